@@ -23,7 +23,8 @@ from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
-from yolofs.rules.preset import HISTORIES, SOURCE
+from yolofs.rules.preset import SOURCE
+from yolofs.rules.preset_table import HISTORIES
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region, Regions

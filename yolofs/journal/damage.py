@@ -11,9 +11,11 @@ import os
 from typing import NamedTuple
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import Form, decode, is_sealed, stamp_of
+from yolofs.journal.codec import decode
 from yolofs.journal.cuts import line_count
 from yolofs.journal.file import read_lines, read_tail
+from yolofs.journal.header import Form
+from yolofs.journal.seals import is_sealed, stamp_of
 
 MOST_MISSING = 4096
 """So many lines more than there are in the file may be missing from it.  With a larger number a

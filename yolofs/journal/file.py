@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterator
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import Form, header, read_header
 from yolofs.journal.cuts import SUFFIX as CUTS_SUFFIX
 from yolofs.journal.cuts import TORN_SUFFIX, Cut
+from yolofs.journal.header import Form, header, read_header
 from yolofs.paths import display
 from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain

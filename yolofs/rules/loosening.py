@@ -17,10 +17,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from yolofs.rules.book import COUNTING_EVERYWHERE, Index, Patterns, Verdict
 from yolofs.rules.budget import Budget
+from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
+from yolofs.rules.verdict import COUNTING_EVERYWHERE, Patterns, Verdict
 
 ANY: Final = b"\x01"
 """A name, or what stands before an ending, that no rule is about: it stands for all of these."""

@@ -1,37 +1,19 @@
-"""The built-in rules: what every session starts from, farther than all that users write.
+"""The table of the built-in rules.
 
-They let ordinary work in the project go on without asking, keep credentials out of reach, and ask
-for the rest.  ``docs/reference/preset.md`` is a copy of the table for people; a test keeps the two
-equal.
+``docs/reference/preset.md`` is a copy of it for people; a test keeps the two equal.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
-
-from yolofs.paths import is_below
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.sources import PRESET_SOURCE
-from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, parse_rule, spell, subject
-
-SOURCE = PRESET_SOURCE
-"""How it starts where these rules are written, for messages; what follows is a section's title."""
 
 HISTORIES = "Histories"
 """The title of the rules for what programs keep of what was typed at them."""
 
-EXEMPT = frozenset({b".git", b"dist-packages", b"node_modules", b"site-packages"})
-"""Where names of files say nothing: branches may be called ``fix.key``, and published packages
-bring certificates.
-"""
-_UP = "UP/"
-_YOLOFS = "YOLOFS/"
-_CONFIG = "~/.config/yolofs"
+CONFIG_KEY = "~/.config/yolofs"
+"""Where the user's own settings are, as a rule."""
 
 
 class PresetRule(NamedTuple):
@@ -56,73 +38,6 @@ class Section(NamedTuple):
     rules: tuple[PresetRule, ...]
 
 
-def installation() -> tuple[bytes, ...]:
-    """Return the directories that this yolofs, its Python and the libraries it needs run from,
-    links resolved.
-
-    In a checkout parts of the package are links to directories beside it.
-    """
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    with os.scandir(package) as entries:
-        linked = [entry.path for entry in entries if entry.is_symlink()]
-    libraries = os.path.dirname(os.path.dirname(os.path.abspath(msgspec.__file__)))
-    paths = (sys.prefix, sys.base_prefix, package, *sorted(linked), libraries)
-    return tuple(dict.fromkeys(os.path.realpath(os.fsencode(path)) for path in paths))
-
-
-def preset_rules(
-    project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = (), config_dir: bytes | None = None
-) -> RuleSet:
-    """Return the preset for a project and a user; of two lines about the same path the first
-    counts.
-
-    ``installed`` are the directories that yolofs runs from; one in the project, and one that
-    contains the home directory or the project, has no rule.  ``config_dir`` is where the user's own
-    settings are, if not where they are mostly.
-    """
-    rules: dict[Subject, Rule] = {}
-    for section in SECTIONS:
-        source = SOURCE + section.title
-        for line in section.rules:
-            for key in _keys(line.key, project_dir, home, uid, installed, config_dir):
-                rule = parse_rule(key, line.state, source, project_dir, home)
-                rules.setdefault(subject(rule), rule)
-    return RuleSet(tuple(rules.values()), EXEMPT)
-
-
-def _keys(
-    key: str, project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...], config_dir: bytes | None
-) -> list[str]:
-    """Return what a line stands for: the directories that it is about, and the user's number,
-    filled in.
-    """
-    if key.startswith(_YOLOFS):
-        apart = (path for path in installed if not _is_around(path, project_dir, home))
-        return [spell(PathRule(path, RuleState.ASK, "")) + key[len(_YOLOFS) - 1 :] for path in apart]
-    if key.startswith(_CONFIG) and config_dir is not None:
-        path = config_dir + os.fsencode(key.removeprefix(_CONFIG))
-        return [key, spell(PathRule(path, RuleState.ASK, ""))]
-    if key.startswith(_UP):
-        directories = []
-        while project_dir != home and project_dir.startswith(home.rstrip(b"/") + b"/"):
-            project_dir = os.path.dirname(project_dir)
-            directories.append(PathRule(os.path.join(project_dir, key[len(_UP) :].encode()), RuleState.ASK, ""))
-        return [spell(rule) for rule in directories]
-    return [key.removesuffix("UID") + str(uid) if key.endswith("UID") else key]
-
-
-def _is_around(path: bytes, project_dir: bytes, home: bytes) -> bool:
-    """Whether a directory lies in the project, or the project or the home directory in it."""
-    pairs = ((path, project_dir), (project_dir, path), (home, path))
-    return any(is_below(inner, outer.rstrip(b"/")) for inner, outer in pairs)
-
-
-def preset_lines() -> Iterator[PresetRule]:
-    """Yield the lines of the preset in their order."""
-    for section in SECTIONS:
-        yield from section.rules
-
-
 def _section(title: str, reason: str, state: RuleState, *keys: str | tuple[str, str]) -> Section:
     """Return a section whose lines share a state; a line is a key, or a key and a reason of its
     own.
@@ -143,8 +58,8 @@ SECTIONS: tuple[Section, ...] = (
         "a program must not loosen the rules that it works under, not even by a change that is committed unread.",
         RuleState.READ_ONLY,
         "./.yolofs.toml",
-        (_CONFIG, "or where `XDG_CONFIG_HOME` has it"),
-        (f"{_CONFIG}/config.toml", "the file that it leads to as well, where it is a link"),
+        (CONFIG_KEY, "or where `XDG_CONFIG_HOME` has it"),
+        (f"{CONFIG_KEY}/config.toml", "the file that it leads to as well, where it is a link"),
         ("**/.yolofs", "after a commit it would look like a session, or like the link to one"),
     ),
     _section(

@@ -12,8 +12,8 @@ from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting, toml_text
 from yolofs.paths import display
 from yolofs.registry.trust import Agreed, place_text
-from yolofs.rules.book import Index
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
+from yolofs.rules.index import Index
 from yolofs.rules.linked_keys import follow_links, leads_to
 from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
 from yolofs.rules.rule_states import RuleState

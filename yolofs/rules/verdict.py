@@ -1,19 +1,6 @@
-"""Which rule decides over a path: the nearest one, on the path itself or on its nearest ancestor
-that has one.
+"""A place in the rules, with the rule in force there: the verdict over a path.
 
-On one path a rule for just that path comes before a pattern that its name fits.  Of patterns that
-of the deepest directory comes first (``DIR/**/NAME``), then ``**/NAME`` before ``**/*.EXT``, then
-the longest ending.  Where several sources have a rule for the same path or pattern, the first
-source counts.  No rule at all means :attr:`RuleState.ASK`.  Where a rule written ``…/**`` decides,
-and below a directory of a name that a source exempts (:attr:`RuleSet.exempt`), patterns of
-directories above count only if their source comes before that one, but for those of
-:data:`COUNTING_EVERYWHERE`.
-
-The rules for paths form a trie.  A :class:`Verdict` is a place in it with the rule in force there,
-so that the verdict over a name follows from that over its directory (:meth:`RuleBook.below`)
-without a look at the whole path: whoever keeps the verdicts of directories judges any file in O(1).
-Each change of the rules makes a new trie and counts :attr:`RuleBook.version` up; verdicts of an
-older version are worth nothing.
+:mod:`yolofs.rules.book` says which rule decides.
 """
 
 from __future__ import annotations
@@ -24,9 +11,9 @@ from typing import TypeAlias
 
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
-from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, Subject, SuffixRule, Waypoint, subject
+from yolofs.rules.spelling import NameRule, PathRule, Rule, Subject, SuffixRule, subject
 
-_EVERY_RANK = sys.maxsize
+EVERY_RANK = sys.maxsize
 COUNTING_EVERYWHERE = frozenset({b".yolofs"})
 """Nothing keeps patterns for these names out, no ``…/**`` and no exempt directory: a session that a
 program makes anywhere would be the one that the next command there finds after a commit, with rules
@@ -151,7 +138,7 @@ class Verdict:
         node: Node | None,
         patterns: tuple[Patterns, ...] = (),
         outside: int = 0,
-        limit: int = _EVERY_RANK,
+        limit: int = EVERY_RANK,
     ) -> None:
         self.rule = rule
         """The rule that decides, None where there is none."""
@@ -252,7 +239,7 @@ class Verdict:
         ruled_below = new.node is not None and new.node.states_below
         if self.has_patterns_of(new) and not ruled_below:
             return None
-        here, there = self._patterns_in_force(), new._patterns_in_force()
+        here, there = self.patterns_in_force(), new.patterns_in_force()
         added = [rule.state for key, rule in there.items() if key not in here]
         added += new.node.states_below if new.node is not None else ()
         instead = [new.state, *(rule.state for rule in there.values())]
@@ -271,7 +258,7 @@ class Verdict:
         """
         if self.has_patterns_of(new):
             return None
-        here, there = self._patterns_in_force(), new._patterns_in_force()
+        here, there = self.patterns_in_force(), new.patterns_in_force()
         so_far = [self.state, *(rule.state for rule in here.values())]
         gained = (rule for key, rule in there.items() if key not in here)
         return next((rule for rule in gained if any(rule.state.is_stricter_than(state) for state in so_far)), None)
@@ -286,311 +273,23 @@ class Verdict:
         """
         patterns = self.patterns
         for index in range(len(patterns) - 1, -1, -1):
-            found = patterns[index].find(name, self.limit if index < self.outside else _EVERY_RANK)
+            found = patterns[index].find(name, self.limit if index < self.outside else EVERY_RANK)
             if found is not None:
                 return found
         return None
 
-    def _patterns_in_force(self) -> dict[Subject, Rule]:
+    def patterns_in_force(self) -> dict[Subject, Rule]:
         return {
             subject(rule): rule
             for index, patterns in enumerate(self.patterns)
             for rank, rule in patterns
-            if index >= self.outside or rank < self.limit or _counts_everywhere(rule)
+            if index >= self.outside or rank < self.limit or counts_everywhere(rule)
         }
 
 
-class Index:
-    """The rules of one version, ready for questions; never changes.  Any thread may make one."""
-
-    def __init__(self, *sources: RuleSet) -> None:
-        """``sources``: nearest first.  Takes about a millisecond for five hundred rules."""
-        self.sources = sources
-        self.root = Node()
-        self.hides = False
-        self.guards_writing = False
-        self.hidden_names: set[bytes] = set()
-        self._special_names: set[bytes] = set()
-        """Names about which a pattern or an exemption says something, in one directory or
-        another.
-        """
-        self.hidden_endings: set[bytes] = set()
-        self._special_endings: set[bytes] = set()
-        """The same of what stands from the last dot of a name on."""
-        self._found_mostly: dict[RuleState, dict[bytes, list[bytes]]] = {}
-        self._exempt: dict[bytes, int] = {}
-        """Names of directories that keep patterns out, each with the number of the first source to
-        say so.
-        """
-        for rank, source in enumerate(sources):
-            for name in source.exempt:
-                self._exempt.setdefault(name, rank)
-                self._special_names.add(name)
-            for rule in source.rules:
-                self.hides |= rule.state is RuleState.HIDDEN
-                if isinstance(rule, PathRule):
-                    self._plant(rank, rule)
-                else:
-                    self._plant_pattern(rank, rule)
-            for waypoint in source.waypoints:
-                self._plant_waypoint(waypoint)
-        self._top = Verdict(None, self.root, (), 0, _EVERY_RANK)
-        self._top = self._verdict(self._top, self.root, self.root.rank, self.root.rule)
-        states = {rule.state for source in sources for rule in source.rules}
-        self.guards_writing = not self._top.may_write or states != {RuleState.ALLOW}
-
-    def _plant(self, rank: int, rule: PathRule) -> None:
-        node, passed = self._reach(rule.path)
-        if node.rule is not None:
-            return
-        node.rule, node.rank = rule, rank
-        for above in passed:
-            above.states_below.setdefault(rule.state, rule)
-            above.leads_to_open |= rule.state is not RuleState.HIDDEN
-            if above.readmits_below is None and not rule.is_whole:
-                above.readmits_below = rule
-
-    def _plant_pattern(self, rank: int, rule: NameRule | SuffixRule) -> None:
-        node, passed = self._reach(rule.scope)
-        if node.patterns is None:
-            node.patterns = Patterns()
-        node.patterns.add((rank, rule))
-        hides = rule.state is RuleState.HIDDEN
-        if isinstance(rule, SuffixRule):
-            self._special_endings.add(_ending(rule.suffix))
-            if hides:
-                self.hidden_endings.add(_ending(rule.suffix))
-        else:
-            self._special_names.add(rule.name)
-            if hides:
-                self.hidden_names.add(rule.name)
-        for above in passed:
-            above.states_below.setdefault(rule.state, rule)
-
-    def _plant_waypoint(self, waypoint: Waypoint) -> None:
-        node, passed = self._reach(waypoint.path)
-        node.leads_through = node.leads_through or waypoint.rule
-        for above in passed:
-            above.leads_through_below = above.leads_through_below or waypoint.rule
-        if waypoint.is_link:
-            node.leads_by_link = node.leads_by_link or waypoint.rule
-            for above in passed:
-                above.leads_by_link_below = above.leads_by_link_below or waypoint.rule
-
-    def _reach(self, path: bytes) -> tuple[Node, list[Node]]:
-        """Return the node of a path, made if need be, and those above it."""
-        node, passed = self.root, []
-        for name in _names(path):
-            passed.append(node)
-            child = node.children.get(name)
-            if child is None:
-                child = node.children[name] = Node()
-            node = child
-        return node, passed
-
-    def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
-        found = self._found_mostly.get(state)
-        if found is None:
-            found = self._found_mostly[state] = self._find_mostly(state)
-        return found
-
-    def _find_mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
-        steps = [(0, b"", self._top)]  # no recursion: a rule's path may be as deep as it likes
-        for at, (_, path, verdict) in enumerate(steps):
-            names = verdict.node.children if verdict.node is not None else ()
-            steps.extend((at, path + b"/" + name, self.below(verdict, name)) for name in names)
-        exceptions: list[list[bytes] | None] = [[] if _holds_throughout(step[2], state) else None for step in steps]
-        for at in range(len(steps) - 1, 0, -1):  # what lies below comes before what it lies in
-            above, path, _ = steps[at]
-            into, found = exceptions[above], exceptions[at]
-            if into is not None:
-                into += found if found is not None else [path]
-        return {
-            path or b"/": found
-            for at, (above, path, _) in enumerate(steps)
-            if (found := exceptions[at]) is not None and not (at and exceptions[above] == [])
-        }
-
-    def below(self, above: Verdict, name: bytes) -> Verdict:
-        node = above.node.children.get(name) if above.node is not None else None
-        if node is None:
-            if above.patterns and (name in self._special_names or _ending(name) in self._special_endings):
-                return self._below_by_pattern(above, None, name)
-            return above.rest
-        named = above.named.get(name)
-        if named is None:
-            named = above.named[name] = self._below_by_path(above, node, name)
-        return named
-
-    def _below_by_path(self, above: Verdict, node: Node, name: bytes) -> Verdict:
-        if node.rule is None:
-            return self._below_by_pattern(above, node, name)
-        return self._verdict(above, node, node.rank, node.rule, self._exempt.get(name) if above.patterns else None)
-
-    def _below_by_pattern(self, above: Verdict, node: Node | None, name: bytes) -> Verdict:
-        exempt = self._exempt.get(name) if above.patterns else None
-        found = above.find_pattern(name) if above.patterns else None
-        if found is not None:
-            return self._verdict(above, node, *found, exempt)
-        return above.rest if node is None and exempt is None else self._verdict(above, node, 0, None, exempt)
-
-    def _verdict(
-        self, above: Verdict, node: Node | None, rank: int, rule: Rule | None, exempt: int | None = None
-    ) -> Verdict:
-        """Return the verdict over a name in ``above``, for which ``rule`` decides; None: the same
-        as above.
-
-        ``exempt``: the first source whose patterns from above do not count in there, if any.
-        """
-        patterns = above.patterns
-        if node is not None and node.patterns is not None:
-            patterns += (node.patterns,)
-        if rule is None:
-            rule, outside, limit = above.rule, above.outside, above.limit
-        elif rule.is_whole:
-            outside, limit = len(above.patterns), rank
-        elif _counts_everywhere(rule):  # it lets no other patterns in again
-            outside, limit = above.outside, above.limit
-        else:
-            outside, limit = 0, _EVERY_RANK
-        if exempt is not None:
-            # Where a rule keeps patterns out as well, one limit stands for both: what either keeps
-            # out is out.
-            outside, limit = len(above.patterns), min(limit, exempt)
-        return Verdict(rule, node, patterns, outside, limit)
-
-    def at(self, path: bytes) -> Verdict:
-        verdict = self._top
-        for name in _names(path):
-            verdict = self.below(verdict, name)
-        return verdict
-
-
-class RuleBook:
-    """The rules of a session from all their sources; paths are absolute paths of the view, as base
-    has them.
-
-    Only the thread that owns the view may put others in force; looking is for every thread.
-    """
-
-    def __init__(self, *sources: RuleSet) -> None:
-        """``sources``: nearest first."""
-        self.version = 0
-        self.adopt(Index(*sources))
-
-    @property
-    def sources(self) -> tuple[RuleSet, ...]:
-        """The rules in force, nearest source first."""
-        return self._index.sources
-
-    def replace(self, *sources: RuleSet) -> None:
-        """Put other rules in force: every verdict given so far is void."""
-        self.adopt(Index(*sources))
-
-    def adopt(self, index: Index) -> None:
-        """Put rules in force that have been made ready: every verdict given so far is void."""
-        self._index = index
-        self._hidden_names, self._hidden_endings = index.hidden_names, index.hidden_endings
-        self.version += 1
-
-    def touch(self) -> None:
-        """Void every verdict given so far: paths have changed."""
-        self.version += 1
-
-    def at(self, path: bytes) -> Verdict:
-        """Return the verdict over an absolute path."""
-        return self._index.at(path)
-
-    @property
-    def hides(self) -> bool:
-        """Whether any rule hides anything."""
-        return self._index.hides
-
-    @property
-    def guards_writing(self) -> bool:
-        """Whether there is anything at all that may not be changed freely."""
-        return self._index.guards_writing
-
-    def shows(self, above: Verdict, name: bytes) -> bool:
-        """Tell whether ``name`` in the directory that ``above`` is about may be looked up.
-
-        Each look-up comes here.  To find the pattern that decides over an ordinary name would take
-        four times as long.
-        """
-        node = above.node
-        if node is not None and name in node.children:
-            known = above.named.get(name)
-            return not (known if known is not None else self.below(above, name)).seems_absent
-        if (
-            above.rest.may_stat
-            and name not in self._hidden_names
-            and not (self._hidden_endings and _ending(name) in self._hidden_endings)
-        ):
-            return True
-        return not self.below(above, name).seems_absent
-
-    def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
-        """Return the paths at and below which every path has this state, whatever its name, but for
-        some told below.
-
-        These are told for each: there, and further below, there may be another state.  One without
-        any has none of the paths below it; of the others there may be several below each other.  A
-        rule stands at each of them or somewhere below; whether anything is there is another
-        question.
-        """
-        return self._index.mostly(state)
-
-    def below(self, above: Verdict, name: bytes) -> Verdict:
-        """Return the verdict over ``name`` in the directory that ``above`` is the verdict over."""
-        return self._index.below(above, name)
-
-    def pattern_closing(self, old: Verdict, new: Verdict) -> Rule | None:
-        """Return a pattern that would guard what a rule opens in the directory of ``old``, at the
-        place of ``new``.
-
-        None if there is none.  The rule for the path stays behind when the directory is renamed.
-        """
-        todo = [(old.node, new)]
-        while todo:
-            node, there = todo.pop()
-            for name, below in node.children.items() if node is not None else ():
-                verdict = self.below(there, name)
-                todo.append((below, verdict))
-                if below.rule is None:
-                    continue
-                patterns = list(verdict._patterns_in_force().values()) if below.rule.is_whole else []
-                if verdict.rule is not None and not isinstance(verdict.rule, PathRule):
-                    patterns.append(verdict.rule)
-                closing = (one for one in patterns if below.rule and one.state.is_stricter_than(below.rule.state))
-                if (pattern := next(closing, None)) is not None:
-                    return pattern
-        return None
-
-
-def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
-    """Tell whether a path and all below it have a state, as far as rules for paths below say
-    nothing else.
-    """
-    patterns = list(verdict._patterns_in_force().values())
-    if not all(map(_counts_everywhere, patterns)):  # below a name that one fits, those from outside may count again
-        patterns = [rule for some in verdict.patterns for _, rule in some]
-    return verdict.state is state and all(rule.state is state for rule in patterns)
-
-
-def _counts_everywhere(rule: Rule) -> bool:
+def counts_everywhere(rule: Rule) -> bool:
     return isinstance(rule, NameRule) and rule.name in COUNTING_EVERYWHERE
 
 
 def _is_built_in(rule: Rule) -> bool:
     return rule.source.startswith(PRESET_SOURCE)
-
-
-def _ending(name: bytes) -> bytes:
-    """Return what stands from the last dot of a name or suffix on; of a name without one that is no
-    suffix' ending.
-    """
-    return name[name.rfind(b".") :]
-
-
-def _names(path: bytes) -> list[bytes]:
-    return [name for name in path.split(b"/") if name]
