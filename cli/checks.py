@@ -29,7 +29,8 @@ from yolofs.paths import RelPath, display
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import journal_loss
-from yolofs.session.session import Access, Session, locked
+from yolofs.session.lock import locked
+from yolofs.session.session import Access, Session
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program

@@ -1,22 +1,11 @@
-"""A session: one directory (``yolofs/registry/`` has where it lies) and all that belongs to it,
-mounted or not.
-
-At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any
-number may look (:attr:`Access.READ`): the journal only ever grows, and store inodes of older
-generations do not change.  A mount's daemon holds the lock for as long as it lives; to commit or
-abort under a mount a command asks it to pause and works with :attr:`Access.LENT`, the daemon's lock
-standing for its own.
+"""What comes before a session is open: where it lies, and that its journal and settings can be
+used.
 """
 
 from __future__ import annotations
 
-import contextlib
-import enum
-import fcntl
 import os
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Self
 
 import msgspec
 
@@ -25,367 +14,17 @@ from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusy
 from yolofs.journal import cuts
 from yolofs.journal.file import sync_directory_of
 from yolofs.journal.journal import Journal, Known
-from yolofs.journal.records import Snapshot, Travel
-from yolofs.journal.timeline import Timeline
-from yolofs.paths import Generation, display
+from yolofs.paths import display
 from yolofs.registry.private import private_directory
-from yolofs.registry.runtime import runtime_root
 from yolofs.registry.search import Found, session_of
-from yolofs.registry.state import state_directory, state_of
 from yolofs.registry.trust import load_in_force
-from yolofs.session.archive import (
-    begin_journal,
-    commit_directory,
-    commit_numbers,
-    finish_put_away,
-    give_up,
-    has_ended_journal,
-    interrupted_commit,
-    numbers_of_ended_journals,
-    replace_journal,
-    store_numbers,
-)
-from yolofs.session.generations import State, States
-from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
+from yolofs.session.archive import finish_put_away, has_ended_journal
+from yolofs.session.lock import locked
+from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, write_session_file
 from yolofs.state import checkpoint
-from yolofs.state.regions import Regions
-from yolofs.store import restored
-from yolofs.store.base import Base
-from yolofs.store.store import Store
-from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.marks import SESSION_LINK
-from yolofs.system.plain_files import open_plain
-
-if TYPE_CHECKING:
-    from yolofs.registry.start import Started
-    from yolofs.session.interrupted import Interrupted
 
 _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
-
-
-class Access(enum.Enum):
-    """What a process may do with a session that it opens."""
-
-    READ = "read"
-    WRITE = "write"
-    LENT = "lent"
-
-
-class Session(States):
-    """An open session.  Use :meth:`open` (or :meth:`create`), and :meth:`close` or ``with``."""
-
-    def __init__(
-        self, found: Found, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
-    ) -> None:
-        """Take over the journal and the lock; use :meth:`open`."""
-        directory = found.session
-        hidden = [os.path.join(found.project, SESSION_LINK), state_of(directory), state_directory()]
-        base = Base(root, hidden=hidden, runtime=[runtime_root()])
-        super().__init__(directory, base, Store(os.path.join(directory, b"files")), journal)
-        self.project = found.project
-        self.access = access
-        self.settings = settings
-        self.settings_problem = ""
-        """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to
-        change anything.
-        """
-        self.in_use: frozenset[int] | None = frozenset() if access is Access.WRITE else None
-        """The store inodes that a mount has open for somebody, None if that is not known."""
-        self._lock_fd = lock_fd
-
-    @property
-    def regions(self) -> Regions:
-        """Which part of base is the project's, and which is scratch."""
-        return Regions.find(self.base, self.project, self.settings.scratch)
-
-    # ---- opening and closing
-
-    @classmethod
-    def create(cls, project: bytes, state: bytes | None = None) -> Started:
-        """Start the session of ``project``, unless it has one; ``state`` as for
-        :func:`yolofs.registry.start.start`.
-
-        Raises:
-            UsageError: ``project`` is no directory, or ``state`` cannot be used.
-            TrustError: the project is somebody else's, or its state could be changed by others.
-            OSError: it cannot be made.
-        """
-        from yolofs.registry.link import exclude_from_git, put_link  # sessions are seldom made
-        from yolofs.registry.start import start
-
-        started = start(project, state)
-        directory = started.found.session
-        os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)
-        journal = os.path.join(directory, b"journal")
-        if started.is_new and not os.path.lexists(journal):  # else the next open knows what it begins with
-            Journal.create(journal).close()
-        put_link(started.found.project, directory)
-        exclude_from_git(started.found.project)
-        return started
-
-    @classmethod
-    def open(cls, project: bytes, access: Access, *, root: bytes | None = None) -> Self:
-        """Open the session of ``project``.
-
-        ``root`` overrides the base directory that the session was last used with; while anything is
-        staged it cannot change.  To look at a session that has a base directory its
-        ``.yolofs.toml`` need not be in order (:attr:`settings_problem`).
-
-        Raises:
-            NoSessionError: it has none.
-            TrustError: the session's directory could be changed by others.
-            SessionBusyError: another process holds the lock.
-            ConfigError, JournalError: a file of the session cannot be used.
-        """
-        found = locate(project)
-        project, directory = found.project, found.session
-        settings, problem = _load_settings(project, directory, access)
-        lock_fd = _lock(directory) if access is Access.WRITE else -1
-        try:
-            path = os.path.join(directory, b"journal")
-            if access is Access.WRITE:
-                finish_move(directory)
-                finish_put_away(directory)
-            else:
-                _wait_for_journal(directory, path)
-            known = checkpoint.read(directory)
-            journal = _open_journal(path, access, known.known if known is not None else None)
-            base_root = settle_root(
-                directory,
-                project,
-                settings.root,
-                root,
-                is_empty=not journal.markers and not any(journal.segment_counts()),
-                may_write=access is Access.WRITE,
-            )
-            session = cls(found, access, settings, base_root, journal, lock_fd)
-            session.settings_problem = problem
-            if journal.known_bytes:
-                session._checkpoint = known
-            if access is Access.WRITE:
-                if journal.missing_records:  # before what only they named is collected
-                    from yolofs.session.salvage import go_on_without
-
-                    go_on_without(directory, journal)
-                session.collect()
-            return session
-        except BaseException:
-            if lock_fd >= 0:
-                os.close(lock_fd)
-            raise
-
-    def close(self) -> None:
-        """Close the journal and give the lock back."""
-        self.journal.close()
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
-
-    @property
-    def lock_fd(self) -> int:
-        """The descriptor that holds the lock, -1 without one: a process that is given a copy holds
-        the lock too.
-        """
-        return self._lock_fd
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def reopen(self) -> None:
-        """Take in what another process did to the session with :attr:`Access.LENT`, should it have
-        died over it too.
-        """
-        self.journal.close()
-        self.store.refresh()
-        if self.access is Access.WRITE:
-            finish_put_away(self.directory)
-        self._read(Journal.open(self.journal.path, read_only=self.access is Access.READ))
-
-    def refresh(self) -> bool:
-        """Take in what another process has appended; return whether that was possible.
-
-        It is not if the journal is another one by now, after a commit or an abort, or was cut.
-
-        Raises:
-            JournalError: the journal is damaged.
-        """
-        if not self.journal.goes_on:
-            return False
-        self.journal.refresh()
-        self.timeline = Timeline(at.marker for at in self.journal.markers)
-        return True
-
-    # ---- markers
-
-    def snapshot(self, name: bytes = b"", *, if_changed: bool = False) -> Generation | None:
-        """Write a P marker and return the new generation; None if ``if_changed`` and nothing has.
-
-        Takes the time of one write, however much is staged.  The caller tells its overlay
-        (``Overlay.mark``).
-        """
-        self._check_name(name)
-        self.check_no_interrupted_commit()
-        if if_changed and not self.has_unsnapshotted():
-            return None
-        marker = Snapshot(coarse_clock_ns(), name)
-        self.journal.append(marker)
-        return self.timeline.add(marker)
-
-    def travel(self, text: str) -> tuple[Generation, Generation]:
-        """Write a T marker to the generation that ``text`` names; return that one and the new one.
-
-        What is not snapshotted is snapshotted first, so nothing is ever lost.  The caller tells its
-        overlay (``Overlay.reload``).
-
-        Raises:
-            GenerationError: there is no such generation.
-        """
-        target = self.timeline.resolve(text)
-        self.check_no_interrupted_commit()
-        self.snapshot(if_changed=True)
-        is_name = text != "-" and not text.isdigit()
-        marker = Travel(coarse_clock_ns(), target, os.fsencode(text) if is_name else b"")
-        self.journal.append(marker)
-        return target, self.timeline.add(marker)
-
-    @staticmethod
-    def _check_name(name: bytes) -> None:
-        text = os.fsdecode(name)
-        if text in ("-", "base", "all") or ".." in text or text.isdigit() or text != text.strip():
-            raise UsageError(
-                f"a snapshot cannot be named {display(name)}: that means something else where generations are named",
-                hint="use a name with a letter in it, without '..' and without space around it",
-            )
-
-    # ---- the end of a journal
-
-    def put_away(self, archive: bytes | None) -> None:
-        """Start another journal.  The old one goes to the file ``archive``; None drops it, and what
-        it staged.
-
-        The new one is empty, unless there is one to follow beside ``archive``: what a commit leaves
-        staged.
-
-        Store inodes that no journal names any more are removed by the next :meth:`collect`.
-        """
-        path = self.journal.path
-        self.journal.give_back()
-        self.journal.close()
-        checkpoint.remove(self.directory)
-        if archive is None:
-            replace_journal(path)
-        else:
-            os.rename(path, archive)
-            begin_journal(path, os.path.dirname(archive))
-        with contextlib.suppress(OSError):  # they were about the old one, as their key tells
-            cuts.forget(path)
-        if archive is None:
-            restored.remove(self.directory)
-        self._read(Journal.open(path))
-        from yolofs.state.kept_bases import retain  # who looks at a session need not wait for it
-
-        with contextlib.suppress(OSError):  # what is kept for nothing does no harm
-            retain(self.store, self.state().staged.values())
-        from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
-
-        note_journal_end(self.directory, is_commit=archive is not None)
-
-    def commit_directory(self, number: int) -> bytes:
-        """Return the directory of commit ``number``."""
-        return commit_directory(self.directory, number)
-
-    def next_commit(self) -> int:
-        """Return the number of the next commit, from 1."""
-        return max(commit_numbers(self.directory), default=0) + 1
-
-    def interrupted_commit(self) -> bytes | None:
-        """Return the directory of a commit that stopped half way, None if there is none.
-
-        Base is partly committed then, so that no state can be shown before the commit is finished.
-        """
-        return interrupted_commit(self.directory)
-
-    def interrupted(self) -> Interrupted | None:
-        """Return what is known of the interrupted commit, None if there is none.
-
-        Of one whose steps are all done the store finds from then on what it has put into base, to
-        be read.
-        """
-        if self.interrupted_commit() is None:
-            return None
-        from yolofs.commit.apply.linking import places_in_base
-        from yolofs.session.interrupted import examine  # it takes all that commits need along
-
-        found = examine(self.directory, self.base, self.store)
-        if found is not None and found.plan is not None and found.way_back is None:
-            self.store.elsewhere = places_in_base(found.plan, found.directory)
-        return found
-
-    def check_no_interrupted_commit(self) -> None:
-        """Raise CommitError if there is an interrupted commit, TrustError if it may not be finished
-        here.
-        """
-        found = self.interrupted()
-        if found is not None:
-            raise found.error
-
-    def give_up(self, number: int) -> None:
-        """Give interrupted commit ``number`` up: the journal goes to it, and an empty one follows.
-
-        Raises:
-            TrustError: the state directory is not the user's alone.
-        """
-        path = self.journal.path
-        self.journal.close()
-        checkpoint.remove(self.directory)
-        give_up(self.directory, number)
-        self._read(Journal.open(path))
-        from yolofs.audit.audit import note_journal_end
-
-        note_journal_end(self.directory, is_commit=False)
-
-    def skip_named_numbers(self) -> None:
-        """See that the store gives out no number that any journal names, as who is lent a session
-        has to.
-        """
-        self.store.skip_past(max(self.named_numbers(), default=0))
-
-    def collect(self) -> int:
-        """Remove store inodes that no journal names, and return how many: leftovers of a crash or
-        an abort.
-
-        Danger: whoever still shows one (an open handle of a mount) loses it; call it only without
-        an overlay.
-        """
-        numbers = self.named_numbers()
-        self.store.skip_past(max(numbers, default=0))
-        return self.store.collect(numbers)
-
-    def collect_unseen(self, present: State) -> int:
-        """Remove store inodes that the journal names and nothing can show any more, and return how
-        many.
-
-        They were made after the last marker, and their last name went after it too: of files that
-        were still open, as a rule, when the mount died.  ``present`` is :meth:`present`.
-
-        Danger: as :meth:`collect`.
-        """
-        kept = store_numbers(self.journal.path + b".torn")
-        unseen = [ino for ino in self.store.since(present.fresh_from) if ino not in present.tree.staged]
-        surplus = [ino for ino in unseen if ino not in kept]
-        for ino in surplus:
-            self.store.remove(ino)
-        return len(surplus)
-
-    def named_numbers(self) -> set[int]:
-        """Return the numbers of all store inodes that any journal names: this one, what was cut
-        off, old ones.
-        """
-        return self.journal_numbers() | numbers_of_ended_journals(self.directory)
 
 
 def locate(project: bytes) -> Found:
@@ -431,25 +70,17 @@ def finish_move(directory: bytes) -> None:
     write_session_file(directory, msgspec.structs.replace(content, has_moved_journal=False))
 
 
-@contextlib.contextmanager
-def locked(directory: bytes) -> Iterator[None]:
-    """Hold the lock of the session in ``directory`` without opening it, which might not succeed.
+def open_journal(path: bytes, known: Known | None, *, read_only: bool) -> Journal:
+    """Open a session's journal, of whose beginning something may be ``known``.
 
     Raises:
-        SessionBusyError: another process holds it.
+        JournalError: it cannot be used, or a torn tail not be moved away.
+        OSError: it cannot be read.
     """
-    fd = _lock(directory)
     try:
-        yield
-    finally:
-        os.close(fd)
-
-
-def _open_journal(path: bytes, access: Access, known: Known | None) -> Journal:
-    try:
-        return Journal.open(path, read_only=access is Access.READ, known=known)
+        return Journal.open(path, read_only=read_only, known=known)
     except OSError as error:
-        if access is Access.READ:
+        if read_only:
             raise
         place = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else path + cuts.TORN_SUFFIX
         raise JournalError(
@@ -458,7 +89,7 @@ def _open_journal(path: bytes, access: Access, known: Known | None) -> Journal:
         ) from error
 
 
-def _wait_for_journal(directory: bytes, path: bytes) -> None:
+def wait_for_journal(directory: bytes, path: bytes) -> None:
     """See that there is a journal, and none that has ended: a commit may have died before it began
     the next.
 
@@ -484,35 +115,17 @@ def _has_moved_journal(directory: bytes) -> bool:
     return content is not None and content.has_moved_journal
 
 
-def _load_settings(project: bytes, directory: bytes, access: Access) -> tuple[Settings, str]:
-    """Return the settings in force, and what is wrong with them if the defaults are good enough to
-    look at it.
+def load_settings(project: bytes, directory: bytes, *, read_only: bool) -> tuple[Settings, str]:
+    """Return the settings in force, and what is wrong with them.
+
+    For a session that is only looked at, the defaults stand in for settings that are wrong.
+
+    Raises:
+        ConfigError: they are wrong, and the defaults will not do.
     """
     try:
         return load_in_force(project, directory).settings, ""
     except ConfigError as error:
-        if access is not Access.READ or not has_root(directory):
+        if not read_only or not has_root(directory):
             raise
         return Settings.defaults(), error.message
-
-
-def _lock(directory: bytes) -> int:
-    """Take the session's lock and return its descriptor."""
-    path = os.path.join(directory, b"lock")
-    fd = open_plain(path, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
-        os.close(fd)
-        raise SessionBusyError(
-            f"process {holder or 'unknown'} is at work on this session", hint="wait for it, or: yolofs unmount"
-        ) from None
-    try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
-    except OSError as error:
-        os.close(fd)
-        error.filename = path
-        raise
-    return fd

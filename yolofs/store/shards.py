@@ -1,39 +1,18 @@
-"""The store: a flat, sharded directory of store inodes, each a real file of any type, named by its
-number.
-
-::
-
-    files/00/1 ... files/00/255, files/01/256 ... files/ff/65535, files/100/65536 ...
-
-The shard is the number divided by 256, in hex, at least two digits.  A store inode has the type,
-mode, owner, times and xattrs that the view shows; a directory here is always empty, since names
-live in the override tree.
-
-A number is never given out twice while a journal names it.  So that this holds after store inodes
-were removed, whoever opens the store tells it what the journal names, by ``next_ino`` or
-:meth:`Store.skip_past`.
-"""
+"""The directories that store inodes lie in, 256 in each: named, made, and spread over the disk."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
-import itertools
 import os
 import re
 import stat
 import struct
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
-from threading import Lock
-from typing import Protocol, cast
+from collections.abc import Iterator
 
-from yolofs.paths import StoreIno
-from yolofs.store import copying
-from yolofs.system import syscalls
-
-_SHARD_BITS = 8  # 256 store inodes in each directory
+SHARD_BITS = 8
+"""The shard of a store inode is its number without so many bits."""
 _ACL_DEFAULT = "system.posix_acl_default"
 _GET_FLAGS = 0x80086601 if struct.calcsize("l") == 8 else 0x80046601  # <linux/fs.h>: FS_IOC_GETFLAGS, FS_IOC_SETFLAGS
 _SET_FLAGS = 0x40086602 if struct.calcsize("l") == 8 else 0x40046602
@@ -41,485 +20,42 @@ _TOP_OF_HIERARCHIES = 0x20000  # FS_TOPDIR_FL, chattr +T
 _NEW_SHARD = b"new-"
 _is_new_shard = re.compile(rb"new-[0-9a-f]{16}").fullmatch
 _is_shard = re.compile(rb"0[0-9a-f]|[1-9a-f][0-9a-f]{1,13}").fullmatch
-_is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
-_SHARD_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_MOST_OPEN_SHARDS = 16
-_MANY = 1000
-"""Removing fewer store inodes is not worth threads."""
-_REMOVERS = 4
-"""Where the disk is told at once of what is free (the mount option discard), removing waits for it,
-200 to 400 µs a file; four threads wait for a quarter of that.  Where it does not wait they cost 3
-µs more than one."""
-_MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
-class StorePaths(Protocol):
-    """What who looks needs of a store."""
-
-    def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode.
-
-        Raises:
-            OSError: there is none.
-        """
-        ...
-
-    def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode."""
-        ...
+def path_of_shard(directory: bytes, shard: int) -> bytes:
+    """Return the path of a shard below the directory that all are in."""
+    return b"%b/%02x" % (directory, shard)
 
 
-class StoreFiles(StorePaths, Protocol):
-    """What who reads needs of a store."""
+def make_shard(directory: bytes, shard: int) -> None:
+    """Make the directory of a shard, which ext4 is to put where little was deleted lately.
 
-    def own_path(self, ino: int) -> bytes:
-        """Return the absolute path that a store inode has in the store, and nowhere else."""
-        ...
-
-    def open(self, ino: int, flags: int) -> int:
-        """Open a store inode whatever its mode and return the descriptor."""
-        ...
-
-    def remove_links(self, inos: Iterable[int]) -> None:
-        """Remove the names in the store of files that have another one elsewhere."""
-        ...
-
-
-class Store:
-    """The store inodes below one directory (``files/`` of a session).
-
-    One thread calls, except for :meth:`copy_into` and :meth:`open`, which any may.
-
-    Attributes:
-        directory: the path that the shards are in.
+    The place follows from the name that a directory is made under, and shards have the same
+    names everywhere.
     """
+    _spread(directory)
+    made = b"%b/%b%016x" % (directory, _NEW_SHARD, time.monotonic_ns())
+    make_private_directory(made)
+    os.rename(made, path_of_shard(directory, shard))
 
-    def __init__(self, directory: bytes, *, next_ino: int = 1) -> None:
-        """Open a store, making the directory if it is missing.
 
-        The next number is ``next_ino``, or above the highest one present if that is more.
+def remove_unfinished(directory: bytes) -> None:
+    """Remove shards whose making a crash has cut short."""
+    for name in os.listdir(directory):
+        if _is_new_shard(name):
+            with contextlib.suppress(OSError):  # ENOTEMPTY: it is not ours
+                os.rmdir(os.path.join(directory, name))
 
-        Raises:
-            OSError: the directory cannot be made or listed.
-        """
-        self.directory = directory
-        self._prefixes: dict[int, bytes] = {}
-        self._looks: dict[int, os.stat_result] | None = None
-        self._open_shards: dict[int, int] = {}
-        """The descriptors of shards, while many of their store inodes are looked at."""
-        self.elsewhere: Mapping[int, bytes] = {}
-        """Where store inodes are that a commit has put into base, while what shows them has not
-        ended yet.
-        """
-        self.is_closed = False
-        """Whether nothing may be made in it for now."""
-        self._modes = Lock()  # held while a mode is widened: see _widened
-        _make_private_directory(directory)
-        self._shards = set(_list_shards(directory))
-        self._next = max(next_ino, self._highest() + 1)
 
-    @property
-    def next_ino(self) -> StoreIno:
-        """The number that :meth:`reserve` gives out next."""
-        return StoreIno(self._next)
-
-    def refresh(self) -> None:
-        """Take in the store inodes that another process has made."""
-        self._shards = set(_list_shards(self.directory))
-        self.skip_past(self._highest())
-
-    def skip_past(self, ino: int) -> None:
-        """Give out no number up to and including ``ino``, because a journal names it."""
-        self._next = max(self._next, ino + 1)
-
-    def path(self, ino: int) -> bytes:
-        """Return the path of a store inode; does not look whether it exists."""
-        return self.elsewhere[ino] if ino in self.elsewhere else self.own_path(ino)
-
-    def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode.
-
-        Raises:
-            OSError: there is none.
-        """
-        looks = self._looks
-        if looks is None:
-            return os.lstat(self.path(ino))
-        st = looks.get(ino)
-        if st is None:
-            st = looks[ino] = os.lstat(self.elsewhere[ino]) if ino in self.elsewhere else self._look(ino)
-        return st
-
-    def _look(self, ino: int) -> os.stat_result:
-        """Look at a store inode from its shard, which saves a quarter of what the whole path
-        takes.
-        """
-        shard = ino >> _SHARD_BITS
-        try:
-            fd = self._open_shards.get(shard)
-            if fd is None:
-                while len(self._open_shards) >= _MOST_OPEN_SHARDS:
-                    os.close(self._open_shards.pop(next(iter(self._open_shards))))
-                fd = self._open_shards[shard] = os.open(b"%b/%02x" % (self.directory, shard), _SHARD_FLAGS)
-            return os.lstat(b"%d" % ino, dir_fd=fd)
-        except OSError:
-            return os.lstat(self.own_path(ino))  # what it raises names the whole path
-
-    @contextlib.contextmanager
-    def looking_once(self) -> Iterator[None]:
-        """Have each store inode looked at once in the block, for a command that asks of the same
-        several times.
-
-        Danger: nobody else may change a store inode meanwhile.
-        """
-        self._looks = {}
-        try:
-            yield
-        finally:
-            self._looks = None
-            while self._open_shards:
-                os.close(self._open_shards.popitem()[1])
-
-    def own_path(self, ino: int) -> bytes:
-        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is
-        base.
-        """
-        shard = ino >> _SHARD_BITS
-        prefix = self._prefixes.get(shard)
-        if prefix is None:
-            prefix = self._prefixes[shard] = b"%b/%02x/" % (self.directory, shard)
-        return b"%b%d" % (prefix, ino)
-
-    def holds(self, path: object) -> bool:
-        """Tell whether a path, as an :class:`OSError` names it, is one of a store inode."""
-        return isinstance(path, bytes) and path.startswith(self.directory + b"/")
-
-    def __iter__(self) -> Iterator[StoreIno]:
-        """Yield the numbers of all store inodes present, in order."""
-        for shard in sorted(self._shards):
-            yield from sorted(self._in_shard(shard))
-
-    def since(self, first: int) -> Iterator[StoreIno]:
-        """Yield the numbers of all store inodes present, from ``first`` on, in order."""
-        for shard in sorted(self._shards):
-            if shard >= first >> _SHARD_BITS:
-                yield from sorted(ino for ino in self._in_shard(shard) if ino >= first)
-
-    # --- making store inodes ---
-
-    def reserve(self) -> StoreIno:
-        """Return a number that is free, in a shard that exists.  It counts as taken whether used or
-        not.
-
-        Raises:
-            OSError: EROFS while :attr:`is_closed`.
-        """
-        if self.is_closed:
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-        ino = self._next
-        shard = ino >> _SHARD_BITS
-        if shard not in self._shards:
-            self._make_shard(shard)
-        self._next = ino + 1
-        return StoreIno(ino)
-
-    def _make_shard(self, shard: int) -> None:
-        """Make the directory of a shard, which ext4 is to put where little was deleted lately.
-
-        The place follows from the name that a directory is made under, and shards have the same
-        names everywhere.
-        """
-        _spread(self.directory)
-        made = b"%b/%b%016x" % (self.directory, _NEW_SHARD, time.monotonic_ns())
-        _make_private_directory(made)
-        os.rename(made, b"%b/%02x" % (self.directory, shard))
-        self._shards.add(shard)
-
-    def create_file(self, mode: int) -> tuple[StoreIno, int, os.stat_result]:
-        """Make an empty regular file with exactly these permission bits, whatever the umask.
-
-        Returns its number, a descriptor for reading and writing, which the caller owns, and its
-        attributes.
-        """
-        ino = self.reserve()
-        path = self.path(ino)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-        try:
-            st = os.fstat(fd)
-            if stat.S_IMODE(st.st_mode) != mode:
-                os.fchmod(fd, mode)
-                st = os.fstat(fd)
-        except BaseException:
-            os.close(fd)
-            os.unlink(path)
-            raise
-        return ino, fd, st
-
-    def create_dir(self, mode: int) -> tuple[StoreIno, os.stat_result]:
-        """Make a directory with exactly these permission bits; return its number and attributes."""
-        ino = self.reserve()
-        path = self.path(ino)
-        os.mkdir(path, mode)
-        st = os.lstat(path)
-        if stat.S_IMODE(st.st_mode) == mode:
-            return ino, st
-        return self._with_mode(ino, mode), os.lstat(path)
-
-    def create_symlink(self, target: bytes) -> StoreIno:
-        """Make a symlink."""
-        ino = self.reserve()
-        os.symlink(target, self.path(ino))
-        return ino
-
-    def create_special(self, mode: int, rdev: int = 0) -> StoreIno:
-        """Make a fifo, socket or device; ``mode`` holds the type and exactly the permission bits.
-
-        Raises:
-            PermissionError: it is a device and this process may not make one.
-        """
-        ino = self.reserve()
-        os.mknod(self.path(ino), stat.S_IFMT(mode) | 0o600, rdev)
-        return self._with_mode(ino, stat.S_IMODE(mode))
-
-    def _with_mode(self, ino: StoreIno, mode: int) -> StoreIno:
-        try:
-            os.chmod(self.path(ino), mode)
-        except BaseException:
-            self.remove(ino)
-            raise
-        return ino
-
-    # --- copying ---
-
-    def copy_up(self, src: bytes, *, data: bool = True) -> StoreIno:
-        """Make a store inode that is a copy of ``src``, a path of any type in base or in this
-        store.
-
-        Without ``data`` a regular file becomes one hole of the same size.  What cannot be carried
-        over for lack of permission (an owner, an xattr) is left out.  Blocks while bytes are
-        copied; for large files let another thread run :meth:`copy_into`.
-
-        Raises:
-            OSError: ``src`` cannot be read or the copy not written; no store inode is left behind.
-        """
-        ino = self.reserve()
-        self.copy_into(ino, src, data=data)
-        return ino
-
-    def copy_into(self, ino: StoreIno, src: bytes, *, data: bool = True) -> tuple[str, ...]:
-        """Do the copying of :meth:`copy_up` for a number from :meth:`reserve`; return what was left
-        out.
-        """
-        source = self.open_source(src, data=data)
-        try:
-            return copying.write_copy(source, self.path(ino))
-        finally:
-            source.close()
-
-    def copy_file(self, source: copying.Source, *, keep: int | None = None) -> tuple[StoreIno, int]:
-        """Make a store inode that is a copy of a regular file, or of its first ``keep`` bytes.
-
-        Returns its number and a descriptor for reading and writing, which the caller owns; raises
-        as :meth:`copy_up`.
-        """
-        ino = self.reserve()
-        return ino, copying.write_file(source, self.path(ino), keep=keep)[0]
-
-    def open_source(self, src: bytes, *, data: bool) -> copying.Source:
-        """Open what is to be copied, a path in base or in this store; the caller closes it.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-        if not src.startswith(self.directory + b"/"):
-            # base is only ever read: its modes are not ours to widen
-            return copying.open_source(src, data=data, is_base=True)
-        with self._modes:
-            st = os.lstat(src)
-            if not _is_closed_to_us(st):
-                return copying.open_source(src, data=data)
-            with _widened(src, st):
-                source = copying.open_source(src, data=data)
-            return source._replace(metadata=source.metadata._replace(st=st))
-
-    def sync(self) -> None:
-        """Wait until all that is in the store is durable.
-
-        Raises:
-            OSError: the disk failed.
-        """
-        fd = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            syscalls.sync_filesystem(fd)
-        finally:
-            os.close(fd)
-
-    # --- using store inodes ---
-
-    def open(self, ino: int, flags: int) -> int:
-        """Open a store inode whatever its mode, as whoever holds it open may go on after a chmod.
-
-        The mode of a file that this (ordinary) user owns but may not open is widened for that
-        moment.
-
-        Raises:
-            OSError: as open(2); ELOOP for a symlink.
-        """
-        path = self.path(ino)
-        if ino in self.elsewhere and flags & os.O_ACCMODE != os.O_RDONLY:
-            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
-        flags |= os.O_NOFOLLOW | os.O_CLOEXEC
-        try:
-            return os.open(path, flags)
-        except PermissionError as error:
-            if error.errno != errno.EACCES or os.lstat(path).st_uid != os.geteuid() or ino in self.elsewhere:
-                raise
-        with self._modes, _widened(path, os.lstat(path)):
-            return os.open(path, flags)
-
-    def hold(self, ino: int) -> int:
-        """Return a descriptor with which a store inode of any type outlives its removal, until it
-        is closed.
-
-        It is good for nothing else.  -1 if there is no such store inode, or no descriptor to be
-        had.
-        """
-        try:
-            return os.open(self.path(ino), os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            return -1
-
-    def remove(self, ino: int) -> None:
-        """Remove a store inode of any type.
-
-        Its number is not given out anew.  Its blocks are freed when nobody has it open any more
-        (:meth:`hold`).
-
-        Raises:
-            FileNotFoundError: there is none.
-        """
-        path = self.own_path(ino)
-        try:
-            os.unlink(path)
-        except IsADirectoryError:
-            os.rmdir(path)
-
-    def remove_links(self, inos: Iterable[int]) -> None:
-        """Remove store inodes, files all, that have another name elsewhere; quick where they come
-        in order.
-
-        One that is not there is passed over.
-
-        Raises:
-            OSError: one cannot be removed; others may be gone.
-        """
-        for shard, numbers in itertools.groupby(inos, key=lambda ino: ino >> _SHARD_BITS):
-            try:
-                fd = os.open(b"%b/%02x" % (self.directory, shard), _SHARD_FLAGS)
-            except FileNotFoundError:
-                continue
-            try:
-                for ino in numbers:
-                    try:
-                        os.unlink(b"%d" % ino, dir_fd=fd)
-                    except FileNotFoundError:
-                        continue
-                    except OSError:
-                        self.remove(ino)  # what it raises names the whole path
-            finally:
-                os.close(fd)
-
-    def bytes_besides(self, referenced: Container[int]) -> int:
-        """Return how much of the disk those store inodes take that are not ``referenced``."""
-        blocks = 0
-        for ino in self:
-            if ino not in referenced:
-                with contextlib.suppress(FileNotFoundError):  # a mount goes on removing what nothing shows
-                    blocks += os.lstat(self.own_path(ino)).st_blocks
-        return blocks * 512
-
-    def collect(self, referenced: Container[int]) -> int:
-        """Remove every store inode that is not ``referenced``, and empty shards; return how many
-        inodes went.
-
-        Danger: what is not in ``referenced`` is lost for good.  It has to hold all that any record
-        of the journal names, dead segments included, and no number may be reserved and not yet
-        recorded: call it at open.
-
-        Raises:
-            OSError: one cannot be removed; others may be gone.
-        """
-        shards = sorted(self._shards)
-        surplus = [[ino for ino in self._in_shard(shard) if ino not in referenced] for shard in shards]
-        count = sum(map(len, surplus))
-        if count < _MANY:
-            for inos in surplus:
-                self._remove_all(inos)
-        else:
-            from concurrent.futures import ThreadPoolExecutor  # takes long, and hardly an open removes anything
-
-            with ThreadPoolExecutor(_REMOVERS) as pool:
-                for _ in pool.map(self._remove_all, surplus):
-                    pass
-        for shard in shards:
-            self._drop_if_empty(shard)
-        for name in os.listdir(self.directory):
-            if _is_new_shard(name):  # a crash came before its real name
-                with contextlib.suppress(OSError):  # ENOTEMPTY: it is not ours
-                    os.rmdir(os.path.join(self.directory, name))
-        return count
-
-    def remove_others(self, kept: Container[int], *, below: int) -> int:
-        """Remove every store inode with a number ``below`` that one that is not ``kept``, and
-        return how many went.
-
-        Any thread may call this while others make store inodes: these have higher numbers.  Shards
-        stay.
-
-        Danger: as :meth:`collect`.
-
-        Raises:
-            OSError: one cannot be removed; others may be gone.
-        """
-        count = 0
-        for shard in list(_list_shards(self.directory)):
-            for ino in self._in_shard(shard):
-                if ino < below and ino not in kept:
-                    self.remove(ino)
-                    count += 1
-        return count
-
-    def _remove_all(self, inos: list[StoreIno]) -> None:
-        for ino in inos:
-            self.remove(ino)
-
-    def _drop_if_empty(self, shard: int) -> None:
-        with contextlib.suppress(OSError):  # ENOTEMPTY, as a rule
-            os.rmdir(b"%b/%02x" % (self.directory, shard))
-            self._shards.discard(shard)
-
-    def _in_shard(self, shard: int) -> list[StoreIno]:
-        """Return the numbers in one shard; a file that is not ours is passed over."""
-        names = os.listdir(b"%b/%02x" % (self.directory, shard))
-        numbers = [int(name) for name in names if _is_ino(name)]
-        return cast("list[StoreIno]", [ino for ino in numbers if ino >> _SHARD_BITS == shard])
-
-    def _highest(self) -> int:
-        for shard in sorted(self._shards, reverse=True):
-            present = self._in_shard(shard)
-            if present:
-                return max(present)
-        return 0
-
-
-def _list_shards(directory: bytes) -> Iterator[int]:
+def list_shards(directory: bytes) -> Iterator[int]:
+    """Yield the numbers of the shards that there are."""
     with os.scandir(directory) as found:
         for item in found:
             if _is_shard(item.name) and item.is_dir(follow_symlinks=False):
                 yield int(item.name, 16)
 
 
-def _make_private_directory(path: bytes) -> None:
+def make_private_directory(path: bytes) -> None:
     """Make a directory, if it is missing, and let it not pass on a group or an ACL to new files in
     it.
     """
@@ -546,24 +82,3 @@ def _spread(path: bytes) -> None:
                 fcntl.ioctl(fd, _SET_FLAGS, struct.pack("i", flags | _TOP_OF_HIERARCHIES))
         finally:
             os.close(fd)
-
-
-def _is_closed_to_us(st: os.stat_result) -> bool:
-    """Tell whether a store inode is ours and its mode does not let us read it (as root we may all
-    the same).
-    """
-    return st.st_uid == os.geteuid() and not st.st_mode & stat.S_IRUSR and not stat.S_ISLNK(st.st_mode)
-
-
-@contextlib.contextmanager
-def _widened(path: bytes, st: os.stat_result) -> Iterator[None]:
-    """Let the owner read and write a store inode inside the block.
-
-    The caller holds the lock: another thread that took the widened mode for the real one would keep
-    it.  A crash inside the block leaves the file readable and writable to its owner, nobody else.
-    """
-    os.chmod(path, stat.S_IMODE(st.st_mode) | _MINE)
-    try:
-        yield
-    finally:
-        os.chmod(path, stat.S_IMODE(st.st_mode))
