@@ -1,80 +1,41 @@
-"""A session with its mount, and what commands can ask of the two.  Plain blocking calls, one at a
-time.
+"""A session is lent to a command that commits, undoes, aborts or restores, and taken back.
 
-Whoever calls serialises the calls (the server has a lock for that); the device loop goes on serving
-meanwhile.
+``docs/design/commit.md`` has the reasons.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
-import os
-import resource
-import sys
-import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from yolofs import __version__
-from yolofs.access.questions import Decision, Operation
-from yolofs.access.rule_notes import rule_changes
-from yolofs.audit.audit import AuditLog, Point, last_ask
-from yolofs.daemon.asks.auditor import Auditor
-from yolofs.daemon.asks.broker import Broker
-from yolofs.daemon.asks.notifier import Notifier
-from yolofs.daemon.blockers import InTheWay, entry_of
-from yolofs.daemon.follow.base_changes import BaseChanges
-from yolofs.daemon.follow.rulekeeper import RuleKeeper
-from yolofs.daemon.rpc import daemon_files as files
-from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
-from yolofs.daemon.runs.runs import RunResult, Runs
+from yolofs.daemon.calls import Call
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.daemon.upkeep.collector import Collector
-from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
-from yolofs.fuse.loop.loop import LoopClosedError
+from yolofs.errors import YolofsError
 from yolofs.fuse.mount import Mount
-from yolofs.fuse.trace import VARIABLE, Trace
 from yolofs.journal import cuts
+from yolofs.journal.cuts import Cut
 from yolofs.overlay import Invalidation, Overlay
-from yolofs.paths import Generation, display
-from yolofs.registry.link import exclude_from_git, put_link
-from yolofs.registry.runtime import (
-    AGENT_SOCKET_NAME,
-    MOUNT_NAME,
-    SOCKET_NAME,
-    make_runtime_directory,
-    runtime_directory,
-)
-from yolofs.rules import Index, RuleBook, Sources
-from yolofs.rules.rule_files import AskSettings, RuleFiles
-from yolofs.sandbox import native
-from yolofs.session.session import Access, Session
-from yolofs.state.tree import Staged
-from yolofs.system.mounts import detach_stale, unmount
+from yolofs.session.session import Session
 
 if TYPE_CHECKING:
-    from yolofs.daemon.loan import HalfWay  # with all that commits need
+    from yolofs.daemon.half_way import HalfWay  # with all that commits need
 
 log = logging.getLogger("yolofs.daemon")
-T = TypeVar("T")
 
 
-class Host:
-    """An open session, mounted.  Make it with :meth:`start`."""
+class Lending:
+    """Lends an open, mounted session, and knows what it came back as."""
 
-    def __init__(self, session: Session, rule_files: RuleFiles, runtime: bytes) -> None:
-        settings = session.settings.mount
-        state = session.present()
-        session.collect_unseen(state)
+    def __init__(self, session: Session, overlay: Overlay, mount: Mount, collector: Collector, call: Call) -> None:
+        """``call`` runs a function on the device loop."""
         self._session = session
-        self._runtime = runtime
-        self._started_ns = time.time_ns()
-        self._is_closed = False
-        self.collector = Collector()
-        self._cuts = list(session.journal.cuts)
-        """What the journal was found to have lost at its end, by this mount."""
-        self._noted_count = session.journal.record_count
+        self._overlay = overlay
+        self._mount = mount
+        self._collector = collector
+        self._call = call
         self._lent_journal: int | None = None
         """The key of the journal while the session is lent, else None; set on the device loop."""
         self._kept: tuple[set[int], int] | None = None
@@ -85,357 +46,41 @@ class Host:
         """The interrupted commit that there was when the session was lent: somebody has put it
         there.
         """
-        self._finished: list[str] = []
         self._half_way: HalfWay | None = None
         """Set while base is half committed, or the journal of a commit that is done not put
         away.
         """
-        self.mountpoint = os.path.join(runtime, MOUNT_NAME)
-        self.socket_path = os.path.join(runtime, SOCKET_NAME)
-        self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
-        self._overlay = Overlay(
-            session.base,
-            session.store,
-            session.journal,
-            state.tree,
-            fresh_from=state.fresh_from,
-            max_fds=min(settings.max_fds, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2),
-        )
-        self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
-        self._book = RuleBook(*self.rules.sources.sets())
-        self._auditor = Auditor(
-            AuditLog(session.directory),
-            lambda thread: self.runs.number_of(thread),
-            self._record_count,
-        )
-        self.runs = Runs(session.directory, self._auditor)
-        self.broker = Broker(
-            self._book,
-            self.rules.install,
-            self._auditor,
-            timeout_s=rule_files.asks.timeout_s,
-            default=Decision(rule_files.asks.default),
-            unattended_s=rule_files.asks.unattended_s,
-            last_id=last_ask(session.directory),
-        )
-        self.notifier = Notifier(session.project, rule_files.asks.notify)
-        self._mount = Mount(
-            self._overlay,
-            self.mountpoint,
-            allow_other=os.geteuid() == 0 if settings.allow_other == "auto" else settings.allow_other,
-            staged_timeout_s=settings.staged_timeout,
-            base_timeout_s=settings.base_timeout,
-            watched_timeout_s=settings.watched_timeout,
-            xattrs=settings.xattrs,
-            spin_us=settings.spin_us,
-            keep_awake=settings.keep_awake,
-            book=self._book,
-            asker=self.broker,
-            trace=_trace_from_environment(),
-            run_of=self.runs.number_of,
-        )
-        self.base_changes = BaseChanges(session, self._overlay, self._mount, self._call)
-        self._in_the_way = InTheWay(session.base, self._overlay, self.mountpoint, self._call)
+        self.finished: list[str] = []
+        """What to tell of commits that were finished, or taken back, for a borrower that died."""
+        self.cuts: list[Cut] = list(session.journal.cuts)
+        """What the journal was found to have lost at its end, by this mount."""
 
-    # ---- life
+    @property
+    def is_lent(self) -> bool:
+        """Whether the session is lent, so that its journal may have ended; for any thread."""
+        return self._lent_journal is not None
 
-    @classmethod
-    def start(cls, project: bytes, root: bytes | None, on_end: Callable[[], None]) -> Host:
-        """Open the session of ``project``, clean up after a daemon that died, and mount.
+    @property
+    def problem(self) -> str:
+        """What to tell of a commit that stands half way, "" if there is none."""
+        return self._half_way.text if self._half_way is not None else ""
 
-        What the rules leave open is asked of :attr:`broker`, which somebody has to run.
-
-        ``on_end`` is called on another thread once the mount has ended for whatever reason.  The
-        process' umask becomes 0, as the kernel has applied the callers'; its switch interval and
-        its garbage become the mount's.
+    def put_away_if_done(self) -> None:
+        """Put the journal of a commit away that is done, should that be left to do.
 
         Raises:
-            YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot
-                be trusted, an interrupted commit, or FUSE refuses.
-        """
-        session = Session.open(project, Access.WRITE, root=root)
-        try:
-            session.check_no_interrupted_commit()
-            rule_files = RuleFiles(session.project, session.directory)
-            rule_files.load()
-            runtime = _prepare_runtime(session.directory)
-            host = cls(session, rule_files, runtime)
-            host.runs.take_up()
-            sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
-            host.collector.begin()
-            os.umask(0)
-            host._mount.start(on_end)
-        except BaseException:
-            session.close()
-            raise
-        return host
-
-    def publish(self) -> None:
-        """Tell the world where the mount and its socket are."""
-        described = files.describe(
-            os.getpid(), self._started_ns, self.socket_path, self.mountpoint, self._session.base.root, __version__
-        )
-        files.publish(self._session.directory, described)
-        put_link(self._session.project, self._session.directory)
-        exclude_from_git(self._session.project)
-
-    def close(self) -> None:
-        """Unmount if that is not done yet, give the session back and remove every trace; twice does
-        no harm.
-        """
-        if self._is_closed:
-            return
-        self._is_closed = True
-        if self._mount.is_serving and entry_of(self.mountpoint) is not None:
-            with contextlib.suppress(OSError):  # while somebody still serves what the kernel writes out
-                unmount(self.mountpoint, lazy=True)
-        try:
-            self._mount.stop(unmount=entry_of(self.mountpoint) is not None)
-            self._write_checkpoint()
-        finally:
-            self._auditor.close()
-            files.withdraw(self._session.directory)
-            for path in (self.socket_path, self.agent_socket_path):
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
-            with contextlib.suppress(OSError):
-                os.rmdir(self.mountpoint)
-                os.rmdir(self._runtime)
-            self._session.close()
-
-    def _write_checkpoint(self) -> None:
-        """Spare the next mount the replay of a long journal."""
-        try:
-            if self._session.write_checkpoint():
-                log.info("wrote a checkpoint")
-        except (OSError, YolofsError) as error:
-            log.info("no checkpoint: %s", error)
-
-    # ---- what can be asked
-
-    @property
-    def project(self) -> bytes:
-        """The project's directory."""
-        return self._session.project
-
-    @property
-    def record_count(self) -> int:
-        """How many records the journal has; for any thread."""
-        return self._session.journal.record_count
-
-    @property
-    def checkpointed_records(self) -> int:
-        """How many of them a checkpoint spared at the mount."""
-        return self._session.checkpointed_records
-
-    def info(self) -> Info:
-        """Return what this is; never waits."""
-        session = self._session
-        return Info(
-            os.getpid(),
-            __version__,
-            quote(session.project),
-            quote(session.base.root),
-            quote(self.mountpoint),
-            session.timeline.present,
-            self._started_ns,
-            self.warnings,
-        )
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the user should know.
-
-        That the journal had lost its end, rules that are not in order or not in force everywhere,
-        no notes being taken, a commit that was finished for who had begun it.
-        """
-        told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
-        half_way = [self._half_way.text] if self._half_way is not None else []
-        return (*told, *self._finished, *half_way)
-
-    def _told_cuts(self) -> list[str]:
-        """Return what to say of this mount's cuts, until that is acknowledged or the journal has
-        ended.
-        """
-        if not self._cuts:
-            return []
-        journal = self._session.journal
-        told = cuts.read(journal.path, journal.form.key)
-        return [cuts.sentence(cut, journal.path) for cut in self._cuts if cut in told]
-
-    def note_length(self) -> None:
-        """Have the journal's length noted if it has grown.  Waits for the device loop."""
-        count = self._record_count()
-        if count is not None and count != self._noted_count:
-            self._noted_count = count
-            self._call(self._note_on_loop)
-
-    def _note_on_loop(self) -> None:
-        if self._lent_journal is None:
-            self._session.journal.note_length()
-
-    @property
-    def lock_fd(self) -> int:
-        """The descriptor that holds the session's lock: who has a copy of it, holds the lock
-        too.
-        """
-        return self._session.lock_fd
-
-    def _put_in_force(self, sources: Sources) -> None:
-        """Put other rules in force; on return the kernel has forgotten what they hide, as far as
-        nobody waits there.
-        """
-        index = Index(*sources.sets())
-        changes = list(rule_changes(self.rules.sources.sets(), sources.sets()))
-
-        def on_loop() -> Callable[[], Invalidation]:
-            find_stale = self._mount.gate.replace_rules(index)
-            self._auditor.rules_changed(changes)  # here, before there is a record of what they allow
-            return find_stale
-
-        find_stale = self._call(on_loop)
-        self._auditor.write()
-        self.broker.rules_changed()
-        self._mount.invalidate(find_stale())
-
-    def noted_accesses(self) -> list[tuple[bytes, Operation]]:
-        """Return what rules let be read, executed and listed; never waits."""
-        return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code
-
-    def _take_up(self, asks: AskSettings) -> None:
-        self.broker.settings_changed(asks.timeout_s, Decision(asks.default), asks.unattended_s)
-        self.notifier.command = asks.notify
-
-    # ---- what sandboxes get straight from base
-
-    @property
-    def wants_native_binds(self) -> bool:
-        """Whether the settings are for it, and runs can be made at all."""
-        session = self._session
-        return session.settings.run.native_binds and session.base.root == b"/"
-
-    def native_candidates(self) -> dict[bytes, list[bytes]]:
-        """Return where the rules have the view show base alone, and for each path what in it shows
-        something else now, or has other rules.
-
-        All are absolute paths.
-        """
-        base = self._session.base
-        ruled = native.candidates(self._book, base, self._session.project)
-
-        def on_loop() -> tuple[dict[bytes, list[bytes]], list[Staged]]:
-            tree = self._overlay.tree
-            return native.overridden(tree, base, ruled), native.staged_with_links(tree)
-
-        found, files = self._call(on_loop)
-        names = native.linked(base, files)
-        return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
-
-    def flush(self) -> None:
-        """Have the kernel hand over what it holds back of mmapped and cached writes, and note
-        refusals to the last.
-
-        Raises:
-            CommitError: a commit is done, and its journal cannot be put away (yet).
+            CommitError: it cannot be put away (yet).
         """
         if self._half_way is not None and self._half_way.is_done:
             self.take_back(LoanKind.COMMIT)
             if self._half_way is not None:
                 raise self._half_way.error
-        self._hand_over()
-
-    def _hand_over(self) -> None:
-        self._auditor.count()
-        try:
-            self._mount.flush()
-        except OSError as error:
-            raise DaemonError(f"the kernel could not write out what it holds back: {error.strerror}") from error
-
-    def snapshot(self, name: bytes, *, if_changed: bool) -> Generation | None:
-        """Snapshot, as :meth:`yolofs.session.session.Session.snapshot`."""
-        session, overlay = self._session, self._overlay
-
-        def on_loop() -> Generation | None:
-            try:
-                return session.snapshot(name, if_changed=if_changed)
-            finally:  # after an error too: the marker may have been written, and a needless copy-up harms nobody
-                overlay.mark(session.store.next_ino)
-
-        self.flush()
-        return self._call(on_loop)
-
-    def begin_run(self, command: tuple[bytes, ...], directory: bytes, *, snapshot: bool) -> tuple[int, Point]:
-        """Note that a run begins; return its number, and the generation that it starts from.
-
-        With ``snapshot`` what is not snapshotted yet is snapshotted first, so that the run's
-        changes stand alone.
-        """
-        if snapshot:
-            self.snapshot(b"", if_changed=True)
-        before = self._point()
-        return self.runs.begin(command, directory, before), before
-
-    def end_run(self, number: int, code: int | None, name: bytes, *, snapshot: bool) -> RunResult:
-        """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a
-        generation.
-
-        If other runs go on, what these have done so far is in it, too; for that alone none is made.
-        """
-        newest = None
-        try:
-            self.flush()
-            if snapshot:
-                if number in self._overlay.recording.runs or self.runs.is_last(number):
-                    self.snapshot(name, if_changed=True)
-                newest = self._point()
-        finally:
-            result = self.runs.end(number, code, newest)
-        return result
-
-    def _point(self) -> Point:
-        """Return the newest generation."""
-        markers = self._session.journal.markers
-        return Point(len(markers), markers[-1].marker.time_ns if markers else 0)
-
-    def travel(self, text: str, *, force: bool) -> tuple[Generation, Generation]:
-        """Travel, as :meth:`yolofs.session.session.Session.travel`; running programs see the new
-        state on return.
-
-        Raises:
-            BusyFilesError: processes have files open for writing, and ``force`` is not given.
-            GenerationError: there is no such generation.
-        """
-        self.flush()
-        self._call(lambda: self._session.timeline.resolve(text))  # before anything that takes time
-        if not force:
-            self._in_the_way.wait_for_writers()
-        result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
-        self.collector.state_replaced()
-        self._mount.invalidate(stale)
-        return result
-
-    def _travel_on_loop(self, text: str, *, force: bool) -> tuple[tuple[Generation, Generation], Invalidation]:
-        session, overlay = self._session, self._overlay
-        if not force:
-            self._in_the_way.check_no_writers()
-        tree = session.state(session.timeline.resolve(text))  # may fail, so before the marker
-        try:
-            result = session.travel(text)
-        except BaseException:
-            overlay.mark(session.store.next_ino)  # it may have snapshotted before it failed
-            raise
-        with self._or_end("travel"):
-            return result, overlay.reload(session.journal, tree, fresh_from=session.store.next_ino)
 
     def lend(self) -> set[int]:
-        """Serve no more requests until :meth:`take_back`: another process works on the session.
-
-        Returns the store inodes that somebody has open.
+        """Serve no more requests until :meth:`take_back`; return the store inodes that somebody has
+        open.
         """
-        self.flush()
-        in_use = self._call(self._lend_on_loop)
-        self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
-        return in_use
+        return self._call(self._lend_on_loop)
 
     def _lend_on_loop(self) -> set[int]:
         if self._half_way is None:
@@ -443,12 +88,6 @@ class Host:
             self._lent_journal = self._session.journal.form.key
         self._mount.loop.pause()
         return self._overlay.let_go()
-
-    def _record_count(self) -> int | None:
-        """Return how many records the journal has; None while it is lent, and may have ended.  For
-        any thread.
-        """
-        return self._session.journal.record_count if self._lent_journal is None else None
 
     def take_back(self, loan: LoanKind) -> None:
         """Show what has become of a session that was lent for ``loan``, and serve again.
@@ -465,11 +104,11 @@ class Host:
                 log.warning("what nothing shows any more was not removed from the store: %s", error)
 
     def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
-        with self._or_end("taking the session back"):
+        with or_end_mount(self._mount, "taking the session back"):
             try:
                 self._settle()
             except (YolofsError, OSError) as error:
-                from yolofs.daemon.loan import HalfWay
+                from yolofs.daemon.half_way import HalfWay
 
                 self._half_way = HalfWay(self._session, self._overlay, error)
                 stale = Invalidation([], [], [], [])
@@ -489,7 +128,7 @@ class Host:
         session = self._session
         session.reopen()
         for cut in session.journal.cuts:  # the lender died while it wrote
-            self._cuts.append(cut)
+            self.cuts.append(cut)
             log.warning("%s", cuts.sentence(cut, session.journal.path))
         directory = session.interrupted_commit()
         if directory is None:
@@ -497,11 +136,11 @@ class Host:
         if self._half_way is not None:  # the user says which way, and when
             session.check_no_interrupted_commit()
         if directory != self._interrupted_before:  # else it began elsewhere, and nothing is done by it
-            from yolofs.daemon.loan import finish_for_borrower
+            from yolofs.daemon.half_way import finish_for_borrower
 
             told = finish_for_borrower(session)
             log.warning("%s", told)
-            self._finished.append(told)
+            self.finished.append(told)
 
     def _show_anew(self, loan: LoanKind) -> Invalidation:
         """Show the state of a journal that was opened anew."""
@@ -518,85 +157,22 @@ class Host:
             rewritten=loan is LoanKind.COMMIT,
         )
         self._lent_journal = None
-        self.collector.state_replaced()
+        self._collector.state_replaced()
         if is_done or loan is LoanKind.GC:
             named = session.named_numbers()
             self._overlay.removal.free_when_closed(named)
             self._kept = named | self._overlay.shown_numbers(), session.store.next_ino
         return stale
 
-    def unmount(self, *, force: bool) -> None:
-        """Take the mount away; :meth:`close` does the rest.
 
-        Raises:
-            BusyFilesError: processes are inside, and ``force`` is not given.
-        """
-        with contextlib.suppress(DaemonError):
-            self._hand_over()
-        try:
-            unmount(self.mountpoint, lazy=force)
-        except OSError as error:
-            if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
-                return
-            if error.errno != errno.EBUSY:
-                raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
-            raise BusyFilesError(
-                "processes are at work inside the mount",
-                users=self._in_the_way.inside(),
-                hint="end them, or: yolofs unmount --force",
-            ) from None
-
-    # ---- inside
-
-    def _call(self, function: Callable[[], T]) -> T:
-        try:
-            return self._mount.call(function)
-        except LoopClosedError:
-            raise DaemonError("the mount has just ended", hint="yolofs mount") from None
-        except OSError as error:
-            raise DaemonError(f"{error.strerror or error}") from error
-
-    @contextlib.contextmanager
-    def _or_end(self, what: str) -> Iterator[None]:
-        """End the mount if the block fails: going on in a state that is not the journal's would
-        lose staged work.
-        """
-        try:
-            yield
-        except BaseException:
-            log.critical("%s failed half-way: the mount ends; what is staged is safe", what)
-            self._mount.loop.stop()
-            raise
-
-
-def _prepare_runtime(directory: bytes) -> bytes:
-    """Take away what a dead daemon of the session in ``directory`` left mounted; return the runtime
-    directory, made.
+@contextlib.contextmanager
+def or_end_mount(mount: Mount, what: str) -> Iterator[None]:
+    """End the mount if the block fails: going on in a state that is not the journal's would lose
+    staged work.
     """
-    described = files.read_daemon_file(directory)
-    places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
-    if described is not None:
-        places.add(files.mountpoint_path(described))
-    for mountpoint in places:
-        if detach_stale(mountpoint):
-            log.info("took away the mount that a daemon left at %s when it died", display(mountpoint))
-    runtime = make_runtime_directory(directory)
     try:
-        os.makedirs(os.path.join(runtime, MOUNT_NAME), 0o700, exist_ok=True)
-    except OSError as error:
-        raise MountError(f"cannot make the mountpoint in {display(runtime)}: {error.strerror}") from error
-    return runtime
-
-
-def _trace_from_environment() -> Trace | None:
-    """Return where the requests are to be counted, None if nobody wants to know."""
-    path = os.environ.get(VARIABLE)
-    if not path:
-        return None
-    try:
-        return Trace.create(os.fsencode(path))
-    except OSError as error:
-        raise MountError(
-            f"the file that {VARIABLE} names cannot be written: {display(os.fsencode(path))}: {error.strerror}",
-            hint=f"unset {VARIABLE}, or name a file in a directory that you may write to",
-        ) from error
+        yield
+    except BaseException:
+        log.critical("%s failed half-way: the mount ends; what is staged is safe", what)
+        mount.loop.stop()
+        raise

@@ -9,6 +9,8 @@ In the order in which a commit goes through them::
       choice       which of these a selection takes, and what is held back
       split        the state in two: what is applied, and what stays staged
       compose      what stays staged when base is what one tree shows, and the view another
+      base_afterwards  base as it is then
+      staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is

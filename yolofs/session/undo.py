@@ -22,9 +22,10 @@ from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
-from yolofs.commit.select.compose import Composed, compose
+from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
+from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.inverse import Inverse, invert
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
