@@ -73,7 +73,7 @@ with socket.socket(socket.AF_UNIX) as sock:
 
 def test_what_can_be_no_argument_is_told_so(yolofs: Program) -> None:
     done = inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(SEND)}")
-    assert done.out == "a word or the directory holds a NUL byte\n" * 2
+    assert done.out == "a word or a path holds a NUL byte\n" * 2
 
 
 CROWD = """
