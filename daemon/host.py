@@ -24,7 +24,7 @@ from yolofs.audit.audit import AuditLog, Point, last_ask
 from yolofs.daemon.asks.auditor import Auditor
 from yolofs.daemon.asks.broker import Broker
 from yolofs.daemon.asks.notifier import Notifier
-from yolofs.daemon.blockers import InTheWay, entry_of
+from yolofs.daemon.blockers import Blockers, entry_of
 from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.daemon.follow.rulekeeper import RuleKeeper
 from yolofs.daemon.lending import Lending, or_end_mount
@@ -117,7 +117,7 @@ class Host:
         )
         self.base_changes = BaseChanges(session, self._overlay, self._mount, self._call)
         self._lending = Lending(session, self._overlay, self._mount, self.collector, self._call)
-        self._in_the_way = InTheWay(session.base, self._overlay, self.mountpoint, self._call)
+        self._blockers = Blockers(session.base, self._overlay, self.mountpoint, self._call)
 
     # ---- life
 
@@ -229,7 +229,7 @@ class Host:
         """What the user should know.
 
         That the journal had lost its end, rules that are not in order or not in force everywhere,
-        no notes being taken, a commit that was finished for who had begun it.
+        no notes being taken, a commit that was finished because its command had died.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
         return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))
@@ -257,9 +257,7 @@ class Host:
 
     @property
     def lock_fd(self) -> int:
-        """The descriptor that holds the session's lock: who has a copy of it, holds the lock
-        too.
-        """
+        """The descriptor that holds the session's lock: a copy of it holds the lock, too."""
         return self._session.lock_fd
 
     def _put_in_force(self, sources: Sources) -> None:
@@ -386,7 +384,7 @@ class Host:
         self.flush()
         self._call(lambda: self._session.timeline.resolve(text))  # before anything that takes time
         if not force:
-            self._in_the_way.wait_for_writers()
+            self._blockers.wait_for_writers()
         result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
         self.collector.state_replaced()
         self._mount.invalidate(stale)
@@ -395,7 +393,7 @@ class Host:
     def _travel_on_loop(self, text: str, *, force: bool) -> tuple[tuple[Generation, Generation], Invalidation]:
         session, overlay = self._session, self._overlay
         if not force:
-            self._in_the_way.check_no_writers()
+            self._blockers.check_no_writers()
         tree = session.state(session.timeline.resolve(text))  # may fail, so before the marker
         try:
             result = session.travel(text)
@@ -442,7 +440,7 @@ class Host:
                 raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
             raise BusyFilesError(
                 "processes are at work inside the mount",
-                users=self._in_the_way.inside(),
+                users=self._blockers.inside(),
                 hint="end them, or: yolofs unmount --force",
             ) from None
 

@@ -243,16 +243,14 @@ def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> 
 
 
 def _mark_text(change: Change, marks: Marks) -> str:
-    """Return what follows the line of a change that is taken only by who names it; of others
-    nothing.
-    """
+    """Return what follows the line of a change that is taken only if it is named, else ""."""
     if not is_marked(change, marks):
         return ""
     return paint(f"  [{', '.join(mark.text for mark in marks[change.path])}]", "bold", "red")
 
 
 def is_marked(change: Change, marks: Marks) -> bool:
-    """Tell whether a change is taken only by who names it."""
+    """Tell whether a change is taken only if it is named."""
     return change.path in marks and change.new is not None
 
 

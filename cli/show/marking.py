@@ -21,7 +21,7 @@ def marker(session: Session, *, is_to_commit: bool = False) -> Marker:
 
     Raises:
         ConfigError: the user's own file of settings, which may name more such files, is not in
-            order, and ``is_to_commit``: who only looks has been told of it elsewhere.
+            order, and ``is_to_commit``: a command that only looks tells of it elsewhere.
     """
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
     from yolofs.hostcode.code_files import FileMarker, Table  # most runs change nothing

@@ -420,7 +420,7 @@ class Gate:
         other ones.
 
         The same if a link in it could come to where a rule's path leads through.  The error is that
-        of a rename between two disks: who then moves it file by file has each of them judged.
+        of a rename between two disks: a program then moves it file by file, and each is judged.
         """
         rule = old.pattern_lost(new) or old.pattern_gained(new) or self.book.pattern_closing(old, new)
         rule = rule or new.led_by_link_inside()

@@ -1,5 +1,5 @@
-"""What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about: who drops
-pages.
+"""Agrees with the kernel, as a mount begins, that yolofs and not the kernel decides when cached
+pages are dropped.  pyfuse3 leaves no choice about that.
 
 By itself the kernel drops what it has cached of a file whenever it hears of another mtime than it
 knew (``FUSE_AUTO_INVAL_DATA``), also where it has just written the file itself, and then has to

@@ -263,8 +263,8 @@ class Requests(pyfuse3.Operations):
     async def _dropped_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong, and wait until it has.
 
-        A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time:
-        what answers the readers has to find a thread, too.
+        A thread does it: a process that reads such a page keeps it locked, and waits for us.  One
+        at a time: what answers the readers has to find a thread, too.
         """
         try:
             while self._dropping is not None:

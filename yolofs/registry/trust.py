@@ -131,7 +131,7 @@ def read_agreements(directory: bytes) -> Agreements:
     from yolofs.registry.private import read_private
     from yolofs.registry.state import TRUST, open_state
 
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # who only reads makes nothing
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # reading makes nothing
     try:
         with _closing(open_state) as state, _closing(lambda: os.open(TRUST, flags, dir_fd=state)) as part:
             content = read_private(part, trust_name(directory))

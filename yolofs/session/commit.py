@@ -75,8 +75,8 @@ def split(session: Session, selection: Selection | None, *, tree: Tree | None = 
     """Return what a commit would take, and what it would leave staged; without ``selection`` it
     takes everything.
 
-    ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a
-    commit.
+    ``tree`` is the present state, if the caller has it already: replaying the journal is a tenth of
+    a commit.
     """
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
@@ -157,7 +157,7 @@ def commit(
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the
     new journal and its first generation.  The view is the same before and after.  ``parts`` is what
-    :func:`split` made of the selection, for who has asked it since this session was opened, and
+    :func:`split` made of the selection since this session was opened, if that was asked, and
     ``looked`` what :func:`look_at_base` found then.  Unless it ``is_seen``, that is if comparing
     finds no change in it, it is committed only for hard links that differ: times of directories and
     links, and what was written back as it was, stay staged.
@@ -226,8 +226,8 @@ def commit(
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
     """Return what tells which store inodes a commit may put into base themselves.
 
-    These are such as nothing that stays staged shows, and nobody has open: who has could write to
-    base by that.
+    They are those that nothing that stays staged shows and nobody has open: through an open one,
+    base could be written to.
     """
     if session.in_use is None:
         return is_spare_never

@@ -1,5 +1,4 @@
-"""Repairs a damaged journal by taking out its bad lines alone, for who would rather have the rest
-than nothing of it.
+"""Repairs a damaged journal by taking out its bad lines alone, which keeps the rest.
 
 What is left out is not known then, so nothing of this happens unasked; and a rest that contradicts
 itself, or that might mean something else now, is refused.

@@ -275,7 +275,7 @@ class Session(States):
         if archive is None:
             restored.remove(self.directory)
         self._read(Journal.open(path))
-        from yolofs.state.kept_bases import retain  # who looks at a session need not wait for it
+        from yolofs.state.kept_bases import retain  # imported late: looking at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
             retain(self.store, self.state().staged.values())
@@ -338,8 +338,9 @@ class Session(States):
         note_journal_end(self.directory, is_commit=False)
 
     def skip_named_numbers(self) -> None:
-        """See that the store gives out no number that any journal names, as who is lent a session
-        has to.
+        """See that the store gives out no number that any journal names.
+
+        A command that is lent a session has to do this before it makes store inodes.
         """
         self.store.skip_past(max(self.named_numbers(), default=0))
 

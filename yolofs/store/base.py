@@ -125,8 +125,8 @@ class Base:
         names.
 
         A hidden directory is hidden wherever a bind mount shows it too, and so is what belongs to
-        any other session or user: who could write to a journal would write to base at the next
-        commit there.
+        any other session or user: a program that could write to a journal would write to base by
+        the next commit there.
         """
         if name not in self._hidden_names and not marks.may_be_hidden(name):
             return False

@@ -51,7 +51,7 @@ _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
 class StorePaths(Protocol):
-    """What who looks needs of a store."""
+    """What is needed of a store to look at its inodes."""
 
     def lstat(self, ino: int) -> os.stat_result:
         """Return the attributes of a store inode.
@@ -67,7 +67,7 @@ class StorePaths(Protocol):
 
 
 class StoreFiles(StorePaths, Protocol):
-    """What who reads needs of a store."""
+    """What is needed of a store to read its inodes."""
 
     def own_path(self, ino: int) -> bytes:
         """Return the absolute path that a store inode has in the store, and nowhere else."""
@@ -178,9 +178,7 @@ class Store:
                 os.close(self._open_shards.popitem()[1])
 
     def own_path(self, ino: int) -> bytes:
-        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is
-        base.
-        """
+        """Return the path in the store itself, which removing needs: :attr:`elsewhere` is base."""
         shard = ino >> SHARD_BITS
         prefix = self._prefixes.get(shard)
         if prefix is None:

@@ -61,8 +61,8 @@ class Seals(Protocol):
 
 
 class Unsealed:
-    """Vouches for nothing: for who executes a plan at once and has nobody finish it later, as tests
-    do.
+    """Vouches for nothing: for a plan that is executed at once and never finished later, as in
+    tests.
     """
 
     def of_plan(self, plan: bytes) -> bytes:  # noqa: ARG002 - the protocol's signature
