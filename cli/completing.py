@@ -1,6 +1,6 @@
 """What a shell completes: generations, names of snapshots, and paths that are staged.
 
-The shell asks while the user types, so whatever is wrong, nothing is offered and nothing is said.
+The shell asks while the user types: whatever goes wrong, nothing is offered and nothing is said.
 """
 
 from __future__ import annotations

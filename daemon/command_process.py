@@ -1,6 +1,4 @@
-"""A command of yolofs that the daemon has carried out in a process of its own, and what that
-says.
-"""
+"""Runs a command of yolofs in a process of its own, for the daemon, and keeps what it says."""
 
 from __future__ import annotations
 

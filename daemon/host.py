@@ -1,8 +1,7 @@
-"""A session with its mount, and what commands can ask of the two.  Plain blocking calls, one at a
-time.
+"""A session with its mount, and what commands can ask of the two.
 
-Whoever calls serialises the calls (the server has a lock for that); the device loop goes on serving
-meanwhile.
+Plain blocking calls.  The caller makes one at a time (the server has a lock for that); the device
+loop goes on serving meanwhile.
 """
 
 from __future__ import annotations

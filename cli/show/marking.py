@@ -1,4 +1,4 @@
-"""Which of some changes are marked, as the environment of whoever looks or commits has it."""
+"""Which of some changes are marked, by the environment of the command that looks or commits."""
 
 from __future__ import annotations
 

@@ -1,12 +1,11 @@
 """Which clients get one of the connections that there are, and which have to make room.  No
 sockets, no clock of its own.
 
-Anybody who reaches a socket may connect as often as he likes and then say nothing, or half a line,
-or never read.  So there is room for one more as a rule: when all is taken, or one process has its
-share, a connection that is not at work has to go, at first one whose first line is long in coming,
-or that does not read, of whoever has most.  A connection at work, and one on which something lasts
-(a watch, a run, the session lent), is left alone, and so many of the latter are allowed only that
-some are always left for what is done in a moment.
+A client may connect as often as it likes and then say nothing, or half a line, or never read.  So
+when all connections are taken, or one process has its share, an idle one has to go: of the client
+that has most, and first one that is slow with its first line or does not read.  A connection at
+work is left alone, and so is one on which something lasts (a watch, a run, a loan).  Of those there
+is a limit, so that some connections are always left for short calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The built-in rules: what every session starts from, farther than all that users write.
+"""The built-in rules, which every session starts from; all that users write comes before them.
 
 They let ordinary work in the project go on without asking, keep credentials out of reach, and ask
 for the rest.  :mod:`yolofs.rules.preset_table` has them line by line.

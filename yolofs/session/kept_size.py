@@ -1,4 +1,4 @@
-"""How much of the disk that takes which a commit keeps of base.
+"""The disk space that is taken by what a commit keeps of base.
 
 It is found once, and noted in the commit's directory: what is kept stays as it is, but for what an
 undo takes of it.  Nothing is noted while a commit or undo has no end: a look half way sees what is

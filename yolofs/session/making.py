@@ -1,4 +1,4 @@
-"""Making files in the view without a mount, by the operations that a mount calls."""
+"""Makes files in the view without a mount, by the operations that a mount calls."""
 
 from __future__ import annotations
 

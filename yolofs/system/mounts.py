@@ -1,4 +1,4 @@
-"""The kernel's mount table, and taking a mount away."""
+"""Which mounts there are, and taking one away."""
 
 from __future__ import annotations
 
