@@ -301,7 +301,7 @@ def command(
 
 
 def _check_hunks(*others: object) -> None:
-    """Check that nothing else is asked for that says what is to be committed.
+    """Check that no other option says what is to be committed.
 
     Raises:
         UsageError: something is.
@@ -314,7 +314,7 @@ def _check_hunks(*others: object) -> None:
 
 
 def _check_alone(*others: object) -> None:
-    """Check that what is to become of an interrupted commit is all that was asked for.
+    """Check that an option about an interrupted commit stands alone.
 
     Raises:
         UsageError: it is not.

@@ -155,7 +155,7 @@ def _it(count: int) -> str:
 
 
 def _check_whole(shown: Shown) -> None:
-    """See that no path stays that was named, as others have to be named with it.
+    """Check that each named path is taken; one may need others to be named with it.
 
     Raises:
         UnnamedError: one does; the hint is the command that takes it.

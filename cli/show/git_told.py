@@ -54,7 +54,7 @@ class GitDirectory:
         self._new = self._packed_refs(is_new=True)
 
     def tell(self) -> str:
-        """Return what happened; as little as "2 files" where that is all that can be told."""
+        """Return what happened; "2 files" where no more can be told."""
         words = [*self._of_branches(), *self._of_other_refs(), *self._of_head()]
         if b"index" in self._changes:
             words.append("index")

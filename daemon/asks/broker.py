@@ -213,7 +213,7 @@ class Broker:
             self._settle_deadlines()
 
     def _settle_deadlines(self) -> None:
-        """Have all that waits wait so long as is due with those who watch now."""
+        """Give each ask the deadline that is due with the present watchers."""
         self._unattended = {known for known in self._unattended if not self._is_attended(known[1])}
         now = time.monotonic()
         for ask in self._queue:

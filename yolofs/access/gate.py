@@ -277,8 +277,8 @@ class Gate:
     def replace_rules(self, index: Index) -> Callable[[], Invalidation]:
         """Put other rules in force.
 
-        Returns a function that tells what the kernel must forget as it is hidden now.  It walks
-        over all known inodes, so it is for another thread.
+        Returns a function that finds the names that the kernel must forget, as they are hidden
+        now.  It walks over all known inodes, so it is for another thread.
         """
         before = self.book.sources
         self.book.adopt(index)

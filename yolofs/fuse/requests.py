@@ -202,9 +202,7 @@ class Requests(pyfuse3.Operations):
             yield
 
     def _errno_of(self, error: OSError | LoopClosedError, kind: Kind, args: tuple[Any, ...]) -> int:
-        """Return what the kernel is told of a request that failed, and note what is to be noted of
-        that.
-        """
+        """Return the errno of a request that failed, and note the failure where that is wanted."""
         if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
             return errno.EINTR
         if isinstance(error, RefusedError):

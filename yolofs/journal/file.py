@@ -42,8 +42,8 @@ class Room:
         return start + length + ROOM_BYTES // 2 <= self._end
 
     def take(self, start: int, length: int, *, is_removal: bool) -> None:
-        """See that ``length`` bytes can be written at ``start``, as far as that can be told
-        beforehand.
+        """Take room on the disk for ``length`` bytes at ``start``, where the filesystem can do
+        that.
 
         Raises:
             OSError: ENOSPC: the disk is full, and what room is left is for removals.

@@ -75,7 +75,7 @@ def load_in_force(project: bytes, directory: bytes, *, agreed: Agreed | None = N
 
 
 def in_force(project: bytes, written: Settings, text: bytes, agreed: Agreed) -> Loaded:
-    """Return what holds of settings that have been read, given what the user has agreed to."""
+    """Return the settings in force, of those read, by what the user has agreed to."""
     if is_default(written):
         return Loaded(written, Settings.defaults(), (), text)
     from yolofs.config.trust import settle

@@ -150,8 +150,7 @@ class _Walk:
         self._seen: set[tuple[object, ...]] = set()
 
     def run(self) -> Iterator[tuple[bytes, Verdict, Verdict]]:
-        """Yield the places at which ``now`` lets more through, as far as one stands for all that
-        are like it.
+        """Yield places at which ``now`` lets more through, one for all that are alike.
         """
         steps = [(b"/", self._before.at(b"/"), self._now.at(b"/"))]
         while steps:

@@ -234,7 +234,7 @@ class Ground:
         )
 
     def is_sure(self, rule: Rule, opened: _Names) -> bool:
-        """Tell whether a rule lets nothing through, alone and among others of which that is so.
+        """Tell whether a rule is sure, as the module's docstring says.
 
         ``opened``: the directories above all that rules in question open.
 

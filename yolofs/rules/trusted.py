@@ -160,8 +160,7 @@ class _Parts:
         self.judged = self._judge(self._bundles)
 
     def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> Judged:
-        """Judge rules as if nothing lay in a directory that is called as a key is (``x.pem/``), and
-        so guarded.
+        """Judge rules as if nothing lay in directories that are called like keys (``x.pem/``).
 
         Nor in other sessions' directories, if no pattern lets anything be changed there.
         """

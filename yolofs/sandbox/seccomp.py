@@ -298,7 +298,7 @@ def _section(abi: Abi) -> Iterator[Instruction]:
 
 
 def _without_network(abi: Abi) -> Iterator[Instruction]:
-    """Yield what makes sockets that end where the network namespace does the only ones."""
+    """Yield what allows only sockets that the network namespace cuts off."""
     # A socket that is asked for through memory that is shared with the kernel passes no filter.
     yield from _where_it_is(abi.io_uring_setup, [_refuse(errno.ENOSYS)])
     if abi.socketcall is not None:

@@ -310,8 +310,8 @@ def finish_interrupted(
 
 
 def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:
-    """Return what notes what a commit has put in place, so that what stays staged does not take it
-    for the host's.
+    """Return a function that notes what a commit puts in place, lest later it is taken for the
+    host's.
 
     None if it is not needed: to know what has come means reading the whole log.
     """

@@ -229,7 +229,7 @@ class _Copying(Making):
 
 
 def source_to_restore(session: Session, text: str) -> Source:
-    """Return the state that a user means by ``commit N``, which is what base had after it, or as
+    """Return the state that a user means: for ``commit N`` what base had after it, else as
     :func:`source_of`.
 
     Raises:

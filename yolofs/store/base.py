@@ -89,7 +89,7 @@ class Base:
         return self._prefix + rel if rel else self.root
 
     def place(self, rel: bytes) -> bytes:
-        """Return the absolute path at which that lies which base has at a path: nearly always
+        """Return the absolute path of what base has at a path: nearly always
         :meth:`path`.
         """
         moved = self.elsewhere.path(rel) if self.elsewhere is not None else None
@@ -103,7 +103,8 @@ class Base:
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
 
     def refresh_mounts(self) -> None:
-        """Read again what is mounted where below base, and which of it are pseudo filesystems."""
+        """Read again which filesystems are mounted below base, and which of them are pseudo
+        ones."""
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in read_mounts(lines):
@@ -136,8 +137,7 @@ class Base:
         return marks.may_be_hidden(name) and marks.is_hidden(self.path(rel), name)
 
     def holds_hidden(self, rel: bytes) -> bool:
-        """Tell whether a base directory holds anything hidden, so that it is not as empty as it may
-        look.
+        """Tell whether a base directory that may look empty holds anything hidden.
         """
         if rel in self.pseudo:
             return False

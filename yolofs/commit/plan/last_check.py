@@ -206,7 +206,7 @@ class _Comparison:
             self._refuse()
 
     def _plain_names(self, now: _Seen, then: _Seen) -> list[bytes]:
-        """Return names of which it is plain that they are what they are to be; nearly all of a
+        """Return the names that plainly are what they are to be; nearly all of a
         large plan.
         """
         if now.entry is None or then.after is None or not now.entry.children:
@@ -349,7 +349,7 @@ class _Comparison:
         return staged is not None and not staged.links and isinstance(becomes, tuple) and len(becomes) == 3
 
     def _check_unseen(self) -> None:
-        """See that names which nobody has looked at stay links of those that the view has."""
+        """Check that names that nobody has looked at stay links of those in the view."""
         for staged in self._tree.linked.values():
             if not self._tree.unseen(staged) or staged.ino not in self._becomes:
                 continue

@@ -428,7 +428,7 @@ class _Composing:
     # ---- the rest
 
     def _note_root(self) -> None:
-        """Add what the root itself is, where that is not what base's will be."""
+        """Add the root itself, where base's root will be different."""
         root, st = self._second.root, self._base.lstat(ROOT)
         if root.staged is not None:
             self._anew.add(Keep(0, ROOT, root.staged.ino, origin=ROOT, touched_ns=root.touched_ns), root.staged)

@@ -103,7 +103,7 @@ def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
 
 
 def _done(left: list[Change], kept: Kept, places: Places) -> frozenset[int]:
-    """Return the changes that are taken back, where ``left`` are all that there are still."""
+    """Return the changes that are taken back; ``left`` are those that remain."""
     old = {old_path(change) for change in left if change.old is not None}
     back = {
         index
@@ -197,7 +197,7 @@ class _TakingBack(Making):
         return there is None or now is None or there.identity != now.identity
 
     def _replace(self, index: int, path: RelPath) -> None:
-        """Put what was there in the place of what is, as it cannot be changed itself."""
+        """Replace what is there by what was, where changing it would not do."""
         change, kept = self._changes[index], self._kept.of(index)
         gone = self._gone(index)
         stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]
