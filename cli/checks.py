@@ -342,8 +342,7 @@ def _store(project: bytes) -> Iterator[Finding]:
 
 
 def _plan(project: bytes) -> Iterator[Finding]:
-    """Look whether a commit would give base just the names that the view shows.
-    """
+    """Look whether a commit would give base just the names that the view shows."""
     try:
         with Session.open(project, Access.READ) as session:
             if session.interrupted_commit() is not None:

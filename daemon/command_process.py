@@ -15,8 +15,7 @@ from yolofs.errors import UsageError
 
 
 class CommandRunner:
-    """Runs commands for one connection, and keeps the output of the last one while it is sent.
-    """
+    """Runs commands for one connection, and keeps the output of the last one while it is sent."""
 
     def __init__(self) -> None:
         self._fd = -1

@@ -150,8 +150,7 @@ class _Walk:
         self._seen: set[tuple[object, ...]] = set()
 
     def run(self) -> Iterator[tuple[bytes, Verdict, Verdict]]:
-        """Yield places at which ``now`` lets more through, one for all that are alike.
-        """
+        """Yield places at which ``now`` lets more through, one for all that are alike."""
         steps = [(b"/", self._before.at(b"/"), self._now.at(b"/"))]
         while steps:
             path, was, is_ = steps.pop()

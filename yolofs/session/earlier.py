@@ -293,7 +293,7 @@ def _rename(earlier: Earlier, target: bytes) -> None:
         raise TrustError(
             f"somebody has put something else in the place of {display(earlier.path)} while that was moved; it is "
             f"{display(target)} now",
-            hint=f"look at it, and who may write to {display(earlier.project)}; remove it, and then again",
+            hint=f"look at it, and at who may write to {display(earlier.project)}; then remove it, and try again",
         )
 
 

@@ -137,8 +137,7 @@ class Base:
         return marks.may_be_hidden(name) and marks.is_hidden(self.path(rel), name)
 
     def holds_hidden(self, rel: bytes) -> bool:
-        """Tell whether a base directory that may look empty holds anything hidden.
-        """
+        """Tell whether a base directory that may look empty holds anything hidden."""
         if rel in self.pseudo:
             return False
         try:
