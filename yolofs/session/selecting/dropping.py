@@ -26,10 +26,10 @@ from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
 from yolofs.session.beside import Beside
-from yolofs.session.making import Making, Metadata
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
+from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
 from yolofs.store import copying
 from yolofs.system.clock import coarse_clock_ns
@@ -131,7 +131,7 @@ class _Step(NamedTuple):
     """Does it if it is possible, and tells whether it was."""
 
 
-class _TakingBack(Making):
+class _TakingBack(ViewWriter):
     """Takes changes back in a view."""
 
     def __init__(
