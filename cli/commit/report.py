@@ -32,7 +32,7 @@ from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
 _LISTED = 20
-"""How many changes that are held_back back are listed; how many more there are is said."""
+"""How many changes that are held back are listed; how many more there are is said."""
 _PATHS_IN_HINT = 4
 _WHERE = {
     Region.PROJECT: ("in the project", "yolofs commit"),

@@ -29,7 +29,7 @@ _AT_ONCE_BYTES = 256
 
 
 @contextlib.contextmanager
-def held_back(mountpoint: bytes) -> Iterator[None]:
+def deferred_output(mountpoint: bytes) -> Iterator[None]:
     """Keep what is written to stdout and stderr, as far as it cannot be written, until the end of
     the block.
 
