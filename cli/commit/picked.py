@@ -70,6 +70,7 @@ def commit_hunks(
                 session,
                 parts=parts,
                 looked=looked,
+                changes=shown.taken,
                 force=force,
                 progress=begin("committing"),
                 going_back=lambda: begin("taking the commit back"),

@@ -12,13 +12,14 @@ from yolofs.access.questions import Operation
 from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, words_fields
-from yolofs.cli.show.listing import Place, change_line, counts, group_lines, is_marked, summary, without_scratch
+from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE

@@ -229,7 +229,7 @@ def do_commit(session: Session, asked: Committing) -> tuple[int | None, Settled]
     _, parts = look(session, selection, up_to)
     looked, settled = look_at_base(session, parts), Settled()
     if looked.conflicts and wish.is_given:
-        settled = wish.settle(session, looked)
+        settled = wish.settle(session, looked, makes_again=up_to is None)
         selection = msgspec.structs.replace(selection, left=settled.left)
         _, parts = (
             look(session, selection, is_again=True) if up_to is None else look(session, selection, up_to, is_again=True)

@@ -192,6 +192,14 @@ def _is_put_away(commit: bytes) -> bool:
     return has(b"journal") and (has(End.GIVEN_UP.value) or (has(End.DONE.value) and not has(CARRIED)))
 
 
+def all_are_put_away(directory: bytes) -> bool:
+    """Tell whether all that follows the end of each commit of the session in ``directory`` has been
+    done: if so for the newest one, then for all before it.
+    """
+    last = max(commit_numbers(directory), default=0)
+    return not last or _is_put_away(commit_directory(directory, last))
+
+
 def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
     """Return how a commit ended; None if it has not, or if that was not written by this user for
     this session.
