@@ -26,9 +26,7 @@ __all__ = ["parking", "scribe"]
 def test_what_was_taken_away_again_is_made_anew_though_the_disk_has_lost_the_note_of_that(
     scribe: CommitScribe, parking: bytes
 ) -> None:
-    """A power cut while the commit was being taken back: base lacks what was made, and ``new`` does,
-    too.
-    """
+    """A power cut while the commit was being taken back: neither base nor ``new`` has it."""
     scribe.write(b"n", b"staged")
     scribe.mkdir(b"new", 0o755)
     expected, plan = scribe.expected(), all_done(scribe, parking)
