@@ -12,13 +12,14 @@ import pytest
 
 from tests.support.commit_model import CommitScribe, have_linked
 from tests.support.undo_model import Commits
-from tests.unit.commit.apply.test_identity import at, put_directory_of_that_number, scribe, take_number
+from tests.unit.commit.apply.test_identity import OLD, at, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.inverse import Inverse, invert
 from yolofs.paths import RelPath
+from yolofs.system import syscalls
 
 __all__ = ["scribe"]
 
@@ -112,6 +113,47 @@ def test_a_mode_is_not_given_back_through_a_symbolic_link_that_has_the_number(co
     assert inverse.stays == {b"a": "it is not there any more"}
     assert inverse.tree().find(b"a") is None
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("change", ["moved", "mode"])
+@pytest.mark.parametrize("loses_log", [False, True])
+def test_another_file_of_base_that_the_host_has_put_there_is_not_taken_for_it(
+    commits: Commits, change: str, *, loses_log: bool
+) -> None:
+    """It is older than the commit, and has a number of its own."""
+    scribe = commits.scribe
+    if change == "moved":
+        scribe.rename(b"a", b"it")
+    else:
+        at(scribe, b"a").rename(at(scribe, b"it"))
+        scribe.chmod(b"it", 0o600)
+    commits.commit(1)
+    if loses_log:
+        os.truncate(os.path.join(commits.parking(1), b"progress"), 0)
+    at(scribe, b"zz").rename(at(scribe, b"it"))
+    inverse = inverse_of(commits)
+    if loses_log and change == "mode":  # its looks tell
+        assert inverse.drifted == {b"it": None}
+    else:
+        assert inverse.stays == {b"it": "it is not there any more"}
+    assert inverse.tree().find(b"it") is None
+
+
+def test_where_no_birth_is_told_the_kind_tells_that_it_is_another_thing(
+    commits: Commits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(syscalls, "birth_ns", lambda _: None)
+    scribe = commits.scribe
+    scribe.chmod(b"a", 0o600)
+    scribe.remove(b"g1")
+    commits.commit(1)
+    for name in (b"a", b"g2"):
+        number = at(scribe, name).stat().st_ino
+        at(scribe, name).unlink()
+        put_directory_of_that_number(at(scribe, name), number)
+    inverse = inverse_of(commits, force=True)
+    assert inverse.stays == {b"a": "it is not there any more"}
+    assert inverse.copies == [b"g1"]
 
 
 def test_a_time_is_not_given_back_to_a_directory_that_has_the_number(commits: Commits) -> None:
@@ -241,7 +283,64 @@ def test_a_time_that_the_host_has_given_a_directory_stays(commits: Commits) -> N
     assert not entry.touched_ns
 
 
+def test_directories_that_come_back_name_by_name_have_their_times_again(commits: Commits) -> None:
+    scribe = commits.scribe
+    at(scribe, b"d/sub").mkdir(parents=True)
+    at(scribe, b"d/sub/x").write_text("x\n")
+    for name in (b"d/sub", b"d"):
+        os.utime(at(scribe, name), ns=(OLD, OLD))
+    scribe.rename(b"d/sub/x", b"z")
+    scribe.remove(b"d")
+    commits.commit(1)
+    commits.undo(1, by=2)
+    assert at(scribe, b"d/sub/x").read_text() == "x\n"
+    assert [at(scribe, name).stat().st_mtime_ns for name in (b"d/sub", b"d")] == [OLD, OLD]
+
+
+def test_a_directory_whose_time_was_0_has_that_again(commits: Commits) -> None:
+    scribe = commits.scribe
+    at(scribe, b"d").mkdir()
+    os.utime(at(scribe, b"d"), ns=(0, 0))
+    scribe.write(b"d/n", b"staged")
+    commits.commit(1)
+    assert at(scribe, b"d").stat().st_mtime_ns
+    commits.undo(1, by=2)
+    assert at(scribe, b"d").stat().st_mtime_ns == 0
+
+
 # ---- what is in the way
+
+
+@pytest.mark.parametrize("what", ["a file", "a directory"])
+def test_a_directory_that_was_made_stays_for_what_the_host_has_put_into_it(commits: Commits, what: str) -> None:
+    scribe = commits.scribe
+    scribe.mkdir(b"new", 0o755)
+    scribe.write(b"new/n", b"staged")
+    commits.commit(1)
+    if what == "a file":
+        at(scribe, b"new/the host's").write_text("the host's\n")
+    else:
+        at(scribe, b"new/the host's").mkdir()
+    inverse = inverse_of(commits)
+    assert inverse.drifted == {b"new/the host's": None}
+    later = [Later(2, {RelPath(b"new/the host's")})]
+    inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later, force=True)
+    assert inverse.stays == {b"new/the host's": "commit 2 has changed it since"}
+    assert [record.path for record in inverse.records if record.path] == [b"new/n"]
+
+
+def test_names_that_all_went_at_different_times_come_back_as_one_file(commits: Commits) -> None:
+    """Two by the commit, which keeps copies for the sake of the third, and that by the host."""
+    scribe = commits.scribe
+    at(scribe, b"g3").hardlink_to(at(scribe, b"g2"))
+    scribe.remove(b"g1")
+    scribe.remove(b"g2")
+    commits.commit(1)
+    at(scribe, b"g3").unlink()
+    assert not inverse_of(commits).copies
+    commits.undo(1, by=2)
+    assert at(scribe, b"g1").samefile(at(scribe, b"g2"))
+    assert at(scribe, b"g1").read_text() == "base g1\n"
 
 
 def test_what_was_moved_does_not_come_back_where_the_host_has_put_something(commits: Commits) -> None:
