@@ -18,7 +18,7 @@ from yolofs.changes.changes import Change, compare
 from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
-from yolofs.cli.completing import generations
+from yolofs.cli.completing import generations, runs
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
@@ -57,7 +57,9 @@ class Form(Enum):
 
 @click.command(cls=PathsCommand)
 @click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed, also before a commit.")
+@click.option(
+    "--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N changed, also before a commit."
+)
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, none folded.")

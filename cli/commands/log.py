@@ -11,7 +11,7 @@ import click
 
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart, records_before
 from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
-from yolofs.cli.completing import generations
+from yolofs.cli.completing import generations, runs
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N did: its records.")
+@click.option("--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N did: its records.")
 @click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option(
     "-v", "--verbose", "is_verbose", is_flag=True, help="Each record, ask, refusal and change of a rule, too."
