@@ -11,9 +11,9 @@ from yolofs.cli.output import emit
 @click.command()
 @click.argument("shell", metavar="SHELL", type=click.Choice(sorted(SHELLS)))
 def command(shell: str) -> None:
-    """Print what has bash, zsh or fish complete commands, options and what they take.
+    """Print what has bash, zsh or fish complete commands and paths.
 
-    That is generations, names of snapshots, staged paths, and numbers of runs and commits. For
+    Beside commands and options it completes generations, names of snapshots, staged paths, and numbers of runs and commits. For
     bash, in ~/.bashrc: eval "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs
     completion zsh)"; for fish: yolofs completion fish > ~/.config/fish/completions/yolofs.fish
     """

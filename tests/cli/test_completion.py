@@ -185,9 +185,17 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
     prompt = "set fish_greeting; function fish_prompt; echo 'ready> '; end" if shell == "fish" else "PS1='ready> '"
     start.write_text(f"{evaluate}\n{prompt}\n")
     command = ["setsid", "--ctty", "--wait", found(shell), "-i"]
-    where = {"HOME": str(home), "ZDOTDIR": str(home), "XDG_CONFIG_HOME": str(home / ".config")}
     path = f"{programs}:{os.environ['PATH']}"
-    with Terminal(yolofs.project, [], command=command, size=(200, 24), PATH=path, **where) as terminal:
+    with Terminal(
+        yolofs.project,
+        [],
+        command=command,
+        size=(200, 24),
+        PATH=path,
+        HOME=str(home),
+        ZDOTDIR=str(home),
+        XDG_CONFIG_HOME=str(home / ".config"),
+    ) as terminal:
         terminal.wait_for("ready> ")
         for begin, end, rest in (
             ("travel be", "before\\ it", "travel|before it"),

@@ -35,8 +35,15 @@ def test_the_prompt_begins_with_a_mark_whatever_the_start_files_say(
     program = shutil.which(shell)
     assert program is not None, f"{shell} is missing: scripts/setup.sh installs it"
     command = ["setsid", "--ctty", "--wait", *yolofs.command]  # fish wants a terminal of its own
-    where = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / ".config"), "PS1": "mine> "}
-    with Terminal(yolofs.project, ["shell"], command=command, SHELL=program, **where) as terminal:
+    with Terminal(
+        yolofs.project,
+        ["shell"],
+        command=command,
+        SHELL=program,
+        HOME=str(tmp_path),
+        XDG_CONFIG_HOME=str(tmp_path / ".config"),
+        PS1="mine> ",
+    ) as terminal:
         terminal.wait_for("(yolofs) mine> ")
         if shell in ("zsh", "fish"):  # the user's files were read, and find what they expect
             terminal.type('echo "asked $ASKED"\n')
