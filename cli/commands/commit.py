@@ -27,7 +27,7 @@ from yolofs.cli.commit.report import (
     warn_of_unfinished,
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
-from yolofs.cli.completing import staged_paths
+from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
@@ -90,6 +90,7 @@ class Asked(NamedTuple):
 @click.option(
     "--up-to",
     metavar="GENERATION",
+    shell_complete=generations,
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
 @click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal; take what you say.")

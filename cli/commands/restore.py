@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.bring_back import bring_back, drop_picked
-from yolofs.cli.completing import generations, staged_paths
+from yolofs.cli.completing import restorable_paths, sources
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.versions import joined_run
 
@@ -18,13 +18,13 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command)
-@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=restorable_paths)
 @click.option(
     "--from",
     "text",
     metavar="GENERATION|run N|commit N|base",
     default="base",
-    shell_complete=generations,
+    shell_complete=sources,
     help="The version to bring back: of a generation, as run N left it, as base was after commit N, or of base (so it "
     "is without this).",
 )

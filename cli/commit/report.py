@@ -196,7 +196,7 @@ def emit_taken(
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
     hidden = hidden_by(guard, shown.taken, root)
-    short = None if unfolds else Shortener(session, place.holds, place.project, "--unfold")
+    short = None if unfolds else Shortener(session, place, "--unfold")
     emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
 
 

@@ -204,7 +204,7 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
     see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
-    shortener = Shortener(session, place.holds, place.project, f"{see} --list")
+    shortener = Shortener(session, place, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
     parts, groups = sort(short.lines, place), group_lines(short, shortener, place)
     for title, some, inside in (

@@ -344,6 +344,26 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     assert last > 20
 
 
+def test_a_name_that_another_user_has_seen_and_taken_blocks_no_commit(project: Path, prepare: Prepare) -> None:
+    """The commit is taken back and done again: it has the same number, plan and place."""
+    root = os.fsencode(project)
+    expected = prepare()
+    names: set[Path] = set()
+    for last in range(1, 12, 2):
+        assert _killed_before_line(root, last)
+        names.update(project.rglob(".yolofs-*"))
+        with Session.open(root, Access.WRITE) as session:
+            roll_back_interrupted(session)
+    assert {path.name.rpartition("-")[2].isdigit() for path in names} == {False, True}
+    for path in names:
+        path.mkdir()
+    with Session.open(root, Access.WRITE) as session:
+        commit(session)
+    for path in names:
+        path.rmdir()
+    assert base_of(project) == expected
+
+
 def _killed_before_line(root: bytes, last: int) -> bool:
     """Commit in a child that is killed before it logs so many a step; return whether there are as
     many.

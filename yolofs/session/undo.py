@@ -18,8 +18,9 @@ import msgspec
 
 from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.apply.commit_directory import PLAN, SEAL, write_new
+from yolofs.commit.apply.commit_directory import PLAN, write_new
 from yolofs.commit.apply.execution import before_it_begins
+from yolofs.commit.apply.places import SEAL
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
