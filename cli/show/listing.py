@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import stat
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.counting import counts
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import type_name
 from yolofs.paths import RelPath, absolute, display, is_below
@@ -223,18 +223,14 @@ class _PlainAdditions:
 
 def summary(changes: Iterable[Change]) -> str:
     """Return how many changes of which kind there are."""
-    counts = Counter(change.kind for change in changes)
-    total = sum(counts.values())
-    if not total:
-        return "no changes"
-    parts = [f"{counts[kind]} {_WORDS[kind]}" for kind in Kind if counts[kind]]
-    return f"{total} change{'s' if total > 1 else ''}: {', '.join(parts)}"
+    found = counts(changes)
+    total = sum(found.values())
+    return f"{total} change{'s' if total > 1 else ''}: {counts_text(found)}" if total else "no changes"
 
 
-def counts(changes: Iterable[Change]) -> dict[str, int]:
-    """Return how many changes of each kind there are, by letter, zeros included."""
-    found = Counter(change.kind.value for change in changes)
-    return {kind.value: found[kind.value] for kind in Kind}
+def counts_text(found: Mapping[str, int]) -> str:
+    """Return counts of changes by letter in words, those that are not zero."""
+    return ", ".join(f"{found[kind.value]} {_WORDS[kind]}" for kind in Kind if found[kind.value])
 
 
 def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> str:
@@ -243,16 +239,14 @@ def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> 
 
 
 def _mark_text(change: Change, marks: Marks) -> str:
-    """Return what follows the line of a change that is taken only by who names it; of others
-    nothing.
-    """
+    """Return what follows the line of a change that is taken only if it is named, else ""."""
     if not is_marked(change, marks):
         return ""
     return paint(f"  [{', '.join(mark.text for mark in marks[change.path])}]", "bold", "red")
 
 
 def is_marked(change: Change, marks: Marks) -> bool:
-    """Tell whether a change is taken only by who names it."""
+    """Tell whether a change is taken only if it is named."""
     return change.path in marks and change.new is not None
 
 

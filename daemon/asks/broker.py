@@ -227,7 +227,7 @@ class Broker:
             self._settle_deadlines()
 
     def _settle_deadlines(self) -> None:
-        """Have all that waits wait so long as is due with those who watch now."""
+        """Give each ask the deadline that is due with the present watchers."""
         self._unattended = {known for known in self._unattended if not self._is_attended(known[1])}
         now = time.monotonic()
         for ask in self._queue:
@@ -241,9 +241,7 @@ class Broker:
         return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
 
     def _is_attended(self, run: int) -> bool:
-        """Tell whether somebody sees what a run asks; what is in no run is the user's own, who is
-        there.
-        """
+        """Tell whether somebody sees what a run asks; what is in no run, the user does himself."""
         return not run or any(watcher.attends(run) for watcher in self._watchers)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
@@ -305,7 +303,7 @@ class Broker:
         that makes rules has them judge all else that waits, too.
 
         Raises:
-            AskError: somebody was faster, or who asked is gone.
+            AskError: somebody was faster, or the process that asked is gone.
             UsageError: the answer does not fit the question.
             YolofsError: a rule cannot be written; the asks wait on.
         """
@@ -372,9 +370,7 @@ class Broker:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
 
     def _record_count(self) -> int | None:
-        """Return how many records the journal has: to be read before anybody is answered, who may
-        add another one.
-        """
+        """Return how many records the journal has: read before the answer, which may add one."""
         return self._auditor.record_count() if self._auditor is not None else None
 
     def _on_end(self, ended: Ended) -> None:

@@ -351,7 +351,7 @@ class Handlers:
         return room[:count]
 
     def read_job(self, handle: int, offset: int, size: int) -> Callable[[], bytes]:
-        """Return a call that reads from an open file, waiting as long as it takes; it may run in
+        """Return a call that reads from an open file and may block; it may run in
         another thread.
 
         The descriptor that it holds is a copy: the original may be closed meanwhile.

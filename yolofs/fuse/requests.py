@@ -167,9 +167,7 @@ class Requests:
             yield
 
     def errno_of(self, error: OSError | LoopClosedError, request: Request) -> int:
-        """Return what the kernel is told of a request that failed, and note what is to be noted of
-        that.
-        """
+        """Return the errno of a request that failed, and note the failure where that is wanted."""
         if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
             return errno.EINTR
         if isinstance(error, RefusedError):
@@ -245,8 +243,8 @@ class Requests:
     async def _dropped_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong, and wait until it has.
 
-        A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time:
-        what answers the readers has to find a thread, too.
+        A thread does it: a process that reads such a page keeps it locked, and waits for us.  One
+        at a time: what answers the readers has to find a thread, too.
         """
         try:
             while self._dropping is not None:
