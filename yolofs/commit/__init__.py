@@ -17,6 +17,7 @@ In the order in which a commit goes through them::
     merge/  where base has changed, too
       conflicts    where that is
       drift        how, and when: what is said of it
+      gone         what it takes where base has no more what something is staged in or about
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
       apart        the same where no way to compare could tell it otherwise
@@ -51,7 +52,8 @@ In the order in which a commit goes through them::
       trees        copying and removing whole directories, where no rename reaches
       by_names     moving a directory name by name, where the filesystem renames none
       part_links   what is kept of a file that lost a name gets apart from the others
-      resume       how far a commit came that was killed
+      how_far      how far a commit came that was interrupted, for people
+      resume       finishes one that was killed
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
       taking_back  takes a commit back by these, and removes what it leaves
