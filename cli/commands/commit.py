@@ -27,7 +27,7 @@ from yolofs.cli.commit.report import (
     warn_of_unfinished,
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
-from yolofs.cli.completing import staged_paths
+from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
@@ -90,6 +90,7 @@ class Asked(NamedTuple):
 @click.option(
     "--up-to",
     metavar="GENERATION",
+    shell_complete=generations,
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
 @click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal; take what you say.")
@@ -302,7 +303,7 @@ def command(
 
 
 def _check_hunks(*others: object) -> None:
-    """Check that nothing else is asked for that says what is to be committed.
+    """Check that no other option says what is to be committed.
 
     Raises:
         UsageError: something is.
@@ -315,7 +316,7 @@ def _check_hunks(*others: object) -> None:
 
 
 def _check_alone(*others: object) -> None:
-    """Check that what is to become of an interrupted commit is all that was asked for.
+    """Check that an option about an interrupted commit stands alone.
 
     Raises:
         UsageError: it is not.

@@ -121,7 +121,7 @@ def _hiding(project: bytes) -> PathGuard | None:
 def _shortener(session: Session, place: Place) -> Shortener:
     from yolofs.cli.show.shortening import Shortener  # what asks git is for changes alone
 
-    return Shortener(session, place.holds, place.project, "--unfold")
+    return Shortener(session, place, "--unfold")
 
 
 def _may_see(guards: Sequence[PathGuard | None], path: bytes) -> bool:

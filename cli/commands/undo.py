@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,10 +15,13 @@ from yolofs.cli.commands.commits import age_and_runs
 from yolofs.cli.commit.named_paths import check_paths_of_undo
 from yolofs.cli.commit.report import warn_of_unfinished
 from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.completing import commits, undone_paths
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
+from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.select.choice import HeldBack
@@ -38,13 +41,16 @@ _LISTED = 20
 
 
 @click.command()
-@click.argument("number", metavar="[N]", required=False)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
+@click.argument("number", metavar="[N]", required=False, shell_complete=commits)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=undone_paths)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
 @click.option("--force", is_flag=True, help="Also where base has changed since: base's version is replaced, and kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
-def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, force: bool, as_json: bool) -> None:
+def command(
+    number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, unfolds: bool, force: bool, as_json: bool
+) -> None:
     """Put the real files back to what they were before a commit.
 
     It asks first. Without N it undoes the last commit that is not undone (`yolofs commits` lists
@@ -63,8 +69,10 @@ def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bo
         raise UsageError("--dry-run prints no JSON", hint="leave one of them out")
     project = find_project()
     which = _number(number)
-    if (dry_run or not yes) and not _show_and_ask(project, which, paths, dry_run=dry_run, force=force):
-        return
+    if dry_run or not yes:
+        looking = _Looking(project, which, paths, is_dry_run=dry_run, unfolds=unfolds, is_forced=force)
+        if not _show_and_ask(looking):
+            return
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
         session.check_no_interrupted_commit()
         commit = choose(session, which)
@@ -135,24 +143,36 @@ def _said(session: Session, again: str) -> contextlib.AbstractContextManager[Non
     return said_as(NotPreparedError, sentence, again=again, place=session.directory)
 
 
-def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *, dry_run: bool, force: bool) -> bool:
+class _Looking(NamedTuple):
+    """What is looked at before anything is undone, and how it is shown."""
+
+    project: bytes
+    which: int | None
+    paths: tuple[bytes, ...]
+    is_dry_run: bool
+    unfolds: bool
+    is_forced: bool
+
+
+def _show_and_ask(looking: _Looking) -> bool:
     """Show what would be undone, and ask; return whether it is to be done.
 
     Raises:
         Exit: the answer is no.
     """
-    with reading_whole(project) as session, _scratch_store(session) as into:
-        commit = choose(session, which)
+    paths = looking.paths
+    with reading_whole(looking.project) as session, _scratch_store(session) as into:
+        commit = choose(session, looking.which)
+        selection = _selection(session, commit, paths)
         try:
-            selection = _selection(session, commit, paths)
             with _said(session, f"yolofs undo {commit.number}"):
-                prepared = prepare(session, commit, selection=selection, force=force, into=into)
+                prepared = prepare(session, commit, selection=selection, force=looking.is_forced, into=into)
         except ConflictError as error:
             error.root = session.base.root
             raise
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
-        _show(session, commit, prepared, changes)
-        if dry_run:
+        _show(session, commit, prepared, changes, unfolds=looking.unfolds)
+        if looking.is_dry_run:
             plan = plan_commit(prepared.tree, session.base, prepared.store)
             for line in plan_lines(plan, session.base, prepared.store):
                 emit(line)
@@ -168,10 +188,12 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
         return True
 
 
-def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change]) -> None:
+def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change], *, unfolds: bool) -> None:
     root = session.base.root
     say(f"commit {commit.number}, {age_and_runs(commit)}; base would become again:")
-    emit_changes(changes, Place(root, session.base.relative(session.project)), session.regions, {})
+    place = Place(root, session.base.relative(session.project))
+    short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
+    emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)
     _say_stays(prepared.stays, prepared.inverse.copies, root)
     _say_held_back(commit.number, prepared.held_back, root)
 

@@ -1,5 +1,5 @@
-"""What a run changed apart from what others did in the meantime: other runs, and whoever is in
-none.
+"""What a run changed, told apart from what others changed meanwhile: other runs, and processes
+that are in none.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
-from yolofs.rules.preset import HISTORIES, SOURCE
+from yolofs.rules.preset import SOURCE
+from yolofs.rules.preset_table import HISTORIES
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region, Regions
@@ -203,7 +204,7 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
     see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
-    shortener = Shortener(session, place.holds, place.project, f"{see} --list")
+    shortener = Shortener(session, place, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
     parts, groups = sort(short.lines, place), group_lines(short, shortener, place)
     for title, some, inside in (

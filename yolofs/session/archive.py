@@ -171,7 +171,7 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
     """
     from yolofs.commit.apply.commit_directory import (
         has_begun,
-    )  # who opens a session need not wait for all that commits import
+    )  # imported late: opening a session need not wait for all that commits import
 
     if has_begun(commit_directory(directory, number)):
         return False
@@ -252,7 +252,7 @@ def give_up(directory: bytes, number: int) -> None:
     """
     from yolofs.commit.apply.commit_directory import (
         write_new,
-    )  # who opens a session need not wait for all that commits import
+    )  # imported late: opening a session need not wait for all that commits import
     from yolofs.registry.seal import Sealer
 
     text = Sealer.open(directory, make=True).given_up(number)

@@ -78,8 +78,8 @@ def split(session: Session, selection: Selection | None, *, tree: Tree | None = 
     """Return what a commit would take, and what it would leave staged; without ``selection`` it
     takes everything.
 
-    ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a
-    commit.
+    ``tree`` is the present state, if the caller has it already: replaying the journal is a tenth of
+    a commit.
     """
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
@@ -172,10 +172,10 @@ def commit(
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the
     new journal and its first generation.  The view is the same before and after.  ``parts`` is what
-    :func:`split` made of the selection, for who has asked it since this session was opened, and
+    :func:`split` made of the selection since this session was opened, if that was asked, and
     ``looked`` what :func:`look_at_base` found then.  ``changes`` are what comparing has found in
-    what is taken, for who has compared.  If that is nothing it is committed only for hard links
-    that differ: times of directories and links, and what was written back as it was, stay staged.
+    what is taken, if that was compared.  If it is nothing it is committed only for hard links that
+    differ: times of directories and links, and what was written back as it was, stay staged.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.
     A mount of the session must be paused meanwhile.  ``going_back`` is called if the commit is
@@ -243,8 +243,8 @@ def commit(
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
     """Return what tells which store inodes a commit may put into base themselves.
 
-    These are such as nothing that stays staged shows, and nobody has open: who has could write to
-    base by that.
+    They are those that nothing that stays staged shows and nobody has open: through an open one,
+    base could be written to.
     """
     if session.in_use is None:
         return is_spare_never
@@ -326,8 +326,8 @@ def finish_interrupted(
 
 
 def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:
-    """Return what notes what a commit has put in place, so that what stays staged does not take it
-    for the host's.
+    """Return a function that notes what a commit puts in place, lest later it is taken for the
+    host's.
 
     None if it is not needed: to know what has come means reading the whole log.
     """

@@ -18,9 +18,9 @@ import msgspec
 
 from yolofs.commit import Plan, describe
 from yolofs.commit.apply import ready, step_log
-from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SEAL, SETTLED
+from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED
 from yolofs.commit.apply.how_far import how_far
-from yolofs.commit.apply.places import hidden_prefix
+from yolofs.commit.apply.places import SEAL, hidden_prefix
 from yolofs.commit.plan.plan import Fetch, Park, Place
 from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
 from yolofs.errors import CommitError, TrustError, YolofsError

@@ -2,7 +2,7 @@
 
 It is found once for each commit, and noted for all of them in ``commits/sizes``, so that looking
 costs the same with any number of commits.  What a commit keeps stays as it is, but for what an undo
-takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: who looks half
+takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look half
 way sees what is still on its way.
 """
 

@@ -18,14 +18,16 @@ import msgspec
 
 from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.apply.commit_directory import PLAN, SEAL, write_new
+from yolofs.commit.apply.commit_directory import PLAN, write_new
 from yolofs.commit.apply.execution import before_it_begins
+from yolofs.commit.apply.places import SEAL
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
-from yolofs.commit.select.compose import Composed, compose
+from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
+from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.whose import Inverse

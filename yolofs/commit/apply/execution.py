@@ -21,7 +21,6 @@ from yolofs.commit.apply.commit_directory import (
     DONE,
     MADE,
     PLAN,
-    SEAL,
     SETTLED,
     drop,
     has_begun,
@@ -32,6 +31,7 @@ from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.part_links import Ctimes, names_in, note_parted, put_in_place
+from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -61,8 +61,8 @@ class Seals(Protocol):
 
 
 class Unsealed:
-    """Vouches for nothing: for who executes a plan at once and has nobody finish it later, as tests
-    do.
+    """Vouches for nothing: for a plan that is executed at once and never finished later, as in
+    tests.
     """
 
     def of_plan(self, plan: bytes) -> bytes:  # noqa: ARG002 - the protocol's signature

@@ -42,7 +42,7 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
 
     What host processes did to base meanwhile is taken as it is: call
     :func:`yolofs.commit.merge.conflicts.find_conflicts` first.  ``names`` is the survey that it
-    looked at, for who has it already.
+    looked at, if the caller has it already.
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.

@@ -50,9 +50,7 @@ class Choosing(Protocol):
 
 
 class Authors:
-    """When, and by which run, the entries of a state were made what they are, as far as their paths
-    tell.
-    """
+    """When each entry of a state was last changed, and by which run, as far as paths tell."""
 
     def __init__(self, records: Iterable[Change], now_ns: int) -> None:
         """``now_ns`` stands in for what is not known."""

@@ -158,8 +158,7 @@ class _Inverting(LinksAgain, AsRecords):
         if now is None or step.was is None:
             return
         st = self._base.look(now)
-        came = self._applied.came(index)
-        if st is None or (came is not None and st.st_ino != came):
+        if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(step.was.mode) or not self._is_it(index, now, st):
             self._blame(now, "it is not there any more")
             return
         if not self._applied.is_as_left(st, self._store, self._restored) and not self._blame(now):
@@ -187,8 +186,7 @@ class _Inverting(LinksAgain, AsRecords):
         itself.
         """
         st = self._base.look(step.path)
-        came = self._applied.came(index)
-        if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or (came is not None and st.st_ino != came):
+        if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or not self._is_it(index, step.path, st):
             return
         place = self._place(self._view(step.path))
         place.source = step.path
