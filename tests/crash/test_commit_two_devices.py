@@ -25,7 +25,7 @@ from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.commit.apply import execution, steps
+from yolofs.commit.apply import execution, keeping, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.step_log import Line
@@ -246,7 +246,7 @@ def test_all_is_made_on_its_device_and_durable_before_the_first_step(
     noting(steps.Steps, "_make_file", lambda arguments: f"make on {os.fstat(arguments[2].directory.fd).st_dev}")
     noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
     noting(execution, "_do_one", lambda _: "step")
-    noting(steps, "copy_tree", lambda arguments: f"copy to {os.stat(os.path.dirname(arguments[1])).st_dev}")
+    noting(keeping, "copy_tree", lambda arguments: f"copy to {os.stat(os.path.dirname(arguments[1])).st_dev}")
     with Session.open(os.fsencode(project), Access.WRITE) as session:
         commit(session)
     assert base_of(project) == expected
