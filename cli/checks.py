@@ -30,7 +30,8 @@ from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import commit_directory, journal_loss
 from yolofs.session.history import chapters
-from yolofs.session.session import Access, Session, locked
+from yolofs.session.lock import locked
+from yolofs.session.session import Access, Session
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
@@ -363,9 +364,7 @@ def _store(project: bytes) -> Iterator[Finding]:
 
 
 def _plan(project: bytes) -> Iterator[Finding]:
-    """Look whether what is staged could be committed so that base has the names that the view
-    shows.
-    """
+    """Look whether a commit would give base just the names that the view shows."""
     try:
         with Session.open(project, Access.READ) as session:
             if session.interrupted_commit() is not None:

@@ -1,7 +1,7 @@
 """What a shell completes: generations, names of snapshots, staged paths, and numbers of runs and
 commits.
 
-The shell asks while the user types, so whatever is wrong, nothing is offered and nothing is said.
+The shell asks while the user types: whatever goes wrong, nothing is offered and nothing is said.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _has_changed(session: Session, path: RelPath, chapter: Chapter) -> bool:
 
 
 def find_origin(session: Session, path: RelPath) -> Origin | None:
-    """Return where what the view shows at ``path`` came from, or what took it away; None if it is
+    """Return where the file at ``path`` came from, or what took it away; None if it is
     nowhere.
     """
     shown = session.state().resolve(path)

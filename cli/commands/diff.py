@@ -15,6 +15,7 @@ import click
 
 from yolofs.audit.runs import find_run
 from yolofs.changes.changes import Change, compare
+from yolofs.changes.counting import counts
 from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
@@ -28,7 +29,7 @@ from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.json_forms import change_fields, text_fields
-from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.errors import GenerationError, UsageError

@@ -36,8 +36,8 @@ def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json
     It is staged, with all that was below it; what has come there since goes. Nothing else changes,
     and what was there before is a generation, to which you can travel. Base is not touched.
 
-    From "commit N" comes what base had right after that commit, as long as it is kept, whatever
-    later commits made of it. What base had before it is what `yolofs undo` brings back. With
+    "commit N" is what base had right after that commit, whatever later commits made of it, as long
+    as the commit is kept. `yolofs undo` brings back what base had before it. With
     --hunk just these hunks become what they are in the other version, and the rest of what changed
     stays. Where a hunk cannot go without others, it stays, and the exit code is 16.
     """

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import click
@@ -28,7 +28,8 @@ from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConflictError, UnnamedError, UsageError
+from yolofs.errors import ConflictError, NotPreparedError, UnnamedError, UsageError
+from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, undo
@@ -122,11 +123,24 @@ def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Sel
     return Selection(session.regions, paths=chosen)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _scratch_store(session: Session) -> Iterator[Store]:
     """Give a store for what is only to be looked at."""
-    with tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory)) as directory:
-        yield Store(os.path.join(os.fsencode(directory), b"files"))
+    with contextlib.ExitStack() as stack:
+        with _said(session, "yolofs undo"):
+            directory = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory))
+            )
+            store = Store(os.path.join(os.fsencode(directory), b"files"))
+        yield store
+
+
+def _said(session: Session, again: str) -> contextlib.AbstractContextManager[None]:
+    """Have what the system refuses said with its path, and the command to give when that is
+    mended.
+    """
+    sentence = "nothing is undone, as what base would become cannot be worked out"
+    return said_as(NotPreparedError, sentence, again=again, place=session.directory)
 
 
 class _Looking(NamedTuple):
@@ -151,7 +165,8 @@ def _show_and_ask(looking: _Looking) -> bool:
         commit = choose(session, looking.which)
         selection = _selection(session, commit, paths)
         try:
-            prepared = prepare(session, commit, selection=selection, force=looking.is_forced, into=into)
+            with _said(session, f"yolofs undo {commit.number}"):
+                prepared = prepare(session, commit, selection=selection, force=looking.is_forced, into=into)
         except ConflictError as error:
             error.root = session.base.root
             raise

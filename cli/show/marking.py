@@ -1,4 +1,4 @@
-"""Which of some changes are marked, as the environment of whoever looks or commits has it."""
+"""Which of some changes are marked, by the environment of the command that looks or commits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | 
 
     Raises:
         ConfigError: the user's own file of settings, which may name more such files, is not in
-            order, and ``is_to_commit``: who only looks has been told of it elsewhere.
+            order, and ``is_to_commit``: a command that only looks tells of it elsewhere.
     """
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
     from yolofs.hostcode.code_files import FileMarker, Table  # most runs change nothing

@@ -56,7 +56,7 @@ class Shortener(NamedTuple):
         return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
 
     def _may_read(self, group: Group) -> bool:
-        """Tell whether who asks may read all that tells what happened in a ``.git``."""
+        """Tell whether the caller may read all files that say what happened in a ``.git``."""
         guard = options().guard
         if guard is None or group.top is None:
             return True

@@ -96,7 +96,7 @@ class FileMarker:
         """Of what something may be said wherever it lies."""
 
     def mark(self, change: Change) -> Mark | None:
-        """Return what becomes of what is at a change's path, None if nothing of that kind."""
+        """Return the mark of a change, None if it makes no such file."""
         new = change.new
         if new is None:
             return None
