@@ -55,6 +55,25 @@ def test_a_plan_for_another_base_is_refused(tmp_path: Path) -> None:
     assert problem == f"its plan is for the base /elsewhere, and the session's is {tmp_path}"
 
 
+@pytest.mark.parametrize(("path", "is_refused"), [(b"secret/x", True), (b"runtime/x", True), (b"secrets/x", False)])
+def test_nothing_is_committed_where_no_view_shows_anything(tmp_path: Path, path: bytes, is_refused: bool) -> None:
+    for name in ("secret", "runtime"):
+        (tmp_path / name).mkdir()
+    base = Base(os.fsencode(tmp_path), hidden=[bytes(tmp_path / "secret")], runtime=[bytes(tmp_path / "runtime")])
+    problem = find_problem(Plan(base.root, (Create(RelPath(path), StoreIno(1), 1, 7, 1),)), base)
+    assert bool(problem) is is_refused
+
+
+@pytest.mark.root_only
+def test_nothing_is_committed_where_another_mount_shows_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("home/secret", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    with mounted_disk(tmp_path / "elsewhere", source=tmp_path / "home"):
+        base = Base(os.fsencode(tmp_path), hidden=[bytes(tmp_path / "home/secret")])
+        plan = Plan(base.root, (Create(RelPath(b"elsewhere/secret/x"), StoreIno(1), 1, 7, 1),))
+        assert "where no view and no commit may do anything" in find_problem(plan, base)
+
+
 # ---- what would stop the steps that are left
 
 
@@ -121,6 +140,12 @@ def test_a_file_of_the_hosts_where_something_new_is_to_be_is_in_the_way(base: Ba
 def test_what_is_to_move_away_first_is_not_in_the_way(base: Base) -> None:
     park = Park(RelPath(b"a"), 1, number(base, "a"))
     assert in_way(base, park, create(b"a"), Place(RelPath(b"z"), 1)) == ""
+
+
+def test_what_the_host_has_put_where_something_is_to_move_away_first_is_in_the_way(base: Base) -> None:
+    park = Park(RelPath(b"a"), 1, number(base, "d/x"))
+    said = f"{at(base, 'a')} has been made there meanwhile and is in the way"
+    assert in_way(base, park, create(b"a"), Place(RelPath(b"z"), 1)) == said
 
 
 def test_what_has_arrived_already_is_not_in_its_own_way(base: Base) -> None:
