@@ -92,6 +92,20 @@ def test_what_has_the_number_of_something_that_was_moved_is_not_taken_for_it(com
         assert inverse.tree().find(b"moved") is inverse.tree().find(name) is None
 
 
+def put_link_of_that_number(path: Path, target: Path) -> None:
+    """Put a symbolic link in the place of a file, with its number where the filesystem gives that
+    again.
+    """
+    number = path.stat().st_ino
+    path.unlink()
+    for count in range(100):
+        link = path.with_name(f"{path.name} link {count}")
+        link.symlink_to(target)
+        if link.lstat().st_ino == number:
+            break
+    link.rename(path)
+
+
 def test_a_mode_is_not_given_back_through_a_symbolic_link_that_has_the_number(commits: Commits, tmp_path: Path) -> None:
     scribe = commits.scribe
     at(scribe, b"a").chmod(0o666)
@@ -100,16 +114,7 @@ def test_a_mode_is_not_given_back_through_a_symbolic_link_that_has_the_number(co
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("not in base\n")
     elsewhere.chmod(0o600)
-    number = at(scribe, b"a").stat().st_ino
-    at(scribe, b"a").unlink()
-    for count in range(100):
-        link = tmp_path / f"base/link {count}"
-        link.symlink_to(elsewhere)
-        if link.lstat().st_ino == number:
-            link.rename(at(scribe, b"a"))
-            break
-    else:
-        at(scribe, b"a").symlink_to(elsewhere)
+    put_link_of_that_number(at(scribe, b"a"), elsewhere)
     inverse = inverse_of(commits, force=True)
     assert inverse.stays == {b"a": "it is not there any more"}
     assert inverse.tree().find(b"a") is None
@@ -149,9 +154,7 @@ def test_where_no_birth_is_told_the_kind_tells_that_it_is_another_thing(
     scribe.remove(b"g1")
     commits.commit(1)
     for name in (b"a", b"g2"):
-        number = at(scribe, name).stat().st_ino
-        at(scribe, name).unlink()
-        put_directory_of_that_number(at(scribe, name), number)
+        put_link_of_that_number(at(scribe, name), at(scribe, b"zz"))
     inverse = inverse_of(commits, force=True)
     assert inverse.stays == {b"a": "it is not there any more"}
     assert inverse.copies == [b"g1"]
