@@ -35,6 +35,7 @@ from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load,
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import StaleHunkError, YolofsError, reason
 from yolofs.paths import display
+from yolofs.system import stopping
 
 T = TypeVar("T")
 _ESCAPE_S = 0.05
@@ -91,22 +92,25 @@ class _Control(UIControl):
         return True
 
 
-def review(worker: Worker) -> str:
+def review(worker: Worker, model: ReviewModel, take_over: Callable[[], None]) -> str:
     """Have somebody at the terminal review until he leaves; return what is to be said at the end.
+
+    ``model`` has what is shown first; ``take_over`` is called when the terminal is taken.
 
     Raises:
         KeyboardInterrupt: he pressed Ctrl-C.
         YolofsError: there is nothing to be shown.
     """
-    return asyncio.run(_Screen(worker).run())
+    return asyncio.run(_Screen(worker, model, take_over).run())
 
 
 class _Screen:
     """A review at a terminal."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, model: ReviewModel, take_over: Callable[[], None]) -> None:
         self._worker = worker
-        self._model = ReviewModel()
+        self._model = model
+        self._take_over = take_over
         self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._comparing: asyncio.Task[None] | None = None
@@ -134,12 +138,13 @@ class _Screen:
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._leave, KeyboardInterrupt())
+            loop.add_signal_handler(number, self._leave, stopping.StoppedError(number))
         sys.setswitchinterval(_SWITCH_S)
         gc.disable()  # looking through 20,000 changes for garbage would be felt: that is done when nobody types
         self._start(self._watch())
         try:
             with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
+                self._take_over()
                 await self._app.run_async(pre_run=lambda: self._carry_out(Compare()))
         except EOFError:  # the terminal is gone
             pass
@@ -193,6 +198,11 @@ class _Screen:
             if self._model.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
                 for char in event.data:
                     self._key(char if char.isprintable() else " ")
+
+        @bindings.add(Keys.ControlZ)
+        def _(event: KeyPressEvent) -> None:
+            if not self._model.busy:  # what is being done holds the session
+                event.app.suspend_to_background()
 
         for key in _NAMES:
             bindings.add(key)(self._pressed)
@@ -278,9 +288,8 @@ class _Screen:
             self._invalidate()
 
     async def _compare_once(self, wanted: Compare) -> None:
-        is_first = self._model.comparison is None
-        if is_first and (begun := await asyncio.to_thread(self._worker.first_look)) is not None:
-            self._take(begun)
+        before = self._model.comparison
+        is_first = before is None or before.is_partial or not before.has_marks
         parts = self._model.parts()
         known = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
         if self._again is None:

@@ -37,9 +37,12 @@ class Worker:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def first_look(self) -> Comparison | None:
-        """Look at the beginning, where a comparison takes a while."""
-        return self._reader.first_look()
+    def begin(self) -> Comparison | None:
+        """Read what the first screen shows, None if nothing is there so soon."""
+        begun = self._reader.begin()
+        if begun is None or begun.is_partial or len(begun.changes) >= _MANY:
+            return begun
+        return self._reader.with_marks(begun)
 
     def compare(self, wish: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
         """Compare the states; ``parts`` is what is accepted."""
