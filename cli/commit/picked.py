@@ -55,6 +55,7 @@ def commit_hunks(
         selection = Selection(session.regions, frozenset(Region), (ROOT, *named), takes_marked=trusted)
         shown, parts = look(session, selection, tree=selected.tree, is_again=True)
         looked = look_at_base(session, parts)
+        force = force or looked.unchanged.issuperset(looked.conflicts)  # these differ in nothing that counts
         if looked.conflicts and not force:
             raise conflict_error(looked)
         if looked.marked:

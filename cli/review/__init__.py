@@ -7,6 +7,7 @@ edited and committed.
     screen        the terminal: keys in, lines out, and what goes on meanwhile
     worker        what the screen has done in other threads
     doing         dropping, committing, editing, taking back: what changes the session
+    conflicts     what base has changed, too: merged, or one side taken
     tool          another program's diff instead of the screen; end_state: what it has selected
     reader        what differs, read from a session; first_look: the beginning of it
     painter       colours of source code, asked of a process that may be killed: lexing

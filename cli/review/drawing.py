@@ -272,7 +272,7 @@ def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
     lines.append([("ansiyellow", _fit(_message(model) or more, width))])
-    lines.append([("bold", _fit(page.question or "any other key goes back", width))])
+    lines.append([("bold", _fit(page.question or page.keys or "any other key goes back", width))])
     return lines
 
 

@@ -240,6 +240,18 @@ class ReviewState:
         self.is_comparing = True
         return Compare()
 
+    def settled(self, message: str, done: Done) -> Command:
+        """Take note that conflicts were settled in the view; the cursor goes to the first of
+        them.
+        """
+        self.mode, self.focus = Mode.LIST, Focus.LIST
+        self._views.clear()  # nobody is to take the lines of before for what was merged
+        command = self.done(message, done)
+        found = [node for path in done.paths if (node := self.tree.by_key.get((path, False))) is not None]
+        if found:
+            self.row = self.tree.show(found[0])
+        return command
+
     def undone(self, message: str) -> Command:
         """Take note that the last thing done was taken back."""
         self._history.pop()

@@ -31,7 +31,7 @@ from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import Mode
-from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
+from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Settle, Undo
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import StaleHunkError, YolofsError, reason
 from yolofs.paths import display
@@ -253,6 +253,8 @@ class _Screen:
                 self._start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
             case Prepare():
                 self._start(self._act(lambda: (self._worker.prepare(command),), self._model.prepared))
+            case Settle():
+                self._start(self._act(lambda: self._worker.settle(command), self._model.settled))
             case Commit():
                 self._start(self._act(lambda: (self._worker.commit(command),), self._committed))
 

@@ -16,7 +16,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.review_state import arranged
-from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare
+from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle
 from yolofs.errors import UsageError
 
 _MANY = 1000
@@ -87,6 +87,12 @@ class Worker:
         from yolofs.cli.review.doing import prepare
 
         return prepare(self._reader, wish)
+
+    def settle(self, wish: Settle) -> tuple[str, Done | None]:
+        """Settle conflicts in the view."""
+        from yolofs.cli.review.conflicts import settle
+
+        return settle(self._reader, wish)
 
     def commit(self, wish: Commit) -> str:
         """Commit what a page has shown."""
