@@ -218,14 +218,14 @@ class _Screen:
         self._pressed_s = time.monotonic()
         if self._model.busy:
             return  # what is typed now would be about something that nobody has seen yet
-        if name != "c-c" and (self._model.is_waiting or self._typed):
+        if name != "c-c" and (self._typed or self._model.has_to_wait(name)):
             self._typed.append(name)
             return
         self._carry_out(self._model.key(name))
 
     def _go_on_typing(self) -> None:
         """Carry out the keys that had to wait."""
-        while self._typed and not self._model.is_waiting:
+        while self._typed and not self._model.has_to_wait(self._typed[0]):
             self._carry_out(self._model.key(self._typed.popleft()))
         if self._model.busy:
             self._typed.clear()
@@ -304,7 +304,7 @@ class _Screen:
     def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
         self._has_garbage = True
         self._carry_out(self._model.compared(known, changed, tree))
-        self._invalidate()
+        self._go_on_typing()
 
     async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
         """Do something with the session in a thread, and have the model take what comes of it."""

@@ -48,14 +48,19 @@ def test_lines_are_written_in_their_rows_and_styles() -> None:
     assert as_text(lines, has_colours=False) == "\x1b[1;1H\x1b[1mD\x1b[m x\x1b[2;1H\x1b[7my\x1b[m"
 
 
+def show_and_fail(terminal: int, error: BaseException) -> None:
+    with FirstScreen(ReviewModel()):
+        assert not termios.tcgetattr(terminal)[3] & termios.ECHO
+        assert b"\x1b[?1049h" in os.read(terminal, 65536)
+        raise error
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), stopping.StoppedError(15), OSError()])
 def test_the_terminal_is_given_back_whatever_happens(error: BaseException) -> None:
     with at_a_terminal() as terminal:
         before = termios.tcgetattr(terminal)
-        with pytest.raises(type(error)), FirstScreen(ReviewModel()):
-            assert not termios.tcgetattr(terminal)[3] & termios.ECHO
-            assert b"\x1b[?1049h" in os.read(terminal, 65536)
-            raise error
+        with pytest.raises(type(error)):
+            show_and_fail(terminal, error)
         assert termios.tcgetattr(terminal) == before
         assert os.read(terminal, 65536).endswith(b"\x1b[?1049l\x1b[?25h")
 
