@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,6 +25,7 @@ VARIABLE = "_YOLOFS_COMPLETE"
 PATHS_KEY = "yolofs.paths"
 """Under this the context of a command has the paths after ``--``, where there may be any."""
 _MOST = 500
+_SOON_S = 1.0
 _FILES = CompletionItem("", type="file")
 """Has the shell offer the names of files, if there is nothing else."""
 
@@ -99,6 +101,32 @@ def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]
             yield CompletionItem(text)
     if is_none:
         yield _FILES
+
+
+def hunks(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the ids of hunks, each with what it is, as many as are found soon."""
+    found: list[CompletionItem] = []
+    with contextlib.suppress(Exception), _session(context) as session:
+        from yolofs.cli.show.hunk_lines import title
+        from yolofs.cli.show.listing import Place
+        from yolofs.session.restore import source_to_restore
+        from yolofs.session.selecting import Hunks
+        from yolofs.state.tree import Tree
+
+        end_s = time.monotonic() + _SOON_S
+        source, up_to = context.params.get("text"), context.params.get("up_to")
+        old = source_to_restore(session, source).tree if source else Tree()
+        new = session.state(session.timeline.resolve(up_to) if up_to else None)
+        place = Place(session.base.root, session.base.relative(session.project))
+        for file in Hunks(session, old, new=new).files():
+            found += [
+                CompletionItem(hunk.id, help=title(hunk, place))
+                for hunk in file.hunks
+                if hunk.id.startswith(incomplete)
+            ]
+            if len(found) >= _MOST or time.monotonic() > end_s:
+                break
+    return found[:_MOST]
 
 
 def generations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
-from yolofs.cli.commit.picked import commit_hunks
+from yolofs.cli.commit.picked import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
@@ -289,9 +289,8 @@ def commit(reader: Reader, prepared: Prepared) -> str:
             )
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
-        done = commit_hunks(
-            session, prepared.picks, paths=prepared.paths, named=prepared.named, force=prepared.force, tell=check
-        )
+        picked = Picked(prepared.picks, prepared.paths, prepared.named, force=prepared.force)
+        done = commit_hunks(session, picked, tell=check)
         tidy(session)
         directory = session.directory
     remove_tidied(directory)
