@@ -109,13 +109,13 @@ def hunks(context: click.Context, _: click.Parameter, incomplete: str) -> list[C
     with contextlib.suppress(Exception), _session(context) as session:
         from yolofs.cli.show.hunk_lines import title
         from yolofs.cli.show.listing import Place
-        from yolofs.session.restore import source_to_restore
+        from yolofs.session.restore import source_of
         from yolofs.session.selecting import Hunks
         from yolofs.state.tree import Tree
 
         end_s = time.monotonic() + _SOON_S
         source, up_to = context.params.get("text"), context.params.get("up_to")
-        old = source_to_restore(session, source).tree if source else Tree()
+        old = source_of(session, source)[0] if source else Tree()
         new = session.state(session.timeline.resolve(up_to) if up_to else None)
         place = Place(session.base.root, session.base.relative(session.project))
         for file in Hunks(session, old, new=new).files():
