@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -370,11 +372,35 @@ def test_settling_is_not_taken_back_over_what_the_agent_has_done_since(yolofs: P
         assert (view / "later.txt").read_text() == "later\n"
 
 
-def test_ctrl_c_ends_it_with_its_exit_code(yolofs: Program, view: Path) -> None:
+@pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_at_every_end_the_terminal_is_given_back_as_it_was(
+    yolofs: Program, view: Path, how: str | signal.Signals, code: int
+) -> None:
     with review(yolofs) as terminal:
+        before = terminal.modes
         terminal.wait_for_screen("-precious")
-        terminal.type("\x03")
-        assert terminal.wait() == 130
+        terminal.type("j")
+        terminal.wait_for_screen("2 changes")
+        assert terminal.modes != before
+        if isinstance(how, str):
+            terminal.type(how)
+        else:
+            os.kill(terminal.process.pid, how)
+        assert terminal.wait() == code
+        assert terminal.modes == before
+        assert terminal.seen.rfind("\x1b[?1049l") > terminal.seen.rfind("\x1b[?1049h") >= 0
+        assert terminal.seen.rfind("\x1b[?25h") > terminal.seen.rfind("\x1b[?25l")
+
+
+def test_a_terminal_of_another_size_is_drawn_anew(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious", "? keys  q quit")
+        terminal.resize(60, 15)
+        terminal.wait_for_screen("? all keys   q quit", "D gone.txt")
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.resize(120, 30)
+        terminal.wait_for_screen("? keys  q quit", "+line twenty")
 
 
 def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Program, view: Path) -> None:

@@ -234,7 +234,7 @@ def expected(files: list[FileHunks], kept: Picks, held: tuple[HeldHunk, ...], *,
 
 
 def let_directories_come_back(files: list[FileHunks], kept: dict[str, Any]) -> None:
-    """Take out of what is kept the deletion of each directory in which something is brought back."""
+    """Take out of what is kept the deletions of directories in which something is brought back."""
     gone = {file.path: file.hunks[0].id for file in files if file.change.kind is Kind.DELETED}
     for path, name in gone.items():
         if name not in kept:
