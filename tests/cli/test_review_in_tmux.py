@@ -82,7 +82,7 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
 
         tmux.keys("C-z")
         tmux.see("Stopped", gone="yolofs review")
-        tmux.keys("fg", "Enter")
+        tmux.keys("fg; echo then ended with $?", "Enter")
         tmux.see("yolofs review: 3 changes", "-precious")
         tmux.keys("?")
         tmux.see("walk the generations")
@@ -129,7 +129,7 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
         tmux.keys("Enter")
         tmux.see("commit 1 done; to take it back: yolofs undo 1", "nothing is staged")
         tmux.keys("q")
-        tmux.see("ended with 0", "shown before")  # the other screen has not hidden what was there before
+        tmux.see("then ended with 0", "shown before")  # the other screen has not hidden what was there before
     assert (project / "src/new.txt").read_text() == "one\ntwo\nthree\n"
     assert (project / "src/a.py").read_text().splitlines()[1] == "line two"
     assert not (project / "gone.txt").exists()
