@@ -177,9 +177,10 @@ def command(
     If base changed at a path that is to be applied, the commit asks about it at a terminal, and
     refuses elsewhere. --merge merges text three ways; where both sides changed the same lines, the
     view gets both between marks, and the file stays staged until they are gone. --ours takes what
-    is staged, and keeps base's version with the commit. --theirs drops what is staged there; it is
-    kept as a generation (yolofs log). With --merge, --ours and --theirs are for what does not
-    merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
+    is staged, and keeps base's version with the commit; a directory that base has no more is made
+    again. --theirs drops what is staged there; it is kept as a generation (yolofs log). With
+    --merge, --ours and --theirs are for what does not merge. PATH limits all three. If a path stays
+    staged for that, the exit code is 9.
 
     --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted,
     what lies outside the project and what the host would run. --hunk takes hunks by their ids; a
@@ -252,7 +253,7 @@ def command(
                 if looked.conflicts and wish.is_given:
                     if up_to is not None and looked.marked:  # what they were is about the present view
                         raise marks_error(looked.marked)
-                    settled = wish.settle(session, looked)
+                    settled = wish.settle(session, looked, makes_again=up_to is None)
                     selection = msgspec.structs.replace(selection, left=settled.left)
                     shown, parts = look(session, selection, asked.generation(session), is_again=True)
                     looked = look_at_base(session, parts)
@@ -277,7 +278,7 @@ def command(
                         session,
                         parts=parts,
                         looked=looked,
-                        is_seen=bool(shown.taken),
+                        changes=shown.taken,
                         force=bool(settled.ours),
                         progress=begin("committing"),
                         going_back=lambda: begin("taking the commit back"),
@@ -325,7 +326,7 @@ def _check_hunks(
 
 
 def _check_alone(*others: object) -> None:
-    """Check that what is to become of an interrupted commit is all that was asked for.
+    """Check that an option about an interrupted commit stands alone.
 
     Raises:
         UsageError: it is not.

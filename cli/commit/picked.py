@@ -13,6 +13,8 @@ from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
+from yolofs.errors import NotPreparedError
+from yolofs.os_errors import said_as
 from yolofs.paths import ROOT, Generation, RelPath
 from yolofs.session.commit import CommitResult, Looked, conflict_error, look_at_base, marks_error
 from yolofs.session.selecting import HeldHunk, Selected, select_hunks
@@ -68,6 +70,7 @@ def commit_hunks(
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
         ConflictError: base has changed; nothing is done.
+        NotPreparedError: it cannot be written down; base is as it was, and all stays staged.
         YolofsError: as :func:`yolofs.session.commit.commit`.
     """
     with _checked(session, picked) as (selected, shown, parts, looked, force):
@@ -75,12 +78,15 @@ def commit_hunks(
             return CommittedHunks(CommitResult(None, 0, {}, parts.held_back), shown, looked.conflicts, selected.held)
         if tell is not None:
             tell(shown, looked.conflicts)
-        selected.keep()
+        sentence = "the commit was not begun, base is as it was, and all stays staged"
+        with said_as(NotPreparedError, sentence, again="the same command", place=session.directory):
+            selected.keep()
         with phases() as begin:
             result = commit_up_to(
                 session,
                 parts=parts,
                 looked=looked,
+                changes=shown.taken,
                 force=force,
                 progress=begin("committing"),
                 going_back=lambda: begin("taking the commit back"),

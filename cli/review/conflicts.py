@@ -90,7 +90,7 @@ def settle(reader: Reader, wish: Settle) -> tuple[str, Done | None]:
         looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(wish.paths)])
         before = Generation(session.timeline.present + session.has_unsnapshotted())
         choice = Wish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)
-        settled = choice.settle(session, looked)
+        settled = choice.settle(session, looked, makes_again=True)
         paths = (*settled.merged, *settled.marked, *settled.dropped, *settled.unmerged)
         if not paths:
             raise UsageError(_refusal(settled) or "there is no conflict any more: look again")

@@ -152,9 +152,7 @@ def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
             not_taken.append((change.path, ": to delete it was not staged; yolofs run -- rm does that"))
             continue
         if picks is None and change.new is None:
-            not_taken.append(
-                (change.path, ": its deletion is staged, not a text; yolofs restore brings it back")
-            )
+            not_taken.append((change.path, ": its deletion is staged, not a text; yolofs restore brings it back"))
             continue
         if now is not None and _has_other_mode(one):
             how = "not executable" if one.is_executable else "executable"

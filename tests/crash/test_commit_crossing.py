@@ -146,15 +146,22 @@ def test_where_there_is_no_room_for_what_a_linked_file_becomes_longer_by_it_does
     assert exactly(disks.project) == before
 
 
-def test_what_an_ordinary_user_cannot_read_ends_it_before_it_begins(
-    disks: Disks, monkeypatch: pytest.MonkeyPatch
+def commit_as_nobody(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, others: dict[str, int], refusal: str | None
 ) -> None:
+    """Have an ordinary user commit the move of ``far/gone`` to the other disk.
+
+    ``others`` have other modes, and are root's but for those called ``mine``.  ``refusal`` is why
+    the commit is not begun, None if it goes through.
+    """
     place = disks.project.parent
     for path in (place, place / "state", disks.project, disks.far, *disks.far.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
-    secret = disks.far / "gone/sub/x"
-    os.chown(secret, 0, 0)
-    secret.chmod(0o600)
+    for name, mode in others.items():
+        path = disks.far / name
+        if not path.name.startswith("mine"):
+            os.chown(path, 0, 0)
+        path.chmod(mode)
     monkeypatch.setattr(core_driver, "OWNER", Owner(NOBODY, NOBODY))
     before = exactly(disks.project)
 
@@ -162,14 +169,52 @@ def test_what_an_ordinary_user_cannot_read_ends_it_before_it_begins(
         view = CoreDriver(bytes(disks.project))
         view.rename(b"far/gone", b"moved")
         view.close()
-        with (
-            Session.open(bytes(disks.project), Access.WRITE) as session,
-            pytest.raises(NotPreparedError, match=r"gone/sub/x: Permission denied, and .*/far/gone has to be copied"),
-        ):
-            commit(session)
+        with Session.open(bytes(disks.project), Access.WRITE) as session:
+            if refusal is None:
+                commit(session)
+                return
+            with pytest.raises(NotPreparedError, match=refusal):
+                commit(session)
 
     assert in_child(check, is_root=False) == 0
+    if refusal is None:
+        assert not (disks.far / "gone").exists()
+        assert (disks.project / "moved/sub/x").read_text() == "x"
+        assert [path.name for path in disks.far.iterdir()] == []
+        return
     after = exactly(disks.project)
     assert {path: after[path] for path in before if path != str(disks.project)} == {  # in which there is a link now
         path: what for path, what in before.items() if path != str(disks.project)
     }
+
+
+@pytest.mark.parametrize(
+    ("others", "refusal"),
+    [
+        ({"gone/sub/x": 0o600}, "gone/sub/x: Permission denied, and .*/far/gone has to be copied"),
+        ({"gone/sub": 0o755}, "gone/sub: Permission denied, and .*/far/gone has to be copied"),
+        ({"gone": 0o755}, "gone: Permission denied"),
+        (
+            {"gone/sub": 0o1777, "gone/sub/x": 0o644},
+            "gone/sub/x: it is another user's, in a directory where only its owner may remove it, and .* to be copied",
+        ),
+    ],
+    ids=[
+        "not read",
+        "not remove from a directory",
+        "not remove from the one that moves",
+        "not remove from a sticky one",
+    ],
+)
+def test_what_an_ordinary_user_may_not_remove_ends_it_before_it_begins(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, others: dict[str, int], refusal: str
+) -> None:
+    commit_as_nobody(disks, monkeypatch, others, refusal)
+
+
+def test_what_an_ordinary_user_may_remove_after_all_is_moved(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as an empty directory of root's, and one of the user's own that forbids writing."""
+    (disks.far / "gone/empty").mkdir()
+    (disks.far / "gone/mine").mkdir()
+    (disks.far / "gone/mine/x").write_text("x")
+    commit_as_nobody(disks, monkeypatch, {"gone/empty": 0o755, "gone/mine": 0o555}, None)

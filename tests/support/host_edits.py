@@ -18,8 +18,11 @@ from yolofs.paths import is_below
 Edit: TypeAlias = tuple[str, int, int]
 """What is done, and two numbers that say to which of the things that there are by then."""
 
-KINDS = ("write", "append", "replace", "create", "remove", "chmod", "utime", "link", "mkdir", "move", "rmtree")
-_ROUGH = frozenset({"move", "rmtree"})
+KINDS = (
+    *("write", "append", "replace", "save", "create", "remove", "chmod", "utime", "link", "mkdir"),
+    *("move", "rename", "rename over", "symlink", "rmtree"),
+)
+_ROUGH = frozenset({"move", "symlink", "rmtree"})
 
 edits = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 40), st.integers(0, 40)), min_size=1, max_size=5)
 edits_without_links = edits.map(lambda some: [edit for edit in some if edit[0] != "link"])
@@ -73,6 +76,25 @@ class Host:
                 self._gone(path)
                 os.unlink(self._place(path))
                 self._write(path)
+            case "save":  # as editors do
+                self._gone(path)
+                self._write(new)
+                os.rename(self._place(new), self._place(path))
+            case "rename":
+                os.rename(self._place(path), self._place(new))
+                self.touched.add(new)
+            case "rename over":
+                over = files[second % len(files)]
+                if not os.path.samefile(self._place(path), self._place(over)):
+                    self._gone(over)
+                    os.rename(self._place(path), self._place(over))
+                self.touched.add(over)
+            case "symlink":  # in the place of a directory, which goes elsewhere
+                path = directory
+                if is_below(new, directory):
+                    return
+                os.rename(self._place(directory), self._place(new))
+                os.symlink(self._place(new), self._place(directory))
             case "create":  # under a name of its own, or one that the commit may want
                 path = new if first % 2 else os.path.join(os.path.dirname(new), (b"a", b"b", b"c", b"x")[first % 4])
                 if path in nodes:

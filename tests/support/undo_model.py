@@ -43,6 +43,17 @@ class Commits(NamedTuple):
         self.stage(Tree())
         return plan
 
+    def wait_for_clock(self, number: int) -> None:
+        """Wait until the kernel's clock has gone on since a commit ended: what is made then is
+        younger.
+        """
+        ended_ns = os.lstat(os.path.join(self.parking(number), b"done")).st_mtime_ns
+        probe = os.path.join(self.parking(number), b"probe")
+        os.close(os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+        while os.lstat(probe).st_mtime_ns <= ended_ns:
+            os.utime(probe)
+        os.unlink(probe)
+
     def stage(self, tree: Tree) -> None:
         """Go on with another state."""
         self.scribe.freeze()

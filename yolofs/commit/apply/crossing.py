@@ -35,8 +35,17 @@ class _Copy(NamedTuple):
     source: bytes
     target: bytes
     """A directory on the device that it goes to."""
-    is_base: bool
-    """Whether it is deleted from base then."""
+
+
+class _Part(NamedTuple):
+    """A thing that is copied, or something in it."""
+
+    path: bytes
+    st: os.stat_result
+    above: os.stat_result | None
+    """The directory that it lies in; None for the thing itself, of which another check is made."""
+    has_more: bool
+    """Whether it is a directory in which anything is copied, too."""
 
 
 def check(plan: Plan, commits: bytes, moves: Moves, store_path: Callable[[int], bytes]) -> None:
@@ -63,7 +72,7 @@ class _Check:
 
     def check(self, store_path: Callable[[int], bytes]) -> None:
         for copy in self._copies():
-            self._need(copy.path, copy.target, sum(self._look(copy, path) for path in self._parts(copy)), copy.source)
+            self._need(copy.path, copy.target, sum(self._look(copy, part) for part in self._parts(copy)), copy.source)
         for step in self._plan.steps:
             if isinstance(step, Rewrite):
                 path = step.path if step.is_first else self._moves.before(step.path)
@@ -89,7 +98,7 @@ class _Check:
                 case Place():
                     fetch = fetches[step.number]
                     kept = Kept(fetch.commit, fetch.slot, fetch.inside).path(self._commits)
-                    yield from self._if_far(step.path, kept, self._ground(step.path), is_base=False)
+                    yield from self._if_far(step.path, kept, self._ground(step.path))
                 case _:
                     pass
             if isinstance(step, Create | Place | Link | Duplicate) and step.replaced is not None:
@@ -98,42 +107,47 @@ class _Check:
                     replaced = RelPath(os.path.join(above, split(step.path)[1]))
                     yield from self._if_far(replaced, self._at(replaced), self._commits)
 
-    def _if_far(self, path: RelPath, source: bytes, target: bytes, *, is_base: bool = True) -> Iterator[_Copy]:
+    def _if_far(self, path: RelPath, source: bytes, target: bytes) -> Iterator[_Copy]:
         here, there = self._device(os.path.dirname(source)), self._device(target)
         if here is not None and there is not None and here != there:
-            yield _Copy(path, source, target, is_base)
+            yield _Copy(path, source, target)
 
-    def _parts(self, copy: _Copy) -> Iterator[tuple[bytes, os.stat_result]]:
+    def _parts(self, copy: _Copy) -> Iterator[_Part]:
         """Yield all that is copied with a thing: what a step of its own takes out before is not."""
         links: set[int] = set()
-        todo = [copy.source]
+        todo: list[tuple[bytes, os.stat_result | None]] = [(copy.source, None)]
         while todo:
-            path = todo.pop()
+            path, above = todo.pop()
+            names: list[bytes] = []
             try:
                 st = os.lstat(path)
                 if stat.S_ISDIR(st.st_mode):
-                    names = os.listdir(path)
-                    todo += [one for name in names if (one := os.path.join(path, name)) not in self._out]
+                    names = [one for name in os.listdir(path) if (one := os.path.join(path, name)) not in self._out]
             except FileNotFoundError:
                 continue
             except PermissionError as error:
-                if path == copy.source:  # its directory has to be opened up first: its step will tell
+                if above is None:  # its directory has to be opened up first: its step will tell
                     return
                 raise self._refused(errno.EACCES, os.strerror(errno.EACCES), copy, path) from error
+            todo += [(name, st) for name in names]
             if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1 or st.st_ino not in links:
                 links.add(st.st_ino)
-                yield path, st
+                yield _Part(path, st, above, bool(names))
 
-    def _look(self, copy: _Copy, part: tuple[bytes, os.stat_result]) -> int:
+    def _look(self, copy: _Copy, part: _Part) -> int:
         """Check one part of what is copied; return how many bytes of the disk it takes."""
-        path, st = part
-        if copy.is_base and syscalls.may_never_change(path):
+        path, st, above, uid = part.path, part.st, part.above, os.geteuid()
+        if syscalls.may_never_change(path):
             raise self._refused(errno.EPERM, "it is immutable or append-only (chattr)", copy, path)
-        is_directory, is_mine = stat.S_ISDIR(st.st_mode), st.st_uid == os.geteuid()
+        if above is not None and above.st_mode & stat.S_ISVTX and uid not in (0, st.st_uid, above.st_uid):
+            why = "it is another user's, in a directory where only its owner may remove it"
+            raise self._refused(errno.EPERM, why, copy, path)
         ways = os.R_OK
-        if is_directory:
-            ways |= os.X_OK if is_mine or path == copy.source else os.W_OK | os.X_OK
-        if (is_directory or stat.S_ISREG(st.st_mode)) and not os.access(path, ways, effective_ids=True):
+        if stat.S_ISDIR(st.st_mode):
+            ways |= os.W_OK | os.X_OK if part.has_more and st.st_uid != uid else os.X_OK
+        elif not stat.S_ISREG(st.st_mode):
+            return st.st_blocks * _BLOCK
+        if not os.access(path, ways, effective_ids=True):
             raise self._refused(errno.EACCES, os.strerror(errno.EACCES), copy, path)
         return st.st_blocks * _BLOCK
 
@@ -141,8 +155,7 @@ class _Check:
         root = self._plan.root.rstrip(b"/") + b"/"
         shown = path.removeprefix(root) if path.startswith(root) else copy.path
         moved = display(self._at(copy.path))
-        why = f"{text}, and {moved} has to be copied to another disk or mount and deleted" if copy.is_base else text
-        return OSError(number, why, shown)
+        return OSError(number, f"{text}, and {moved} has to be copied to another disk or mount and deleted", shown)
 
     def _need(self, path: RelPath, target: bytes, count: int, source: bytes | None = None) -> None:
         """Add to what is needed on the disk of ``target``; what comes from the same pool may take

@@ -292,15 +292,11 @@ class ResumedSteps(Steps):
                 return self._has_arrived(step)
             case Rewrite(is_first=True) if self._inode(Spot(*split(step.path))) != step.inode:
                 return True
-            case Rewrite():
-                if step.number not in self._made:
-                    self._clear(self._in(self._new, step.number))  # a backup that is not whole
-                return False
             case SetMetadata(inode=None):
                 return self._is_the_hosts(step.path)
             case SetMetadata():
                 return self._inode(Spot(*split(step.path))) != step.inode
-            case FinishDirectory():
+            case Rewrite() | FinishDirectory():
                 return False
 
     def _is_the_hosts(self, path: RelPath) -> bool:

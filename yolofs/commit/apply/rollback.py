@@ -319,7 +319,8 @@ class BackSteps(BackInPlace):
         """
         spot, path = Spot(*split(step.path)), self._store.own_path(step.ino)
         if self._inode(spot) == made.inode:
-            if self._was_changed(spot, step, step_log.Line()):
+            st = os.stat(self._at(spot), follow_symlinks=False)
+            if (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns):  # there is no other copy to compare with
                 self._copy_found(spot, step)
             folder = self._unlocked(spot)
             if _inode_at(path) is None:
@@ -433,14 +434,12 @@ class BackSteps(BackInPlace):
         st = os.stat(self._at(spot), follow_symlinks=False)
         if self._is_same(st, said.came):
             return False
-        made = self._made.get(step.number)
-        if said.came is not None and isinstance(step, Create):  # its ctime changes with a link of it, too
+        if isinstance(step, Create):  # its ctime changes with a link of it, too
             return not self._is_as_staged(spot, step)
+        made = self._made.get(step.number)
         if made is not None and st.st_ino == made.inode:
             return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
         match step:
-            case Create():
-                return (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns)
             case Link():  # what has another name is not lost with this one; else it is a copy, or the other went
                 there = Spot(*split(step.existing))
                 is_there = self._inode(there) is not None

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.commit_directory import PLAN, read_ready
+from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.plan.moves import Moves
@@ -33,6 +33,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
 from yolofs.system.plain_files import read_plain
 
 _MOST_BYTES = 1 << 32
@@ -59,6 +60,7 @@ class Applied:
         for index, step in enumerate(plan.steps):
             if not isinstance(step, Park | Remove | Fetch) and (inode := self.came(index)) is not None:
                 self._steps_of.setdefault(inode, []).append(step)
+        self._ended_ns = _mtime_ns(os.path.join(directory, DONE))
         self._ctimes = {line.came.inode: line.came.ctime_ns for line in self.lines if line.came is not None}
 
     @classmethod
@@ -96,6 +98,15 @@ class Applied:
         inode number.
         """
         return any(isinstance(step, Rewrite | SetMetadata) for step in self._steps_of.get(inode, ()))
+
+    def is_older(self, path: bytes, st: os.stat_result) -> bool:
+        """Tell whether what is at an absolute path was there when the commit ended.
+
+        If not, it only has the inode number of what was: the host has made it since.  Where a
+        filesystem does not tell when a thing was born, all counts as older.
+        """
+        birth_ns = syscalls.birth_ns(path)
+        return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self._ended_ns
 
     def is_unchanged(self, st: os.stat_result) -> bool:
         """Tell whether something is, to its time of change, what a step has left."""
@@ -163,6 +174,13 @@ class Later(NamedTuple):
 def _is_time_alone(step: Step) -> bool:
     """Tell whether a step does no more than set a directory's time."""
     return isinstance(step, FinishDirectory) and step.ino is None
+
+
+def _mtime_ns(path: bytes) -> int:
+    try:
+        return os.lstat(path).st_mtime_ns
+    except FileNotFoundError:
+        return 0
 
 
 def read_plan(directory: bytes) -> Plan:

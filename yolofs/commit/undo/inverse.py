@@ -213,12 +213,10 @@ class _Inverting:
     def _check_identity(self, index: int, step: _Arrival) -> None:
         """Block what a step put at its path if it is not there any more, or was changed since."""
         st = self._base.look(step.path)
-        came = self._applied.came(index)
         is_moved = isinstance(step, Place) and step.number in self._applied.parks
-        if st is not None and (came is None or st.st_ino == came):
-            if is_moved or isinstance(step, MakeDirectory) or stat.S_ISDIR(st.st_mode):
-                return
-            if self._applied.is_as_left(st, self._store, self._restored):
+        if st is not None and self._is_it(index, step.path, st):
+            is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
+            if is_moved or is_directory or self._applied.is_as_left(st, self._store, self._restored):
                 return
         elif is_moved:
             self._blame(step.path, "it is not there any more")
@@ -228,6 +226,11 @@ class _Inverting:
             return  # the host has removed it already
         if not self._blame(step.path):
             self._blocked.add(step.path)
+
+    def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether what is at a path is the thing that a step (by its index) has left there."""
+        came = self._applied.came(index)
+        return came in (None, st.st_ino) and self._applied.is_older(self._base.path(path), st)
 
     def _settle(self) -> bool:
         """Block what cannot go as something else stays; return whether there was anything."""
@@ -475,8 +478,7 @@ class _Inverting:
         if now is None or step.was is None:
             return
         st = self._base.look(now)
-        came = self._applied.came(index)
-        if st is None or (came is not None and st.st_ino != came):
+        if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(step.was.mode) or not self._is_it(index, now, st):
             self._blame(now, "it is not there any more")
             return
         if not self._applied.is_as_left(st, self._store, self._restored) and not self._blame(now):
@@ -504,8 +506,7 @@ class _Inverting:
         itself.
         """
         st = self._base.look(step.path)
-        came = self._applied.came(index)
-        if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or (came is not None and st.st_ino != came):
+        if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or not self._is_it(index, step.path, st):
             return
         place = self._place(self._view(step.path))
         place.source = step.path

@@ -21,7 +21,7 @@ from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
-from yolofs.commit.plan.plan import Rewrite, Step
+from yolofs.commit.plan.plan import Create, Rewrite, Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import copying
@@ -128,6 +128,22 @@ def test_an_edit_of_a_new_file_that_keeps_size_and_time_is_kept(scribe: CommitSc
     at(scribe, b"n").write_text("HOST")
     os.utime(at(scribe, b"n"), ns=(was, was))
     assert roll_back(plan, scribe.store, parking=parking).found == [b"n"]
+    assert found_in(parking) == {"HOST"}
+
+
+@pytest.mark.parametrize("name", [b"n", b"a"], ids=["new", "in the place of another"])
+def test_such_an_edit_is_kept_though_the_log_does_not_say_yet_that_the_file_was_made(
+    scribe: CommitScribe, parking: bytes, name: bytes
+) -> None:
+    scribe.write(name, b"AAAA")
+    plan = scribe.plan()
+    killed_after(
+        Steps, "do", lambda step: isinstance(step, Create), partial(execute, plan, scribe.store, parking=parking)
+    )
+    was = at(scribe, name).stat().st_mtime_ns
+    at(scribe, name).write_text("HOST")
+    os.utime(at(scribe, name), ns=(was, was))
+    assert roll_back(plan, scribe.store, parking=parking).found == [name]
     assert found_in(parking) == {"HOST"}
 
 

@@ -1,0 +1,88 @@
+"""What a commit that is gone on with after a crash believes, does again and tidies up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.commit_model import CommitScribe, scan
+from tests.unit.commit.apply.test_identity import all_done, at, killed_after, parking, scribe
+from yolofs.commit import execute, resume
+from yolofs.commit.apply.commit_directory import BACK, SETTLED
+from yolofs.commit.apply.rollback import BackSteps
+from yolofs.commit.apply.steps import UNMADE, Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Remove
+from yolofs.errors import CommitError
+
+__all__ = ["parking", "scribe"]
+
+
+def test_what_was_taken_away_again_is_made_anew_though_the_disk_has_lost_the_note_of_that(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    """A power cut while the commit was being taken back: neither base nor ``new`` has it."""
+    scribe.write(b"n", b"staged")
+    scribe.mkdir(b"new", 0o755)
+    expected, plan = scribe.expected(), all_done(scribe, parking)
+    killed_after(BackSteps, "finish", lambda *_: True, partial(roll_back, plan, scribe.store, parking=parking))
+    notes = [name for name in os.listdir(parking + b"/new") if name.endswith(UNMADE)]
+    assert notes
+    for name in notes:
+        os.unlink(os.path.join(parking, b"new", name))
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+
+
+def test_a_commit_whose_steps_are_done_after_all_is_not_on_its_way_back_any_more(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scribe.write(b"n", b"staged")
+    plan = all_done(scribe, parking)
+    killed_after(BackSteps, "finish", lambda *_: True, partial(roll_back, plan, scribe.store, parking=parking))
+    assert os.path.lexists(os.path.join(parking, BACK))
+
+    def fail(_: Steps) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Steps, "sync", fail)
+        with pytest.raises(CommitError, match="could not be closed"):
+            resume(plan, scribe.store, parking=parking)
+    assert not os.path.lexists(os.path.join(parking, BACK))
+
+
+def test_a_hard_link_that_the_host_removed_when_all_was_durable_is_not_made_again(
+    scribe: CommitScribe, parking: bytes
+) -> None:
+    scribe.write(b"n", b"staged")
+    scribe.link(b"n", b"other")
+    plan = scribe.plan()
+    commit = partial(execute, plan, scribe.store, parking=parking, is_spare=lambda _: True)
+    killed_after(Steps, "release_store", lambda *_: True, commit)
+    assert os.path.lexists(os.path.join(parking, SETTLED))
+    at(scribe, b"other").unlink()
+    resume(plan, scribe.store, parking=parking)
+    assert not at(scribe, b"other").exists()
+    assert at(scribe, b"n").read_bytes() == b"staged"
+
+
+def test_a_directory_that_was_opened_up_to_be_removed_is_kept_with_the_mode_that_it_had(
+    tmp_path: Path, parking: bytes
+) -> None:
+    directory = tmp_path / "base/d"
+    directory.mkdir(parents=True)
+    directory.chmod(0o500)
+    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+    scribe.remove(b"d")
+    plan = all_done(scribe, parking)
+    (number,) = (step.number for step in plan.steps if isinstance(step, Remove))
+    kept = Path(os.fsdecode(parking)) / f"replaced/{number}"
+    kept.chmod(0o700)  # an ordinary user has to, for the moment of the rename; and then the process was killed
+    resume(plan, scribe.store, parking=parking)
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o500

@@ -1,0 +1,76 @@
+"""What is to move to another device, and what the host has put there while the commit was
+interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.support.commit_model import CommitScribe, scan
+from tests.support.second_disk import mounted_disk
+from tests.unit.commit.apply.test_identity import at, killed_after, parking
+from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Park
+from yolofs.errors import CommitError
+
+__all__ = ["parking"]
+pytestmark = pytest.mark.root_only
+
+
+@pytest.fixture
+def scribe(tmp_path: Path) -> Iterator[CommitScribe]:
+    """A base in which the directory ``far`` lies on another device."""
+    far = tmp_path / "base/far"
+    far.mkdir(parents=True)
+    with mounted_disk(far):
+        (tmp_path / "base/a").write_text("base a\n")
+        yield CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
+
+
+@pytest.fixture
+def plan(scribe: CommitScribe, parking: bytes) -> Plan:
+    """The plan of a commit that is killed when ``a`` is on its way to the other device, where the
+    host puts a file.
+    """
+    scribe.rename(b"a", b"far/a")
+    plan = scribe.plan()
+    commit = partial(execute, plan, scribe.store, parking=parking)
+    killed_after(Steps, "do", lambda step: isinstance(step, Park), commit)
+    at(scribe, b"far/a").write_text("the host's\n")
+    return plan
+
+
+def test_a_file_of_the_hosts_there_is_not_taken_for_what_has_not_been_copied_yet(
+    scribe: CommitScribe, parking: bytes, plan: Plan
+) -> None:
+    for _ in range(2):  # the first leaves a copy that waits for its place
+        with pytest.raises(CommitError, match="File exists"):
+            resume(plan, scribe.store, parking=parking)
+        assert at(scribe, b"far/a").read_text() == "the host's\n"
+    at(scribe, b"far/a").unlink()
+    resume(plan, scribe.store, parking=parking)
+    assert at(scribe, b"far/a").read_text() == "base a\n"
+    assert os.listdir(at(scribe, b"far")) == ["a"]
+    assert not at(scribe, b"a").exists()
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+def test_it_is_taken_back_and_the_hosts_file_stays(
+    scribe: CommitScribe, parking: bytes, plan: Plan, *, is_copied: bool
+) -> None:
+    if is_copied:
+        with pytest.raises(CommitError, match="File exists"):
+            resume(plan, scribe.store, parking=parking)
+    roll_back(plan, scribe.store, parking=parking)
+    assert {path: node.content for path, node in scan(scribe.base.root).items() if node.content} == {
+        b"a": b"base a\n",
+        b"far/a": b"the host's\n",
+    }
+    assert not os.path.lexists(parking)
