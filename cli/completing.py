@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,14 +26,13 @@ VARIABLE = "_YOLOFS_COMPLETE"
 PATHS_KEY = "yolofs.paths"
 """Under this the context of a command has the paths after ``--``, where there may be any."""
 _MOST = 500
-_SOON_S = 1.0
 _FILES = CompletionItem("", type="file")
 """Has the shell offer the names of files, if there is nothing else."""
 
 Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
+def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
     """Make of a function that finds words in a session one that click calls.
 
     Before ``--`` it offers no word that would be an option.
@@ -112,32 +110,6 @@ def _typed(session: Session, paths: Iterable[RelPath], incomplete: str) -> Itera
         yield _FILES
 
 
-def hunks(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer the ids of hunks, each with what it is, as many as are found soon."""
-    found: list[CompletionItem] = []
-    with contextlib.suppress(Exception), _session(context) as session:
-        from yolofs.cli.show.hunk_lines import title
-        from yolofs.cli.show.listing import Place
-        from yolofs.session.restore import source_of
-        from yolofs.session.selecting import Hunks
-        from yolofs.state.tree import Tree
-
-        end_s = time.monotonic() + _SOON_S
-        source, up_to = context.params.get("text"), context.params.get("up_to")
-        old = source_of(session, source)[0] if source else Tree()
-        new = session.state(session.timeline.resolve(up_to) if up_to else None)
-        place = Place(session.base.root, session.base.relative(session.project))
-        for file in Hunks(session, old, new=new).files():
-            found += [
-                CompletionItem(hunk.id, help=title(hunk, place))
-                for hunk in file.hunks
-                if hunk.id.startswith(incomplete)
-            ]
-            if len(found) >= _MOST or time.monotonic() > end_s:
-                break
-    return found[:_MOST]
-
-
 def _runs(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the numbers of runs, the newest first, with their commands."""
     from yolofs.audit.runs import read_runs
@@ -187,11 +159,11 @@ def sources(context: click.Context, parameter: click.Parameter, incomplete: str)
 def undone_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer paths that the commit has changed whose number is given."""
     number = context.params.get("number") or ""
-    return _offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
+    return offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
 
 
-_any_generation = _offered(_generations)
-versions = _offered(_versions)
-staged_paths = _offered(_staged_paths)
-runs = _offered(_runs)
-commits = _offered(_commits)
+_any_generation = offered(_generations)
+versions = offered(_versions)
+staged_paths = offered(_staged_paths)
+runs = offered(_runs)
+commits = offered(_commits)
