@@ -45,6 +45,7 @@ nightly: ## run the tests that take long or need the network, and the model test
 	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
 	    tests/property tests/crash tests/mount/test_mount_model.py tests/mount/test_contents_model.py \
+	    tests/mount/test_gate_model.py \
 	    tests/mount/test_posix_directories.py tests/mount/test_whole_path.py tests/mount/test_benchmarks.py \
 	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py
 

@@ -18,13 +18,14 @@ from typing import Any
 
 from benchmarks.core import Line, measure
 from yolofs.access.gate import Gate
-from yolofs.fuse.adapter import Adapter
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk
+from yolofs.fuse.transport import Options, Served
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 from yolofs.session.session import Access, Session
@@ -56,7 +57,9 @@ class Requests:
         freeing = Freeing(self._loop.call_later)
         handlers, current_run = Handlers(self._overlay, gate, lifetimes), CurrentRun(lambda _: 0)
         self._overlay.serve(is_shared=False, lately_ns=0, run_of_request=current_run.run)
-        self._adapter = Adapter(handlers, self._loop, NobodyToAsk(), freeing, current_run)
+        served = Served(handlers, self._loop, NobodyToAsk(), freeing, current_run)
+        options = Options(allow_other=False, drops_pages_itself=False, xattrs=False)
+        self._adapter = Pyfuse3Transport(served, options).adapter
         self._context = SimpleNamespace(uid=os.getuid(), gid=os.getgid(), pid=0, umask=0o022)
         self._names = [b"file%d" % number for number in range(files)]
         self._directory = now(self._adapter.lookup(ROOT, b"work", self._context)).st_ino

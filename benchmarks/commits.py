@@ -81,8 +81,8 @@ def stage(project: Path, files: int) -> None:
 
 
 def timed(command: Sequence[str | Path], directory: Path) -> Took:
-    """Run a command in a directory, wait until what it wrote is on the disk, and tell what that
-    took.
+    """Run a command in a directory, wait until what it wrote is on the disk, and tell what both
+    took: a commit has waited itself, `cp -a` has not.
     """
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

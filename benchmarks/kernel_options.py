@@ -27,7 +27,8 @@ from typing import Any
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.mount.in_process import MountedView
-from yolofs.fuse.adapter import Adapter
+from yolofs.fuse.libfuse.adapter import Adapter
+from yolofs.fuse.trace import Trace
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -87,34 +88,22 @@ def serve(options: dict[str, Any]) -> None:
     base = Path(tempfile.mkdtemp(prefix="yolofs-bench-"))
     prepare(base)
     Adapter.enable_writeback_cache = options.pop("writeback", False)  # no setting; the view would be wrong
-    view = MountedView(os.fsencode(base), **({"spin_us": 60} | options))
-    counts: collections.Counter[str] = collections.Counter()
-    _count(view, counts)
+    trace = Trace()
+    view = MountedView(os.fsencode(base), **({"spin_us": 60, "trace": trace} | options))
     results = {}
     try:
         for name, script in WORK.items():
-            counts.clear()
+            before = collections.Counter(trace.counts())
             start = time.perf_counter()
             subprocess.run(["sh", "-ec", script], cwd=view.mountpoint, check=True, stdout=subprocess.DEVNULL)
-            results[name] = {"seconds": time.perf_counter() - start, "requests": dict(counts)}
+            results[name] = {
+                "seconds": time.perf_counter() - start,
+                "requests": dict(collections.Counter(trace.counts()) - before),
+            }
     finally:
         view.close()
         shutil.rmtree(base)
     print(json.dumps(results))
-
-
-def _count(view: MountedView, counts: collections.Counter[str]) -> None:
-    adapter = view.mount._adapter
-    for name in dir(type(adapter)):
-        method = getattr(adapter, name)
-        if name.startswith("_") or not callable(method):
-            continue
-
-        def counting(*args: Any, name: str = name, method: Any = method) -> Any:
-            counts[name] += 1
-            return method(*args)
-
-        setattr(adapter, name, counting)
 
 
 def main() -> None:

@@ -1,6 +1,4 @@
-"""Bringing back some paths as another state has them: for restore, and for travel with
-``--only``.
-"""
+"""Bringing some paths back from another state: for restore, and for ``travel --only``."""
 
 from __future__ import annotations
 

@@ -22,14 +22,16 @@ from yolofs.compiled import is_compiled
 from yolofs.config.trust import NEXT, count_text
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
-from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError
+from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError, reason
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.paths import RelPath, display
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.registry.trust import load_in_force
-from yolofs.session.archive import journal_loss
-from yolofs.session.session import Access, Session, locked
+from yolofs.session.archive import commit_directory, journal_loss
+from yolofs.session.history import chapters
+from yolofs.session.lock import locked
+from yolofs.session.session import Access, Session
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
@@ -82,6 +84,7 @@ def check_session(project: bytes) -> Iterator[Finding]:
     yield from _cuts(directory)
     yield from _daemon_and_lock(directory)
     yield from _commits(project)
+    yield from _history(project)
     yield from _store(project)
     yield from _plan(project)
     yield _space(directory)
@@ -321,6 +324,26 @@ def _commits(project: bytes) -> Iterator[Finding]:
         yield Finding("commits", Level.OK, "none was interrupted")
 
 
+def _history(project: bytes) -> Iterator[Finding]:
+    """Look whether what happened before commits can be told."""
+    damaged: list[tuple[int, YolofsError | OSError]] = []
+    try:
+        with Session.open(project, Access.READ) as session, chapters(session, lambda *one: damaged.append(one)):
+            directory = session.directory
+    except (YolofsError, OSError):
+        return  # said by another check
+    for number, error in reversed(damaged):
+        path = display(os.path.join(commit_directory(directory, number), b"journal"))
+        why = error.message if isinstance(error, YolofsError) else f"{path}: {reason(error)}"
+        yield Finding(
+            "history",
+            Level.WARN,
+            f"the journal of commit {number} is damaged: {why}",
+            "put it back from a backup, or go on: log, runs, timeline and blame leave out what was done before that "
+            f"commit, and yolofs undo {number} works all the same",
+        )
+
+
 def _store(project: bytes) -> Iterator[Finding]:
     """Look whether all is there that the present shows."""
     try:
@@ -341,9 +364,7 @@ def _store(project: bytes) -> Iterator[Finding]:
 
 
 def _plan(project: bytes) -> Iterator[Finding]:
-    """Look whether what is staged could be committed so that base has the names that the view
-    shows.
-    """
+    """Look whether a commit would give base just the names that the view shows."""
     try:
         with Session.open(project, Access.READ) as session:
             if session.interrupted_commit() is not None:

@@ -1,13 +1,14 @@
-"""What a shell completes: generations, names of snapshots, and paths that are staged.
+"""What a shell completes: generations, names of snapshots, staged paths, and numbers of runs and
+commits.
 
-The shell asks while the user types, so whatever is wrong, nothing is offered and nothing is said.
+The shell asks while the user types: whatever goes wrong, nothing is offered and nothing is said.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from yolofs.cli.options import Options, set_options, start_directory
+from yolofs.paths import RelPath, display
 
 if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
     from yolofs.session.session import Session
@@ -84,15 +86,22 @@ def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]
     """Yield the staged paths, as one types them; else files."""
     from yolofs.commit.select.units import natural_path
 
-    start = start_directory()
-    wanted = os.fsencode(incomplete)
+    passed = (
+        path
+        for path, entry in session.state().walk()
+        if not (entry.staged is None and entry.base is not None and entry.base == natural_path(entry))
+    )  # the others are only passed on the way
+    yield from _typed(session, passed, incomplete)
+
+
+def _typed(session: Session, paths: Iterable[RelPath], incomplete: str) -> Iterator[CompletionItem]:
+    """Yield paths of base as one types them; if there are none, files."""
+    start, wanted = start_directory(), os.fsencode(incomplete)
     is_none = True
-    for path, entry in session.state().walk():
-        if entry.staged is None and entry.base is not None and entry.base == natural_path(entry):
-            continue  # only passed on the way to others
-        typed = os.path.relpath(session.base.path(path), start)
-        if os.path.isabs(wanted):
-            typed = session.base.path(path)
+    for path in paths:
+        typed = session.base.path(path)
+        if not os.path.isabs(wanted):
+            typed = os.path.relpath(typed, start)
         text = os.fsdecode(typed)
         if typed.startswith(wanted) and text.isprintable():
             is_none = False
@@ -101,11 +110,60 @@ def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]
         yield _FILES
 
 
+def _runs(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the numbers of runs, the newest first, with their commands."""
+    from yolofs.audit.runs import read_runs
+
+    for run in reversed(read_runs(session.directory)):
+        if str(run.number).startswith(incomplete):
+            yield CompletionItem(str(run.number), help=" ".join(display(word) for word in run.command))
+
+
+def _commits(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the numbers of commits that are kept, the newest first, with when they were done."""
+    from yolofs.cli.output import local_time
+    from yolofs.session.archive import End, commit_directory, commit_numbers
+
+    for number in sorted(commit_numbers(session.directory), reverse=True):
+        done = os.path.join(commit_directory(session.directory, number), End.DONE.value)
+        if str(number).startswith(incomplete) and os.path.lexists(done):
+            yield CompletionItem(str(number), help=local_time(os.lstat(done).st_mtime_ns))
+
+
+def _of_commit(session: Session, number: str, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the paths that a commit has changed, as one types them."""
+    from yolofs.commit.undo.applied import Later
+    from yolofs.session.archive import commit_directory
+
+    later = Later.read(int(number), commit_directory(session.directory, int(number)))
+    yield from _typed(session, sorted(later.paths), incomplete)
+
+
 def generations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer generations; after ``--`` staged paths."""
     return (staged_paths if PATHS_KEY in context.meta else _any_generation)(context, parameter, incomplete)
 
 
+def restorable_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer staged paths; after ``--from run`` and ``--from commit`` a number."""
+    kinds = {"run": runs, "commit": commits}
+    return kinds.get(context.params.get("text") or "", staged_paths)(context, parameter, incomplete)
+
+
+def sources(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer what ``--from`` takes."""
+    found = [CompletionItem(word, help="and its number") for word in ("run", "commit") if word.startswith(incomplete)]
+    return [*_any_generation(context, parameter, incomplete), *found]
+
+
+def undone_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer paths that the commit has changed whose number is given."""
+    number = context.params.get("number") or ""
+    return _offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
+
+
 _any_generation = _offered(_generations)
 versions = _offered(_versions)
 staged_paths = _offered(_staged_paths)
+runs = _offered(_runs)
+commits = _offered(_commits)

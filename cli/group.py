@@ -128,9 +128,9 @@ def carry_out(words: Sequence[str], options: Options | None) -> int:
     try:
         instruction = os.environ.get(VARIABLE)
         if instruction is not None and not words and options is None:
-            from click.shell_completion import shell_complete
+            from yolofs.cli.completing_shells import answer
 
-            return shell_complete(cli, {}, "yolofs", VARIABLE, instruction)
+            return answer(cli, instruction)
         # Not cli.main(), which has ideas of its own about errors.
         with cli.make_context("yolofs", list(words), obj=options) as context:
             cli.invoke(context)

@@ -1,7 +1,6 @@
 """Which project a command is about, and where the session of that is.
 
-Imports little, as each command passes through here: what hardly any of them needs is imported when
-it is.
+Every command passes through here, so this imports little: what few commands need is imported late.
 """
 
 from __future__ import annotations

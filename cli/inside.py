@@ -1,5 +1,5 @@
-"""``yolofs`` inside a sandbox: it has the daemon carry out what may be done there, and passes on
-what that says.
+"""``yolofs`` inside a sandbox: it asks the daemon to do what may be done there, and prints the
+answer.
 """
 
 from __future__ import annotations

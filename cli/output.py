@@ -126,44 +126,38 @@ def check_can_ask(*, instead: str) -> None:
 
 def ask(question: str) -> bool:
     """Ask a question at the terminal; only a ``y`` says yes to it."""
-    sys.stdout.flush()
-    sys.stderr.write(f"{replace_harmful(question)} [y/N] ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
-    if not answer.endswith("\n"):
-        sys.stderr.write("\n")
-    return answer.strip().lower() in ("y", "yes")
+    return _read_line(f"{question} [y/N]").strip().lower() in ("y", "yes")
 
 
 def read_answer(question: str) -> str | None:
     """Ask something at the terminal; return the answer without the space around it, None at the end
     of the input.
     """
+    answer = _read_line(question)
+    return answer.strip() if answer else None
+
+
+def choose(question: str, letters: str) -> str:
+    """Ask at the terminal for one of some letters until one is given; at the end of the input it is
+    the last one.
+    """
+    while (answer := _read_line(question)).endswith("\n"):
+        word = answer.strip().lower()
+        if word and word[0] in letters:
+            return word[0]
+        say(f"one of these letters: {', '.join(letters)}")
+    return letters[-1]
+
+
+def _read_line(question: str) -> str:
+    """Ask at the terminal and return what is typed, with its newline if there is one."""
     sys.stdout.flush()
     sys.stderr.write(f"{replace_harmful(question)} ")
     sys.stderr.flush()
     answer = sys.stdin.readline()
     if not answer.endswith("\n"):
         sys.stderr.write("\n")
-    return answer.strip() if answer else None
-
-
-def choose(question: str, letters: str) -> str:
-    """Ask at the terminal which of some letters it is to be, until it is one; the end of the input
-    is the last one.
-    """
-    while True:
-        sys.stdout.flush()
-        sys.stderr.write(f"{replace_harmful(question)} ")
-        sys.stderr.flush()
-        answer = sys.stdin.readline()
-        if not answer.endswith("\n"):
-            sys.stderr.write("\n")
-            return letters[-1]
-        word = answer.strip().lower()
-        if word and word[0] in letters:
-            return word[0]
-        say(f"one of these letters: {', '.join(letters)}")
+    return answer
 
 
 @contextlib.contextmanager

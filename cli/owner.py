@@ -1,4 +1,4 @@
-"""``--as-owner``: root works with the rights of who owns a directory, and no others."""
+"""``--as-owner``: root works with the rights of a directory's owner, and no others."""
 
 from __future__ import annotations
 

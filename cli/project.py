@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.cli.held_back import held_back
+from yolofs.cli.deferred_output import deferred_output
 from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
@@ -155,7 +155,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
         is_done = False
         try:
             with (
-                held_back(unquote(client.info().mountpoint)),
+                deferred_output(unquote(client.info().mountpoint)),
                 client.lend(kind) as in_use,
                 writing(project, Access.LENT) as session,
             ):

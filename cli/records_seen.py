@@ -1,5 +1,5 @@
-"""Which records of the journal may be shown, and how many: to whoever asks from inside a sandbox,
-none about what is hidden there."""
+"""Which records of the journal may be shown, and how many: inside a sandbox, none about what is
+hidden there."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import click
 from yolofs.cli.group import COMMANDS, cli
 from yolofs.hostcode.row import Part, Row
 from yolofs.hostcode.table import PARTS
-from yolofs.rules.preset import SECTIONS, PresetRule, Section
+from yolofs.rules.preset_table import SECTIONS, PresetRule, Section
 
 _WIDTH = 80
 _HEAD = """\

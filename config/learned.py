@@ -60,8 +60,8 @@ def write_learned(directory: bytes, rules: Iterable[tuple[str, str]]) -> None:
 
 @contextlib.contextmanager
 def locked(directory: bytes) -> Iterator[None]:
-    """Hold the lock on the learned rules; waits for whoever has it, who needs it for one change
-    only.
+    """Hold the lock on the learned rules; waits until it is free, which takes one change at the
+    most.
     """
     fd = os.open(os.path.join(directory, _LOCK_NAME), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

@@ -189,7 +189,7 @@ def parse(raw: bytes, name: str = FILE_NAME) -> Settings:
 
 
 def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
-    """Return the settings that ``raw`` spells, of a file that may hold what ``table`` does.
+    """Return the settings that ``raw`` spells; ``table`` says which keys the file may have.
 
     Raises:
         ConfigError: as for :func:`load`.

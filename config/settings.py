@@ -83,6 +83,11 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.5
     """How long another thread of the daemon may hold the interpreter lock, in milliseconds."""
 
+    transport: Annotated[Literal["auto", "direct", "pyfuse3"], Meta(description='"auto", "direct" or "pyfuse3"')] = (
+        "auto"
+    )
+    """What stands between the kernel and yolofs: its own "direct" transport, or "pyfuse3"."""
+
     max_fds: Annotated[int, Meta(ge=16, le=1_000_000, description="a whole number from 16 to 1000000")] = 512
     """How many file descriptors are kept open for files that no process has open."""
 

@@ -52,6 +52,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("mount", "keep_awake"): KeyTrust.AT_ONCE,
     ("mount", "switch_interval_ms"): KeyTrust.HARMLESS,
     ("mount", "max_fds"): KeyTrust.HARMLESS,
+    ("mount", "transport"): KeyTrust.HARMLESS,
     ("run", "network"): KeyTrust.AT_ONCE,
     ("run", "native_binds"): KeyTrust.AT_ONCE,
     ("run", "hide_env"): KeyTrust.WAITS,

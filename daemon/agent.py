@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Hashable, Mapping
 
 import trio
 
-from yolofs.daemon.command_process import Carried
+from yolofs.daemon.command_process import CommandRunner
 from yolofs.daemon.host import Host
 from yolofs.daemon.rpc.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
 from yolofs.daemon.rpc.run_messages import LookParams
@@ -68,11 +68,11 @@ class AgentMethods:
         self._host = host
         self._alone = alone
         self._turns = turns
-        self._carried = Carried()
+        self._commands = CommandRunner()
 
     def close(self) -> None:
         """Let go of what was sent last."""
-        self._carried.close()
+        self._commands.close()
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -94,17 +94,13 @@ class AgentMethods:
                 ),
                 hint=f"inside there are: {', '.join(COMMANDS)}",
             )
-        directory = unquote(params.directory)
-        if any(b"\0" in word for word in (directory, *words)):
-            raise UsageError("a word or the directory holds a NUL byte")
-        project = unquote(self._host.info().project)
+        told = [self._host.project, b"%d" % self._pid, unquote(params.directory), *words]
         try:
             async with self._turns.to_look(self._group):
                 with trio.fail_after(_LOOK_S):
-                    result = await self._carried.out("yolofs.cli.guarded", [project, str(self._pid), directory, *words])
+                    return await self._commands.run("yolofs.cli.guarded", told)
         except trio.TooSlowError:
             raise UsageError(f"that takes more than {_LOOK_S:.0f} seconds") from None
-        return Result(result, self._carried.fd)
 
     async def _snapshot(self, params: SnapshotParams) -> Result:
         name = unquote(params.name)

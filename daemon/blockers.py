@@ -1,6 +1,4 @@
-"""Who is in the way of a travel or an unmount: who has files open for writing, and who is inside
-the mount.
-"""
+"""What blocks a travel or an unmount: processes that write to files, or are inside the mount."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ _CLOSE_WAIT_S = 1.0
 """How long a close(2) that has returned may take to reach us as a release."""
 
 
-class InTheWay:
+class Blockers:
     """Who uses the mount at ``mountpoint``."""
 
     def __init__(self, base: Base, overlay: Overlay, mountpoint: bytes, call: Call) -> None:

@@ -1,8 +1,7 @@
-"""What is noted of a journal while it is mounted: how long it is, and checkpoints of what a long
-one comes to.
+"""Notes the length of the journal while it is mounted, and writes checkpoints of a long one.
 
-Without the one nobody would see that its last lines have gone missing after a kill; without the
-other every command would replay it.
+Without the length nobody would see that its last lines went missing after a kill.  Without
+checkpoints every command would replay all of it.
 """
 
 from __future__ import annotations

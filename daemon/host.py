@@ -1,8 +1,7 @@
-"""A session with its mount, and what commands can ask of the two.  Plain blocking calls, one at a
-time.
+"""A session with its mount, and what commands can ask of the two.
 
-Whoever calls serialises the calls (the server has a lock for that); the device loop goes on serving
-meanwhile.
+Plain blocking calls.  The caller makes one at a time (the server has a lock for that); the device
+loop goes on serving meanwhile.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from yolofs import __version__
 from yolofs.access.questions import Decision, Operation
@@ -24,14 +23,16 @@ from yolofs.audit.audit import AuditLog, Point, last_ask
 from yolofs.daemon.asks.auditor import Auditor
 from yolofs.daemon.asks.broker import Broker
 from yolofs.daemon.asks.notifier import Notifier
-from yolofs.daemon.blockers import InTheWay, entry_of
+from yolofs.daemon.blockers import Blockers, entry_of
 from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.daemon.follow.rulekeeper import RuleKeeper
+from yolofs.daemon.lending import Lending, or_end_mount
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
+from yolofs.fuse.choice import transport_for
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
@@ -53,9 +54,6 @@ from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import detach_stale, unmount
 
-if TYPE_CHECKING:
-    from yolofs.daemon.loan import HalfWay  # with all that commits need
-
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
 
@@ -72,24 +70,7 @@ class Host:
         self._started_ns = time.time_ns()
         self._is_closed = False
         self.collector = Collector()
-        self._cuts = list(session.journal.cuts)
-        """What the journal was found to have lost at its end, by this mount."""
         self._noted_count = session.journal.record_count
-        self._lent_journal: int | None = None
-        """The key of the journal while the session is lent, else None; set on the device loop."""
-        self._kept: tuple[set[int], int] | None = None
-        """The store inodes that are to stay of those below a number, while the others are still to
-        be removed.
-        """
-        self._interrupted_before: bytes | None = None
-        """The interrupted commit that there was when the session was lent: somebody has put it
-        there.
-        """
-        self._finished: list[str] = []
-        self._half_way: HalfWay | None = None
-        """Set while base is half committed, or the journal of a commit that is done not put
-        away.
-        """
         self.mountpoint = os.path.join(runtime, MOUNT_NAME)
         self.socket_path = os.path.join(runtime, SOCKET_NAME)
         self.agent_socket_path = os.path.join(runtime, AGENT_SOCKET_NAME)
@@ -103,6 +84,7 @@ class Host:
         )
         self.rules = RuleKeeper(rule_files, self._put_in_force, self._take_up)
         self._book = RuleBook(*self.rules.sources.sets())
+        make_transport = transport_for(settings.transport)
         self._auditor = Auditor(
             AuditLog(session.directory),
             lambda thread: self.runs.number_of(thread),
@@ -117,6 +99,7 @@ class Host:
             default=Decision(rule_files.asks.default),
             unattended_s=rule_files.asks.unattended_s,
             last_id=last_ask(session.directory),
+            hears_of_interrupts=make_transport.tells_interrupts,
         )
         self.notifier = Notifier(session.project, rule_files.asks.notify)
         self._mount = Mount(
@@ -133,9 +116,11 @@ class Host:
             asker=self.broker,
             trace=_trace_from_environment(),
             run_of=self.runs.number_of,
+            make_transport=make_transport,
         )
         self.base_changes = BaseChanges(session, self._overlay, self._mount, self._call)
-        self._in_the_way = InTheWay(session.base, self._overlay, self.mountpoint, self._call)
+        self._lending = Lending(session, self._overlay, self._mount, self.collector, self._call)
+        self._blockers = Blockers(session.base, self._overlay, self.mountpoint, self._call)
 
     # ---- life
 
@@ -247,21 +232,20 @@ class Host:
         """What the user should know.
 
         That the journal had lost its end, rules that are not in order or not in force everywhere,
-        no notes being taken, a commit that was finished for who had begun it.
+        no notes being taken, a commit that was finished because its command had died.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
-        half_way = [self._half_way.text] if self._half_way is not None else []
-        return (*told, *self._finished, *half_way)
+        return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))
 
     def _told_cuts(self) -> list[str]:
         """Return what to say of this mount's cuts, until that is acknowledged or the journal has
         ended.
         """
-        if not self._cuts:
+        if not self._lending.cuts:
             return []
         journal = self._session.journal
         told = cuts.read(journal.path, journal.form.key)
-        return [cuts.sentence(cut, journal.path) for cut in self._cuts if cut in told]
+        return [cuts.sentence(cut, journal.path) for cut in self._lending.cuts if cut in told]
 
     def note_length(self) -> None:
         """Have the journal's length noted if it has grown.  Waits for the device loop."""
@@ -271,14 +255,12 @@ class Host:
             self._call(self._note_on_loop)
 
     def _note_on_loop(self) -> None:
-        if self._lent_journal is None:
+        if not self._lending.is_lent:
             self._session.journal.note_length()
 
     @property
     def lock_fd(self) -> int:
-        """The descriptor that holds the session's lock: who has a copy of it, holds the lock
-        too.
-        """
+        """The descriptor that holds the session's lock: a copy of it holds the lock, too."""
         return self._session.lock_fd
 
     def _put_in_force(self, sources: Sources) -> None:
@@ -338,10 +320,7 @@ class Host:
         Raises:
             CommitError: a commit is done, and its journal cannot be put away (yet).
         """
-        if self._half_way is not None and self._half_way.is_done:
-            self.take_back(LoanKind.COMMIT)
-            if self._half_way is not None:
-                raise self._half_way.error
+        self._lending.put_away_if_done()
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -408,7 +387,7 @@ class Host:
         self.flush()
         self._call(lambda: self._session.timeline.resolve(text))  # before anything that takes time
         if not force:
-            self._in_the_way.wait_for_writers()
+            self._blockers.wait_for_writers()
         result, stale = self._call(lambda: self._travel_on_loop(text, force=force))
         self.collector.state_replaced()
         self._mount.invalidate(stale)
@@ -417,14 +396,14 @@ class Host:
     def _travel_on_loop(self, text: str, *, force: bool) -> tuple[tuple[Generation, Generation], Invalidation]:
         session, overlay = self._session, self._overlay
         if not force:
-            self._in_the_way.check_no_writers()
+            self._blockers.check_no_writers()
         tree = session.state(session.timeline.resolve(text))  # may fail, so before the marker
         try:
             result = session.travel(text)
         except BaseException:
             overlay.mark(session.store.next_ino)  # it may have snapshotted before it failed
             raise
-        with self._or_end("travel"):
+        with or_end_mount(self._mount, "travel"):
             return result, overlay.reload(session.journal, tree, fresh_from=session.store.next_ino)
 
     def lend(self) -> set[int]:
@@ -433,97 +412,19 @@ class Host:
         Returns the store inodes that somebody has open.
         """
         self.flush()
-        in_use = self._call(self._lend_on_loop)
+        in_use = self._lending.lend()
         self._auditor.count()  # of what was refused since the flush: the borrower may end the journal that it is about
         return in_use
-
-    def _lend_on_loop(self) -> set[int]:
-        if self._half_way is None:
-            self._interrupted_before = self._session.interrupted_commit()
-            self._lent_journal = self._session.journal.form.key
-        self._mount.loop.pause()
-        return self._overlay.let_go()
 
     def _record_count(self) -> int | None:
         """Return how many records the journal has; None while it is lent, and may have ended.  For
         any thread.
         """
-        return self._session.journal.record_count if self._lent_journal is None else None
+        return self._session.journal.record_count if not self._lending.is_lent else None
 
     def take_back(self, loan: LoanKind) -> None:
-        """Show what has become of a session that was lent for ``loan``, and serve again.
-
-        Whether it was done the journal tells: a commit or abort ends it and starts another.
-        """
-        stale = self._call(lambda: self._take_back_on_loop(loan))
-        self._mount.invalidate(stale)
-        if self._kept is not None:
-            kept, below, self._kept = *self._kept, None
-            try:
-                self._session.store.remove_others(kept, below=below)
-            except OSError as error:  # the next mount tries again
-                log.warning("what nothing shows any more was not removed from the store: %s", error)
-
-    def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
-        with self._or_end("taking the session back"):
-            try:
-                self._settle()
-            except (YolofsError, OSError) as error:
-                from yolofs.daemon.loan import HalfWay
-
-                self._half_way = HalfWay(self._session, self._overlay, error)
-                stale = Invalidation([], [], [], [])
-            else:
-                stale = self._show_anew(loan)
-        if self._mount.loop.is_paused:
-            self._mount.loop.resume()
-        return stale
-
-    def _settle(self) -> None:
-        """Take in what the borrower has done, and do what it has left to be done.
-
-        Raises:
-            YolofsError, OSError: base stands half way, or the journal that ended cannot be put
-                away.
-        """
-        session = self._session
-        session.reopen()
-        for cut in session.journal.cuts:  # the lender died while it wrote
-            self._cuts.append(cut)
-            log.warning("%s", cuts.sentence(cut, session.journal.path))
-        directory = session.interrupted_commit()
-        if directory is None:
-            return
-        if self._half_way is not None:  # the user says which way, and when
-            session.check_no_interrupted_commit()
-        if directory != self._interrupted_before:  # else it began elsewhere, and nothing is done by it
-            from yolofs.daemon.loan import finish_for_borrower
-
-            told = finish_for_borrower(session)
-            log.warning("%s", told)
-            self._finished.append(told)
-
-    def _show_anew(self, loan: LoanKind) -> Invalidation:
-        """Show the state of a journal that was opened anew."""
-        session = self._session
-        is_done = session.journal.form.key != self._lent_journal
-        state = session.present()
-        session.base.elsewhere = self._half_way = None
-        session.store.elsewhere = {}
-        stale = self._overlay.reload(
-            session.journal,
-            state.tree,
-            fresh_from=state.fresh_from,
-            committed=is_done and loan is LoanKind.COMMIT,
-            rewritten=loan is LoanKind.COMMIT,
-        )
-        self._lent_journal = None
-        self.collector.state_replaced()
-        if is_done or loan is LoanKind.GC:
-            named = session.named_numbers()
-            self._overlay.removal.free_when_closed(named)
-            self._kept = named | self._overlay.shown_numbers(), session.store.next_ino
-        return stale
+        """Show what has become of a session that was lent for ``loan``, and serve again."""
+        self._lending.take_back(loan)
 
     def unmount(self, *, force: bool) -> None:
         """Take the mount away; :meth:`close` does the rest.
@@ -542,7 +443,7 @@ class Host:
                 raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
             raise BusyFilesError(
                 "processes are at work inside the mount",
-                users=self._in_the_way.inside(),
+                users=self._blockers.inside(),
                 hint="end them, or: yolofs unmount --force",
             ) from None
 
@@ -555,18 +456,6 @@ class Host:
             raise DaemonError("the mount has just ended", hint="yolofs mount") from None
         except OSError as error:
             raise DaemonError(f"{error.strerror or error}") from error
-
-    @contextlib.contextmanager
-    def _or_end(self, what: str) -> Iterator[None]:
-        """End the mount if the block fails: going on in a state that is not the journal's would
-        lose staged work.
-        """
-        try:
-            yield
-        except BaseException:
-            log.critical("%s failed half-way: the mount ends; what is staged is safe", what)
-            self._mount.loop.stop()
-            raise
 
 
 def _prepare_runtime(directory: bytes) -> bytes:

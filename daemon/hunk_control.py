@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from yolofs.daemon.command_process import Carried
+from yolofs.daemon.command_process import CommandRunner
 from yolofs.daemon.host import Host
 from yolofs.daemon.rpc.hunk_messages import CommitHunksParams, DropHunksParams, EditHunkParams, HunksParams
 from yolofs.daemon.rpc.protocol import unquote
@@ -24,11 +24,11 @@ class HunkMethods:
 
     def __init__(self, host: Callable[[], Host]) -> None:
         self._host = host
-        self._carried = Carried()
+        self._commands = CommandRunner()
 
     def close(self) -> None:
         """Let go of what was sent last."""
-        self._carried.close()
+        self._commands.close()
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -44,21 +44,21 @@ class HunkMethods:
 
     async def _hunks(self, params: HunksParams) -> Result:
         flags = _flags({"--scratch": params.scratch, "--hidden": params.hidden})
-        return await self._out(["hunks", "--json", *flags, _value(params.range)], params.paths)
+        return await self._run(["hunks", "--json", *flags, _value(params.range)], params.paths)
 
     async def _commit(self, params: CommitHunksParams) -> Result:
         flags = _flags({"--trusted": params.trusted, "--ours": params.ours})
-        return await self._out(["commit", "--yes", "--json", "--hunk", "-", *flags], params.paths, params.hunks)
+        return await self._run(["commit", "--yes", "--json", "--hunk", "-", *flags], params.paths, params.hunks)
 
     async def _drop(self, params: DropHunksParams) -> Result:
         words = ["restore", "--json", "--hunk", "-", "--from", _value(params.source)]
-        return await self._out(words, params.paths, params.hunks)
+        return await self._run(words, params.paths, params.hunks)
 
     async def _edit(self, params: EditHunkParams) -> Result:
         words = ["hunks", "--edit", _value(params.hunk), "--edited", "-"]
-        return await self._out(words, params.paths, given=unquote(params.patch))
+        return await self._run(words, params.paths, given=unquote(params.patch))
 
-    async def _out(
+    async def _run(
         self,
         words: Sequence[str],
         paths: Sequence[str],
@@ -70,13 +70,10 @@ class HunkMethods:
         if hunks is not None:
             given = "\n".join(hunks).encode()
         raw = [unquote(path) for path in paths]
-        if any(b"\0" in word for word in (*raw, *(word.encode() for word in words))):
-            raise UsageError("a word or a path holds a NUL byte")
         if any(not path.startswith(b"/") for path in raw):
             raise UsageError("a path is not absolute")
-        project = unquote(self._host().info().project)
-        result = await self._carried.out(_PROGRAM, ["-C", project, *words, "--", *raw], given)
-        return Result(result, self._carried.fd)
+        told = [b"-C", self._host().project, *(word.encode() for word in words), b"--", *raw]
+        return await self._commands.run(_PROGRAM, told, given)
 
 
 def _value(word: str) -> str:

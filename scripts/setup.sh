@@ -78,6 +78,8 @@ need make command -v make
 need rsync command -v rsync
 need vim command -v vim
 need tmux command -v tmux
+need zsh command -v zsh
+need fish command -v fish
 need xfsprogs test -x /usr/sbin/mkfs.xfs -o -x /sbin/mkfs.xfs
 need btrfs-progs test -x /usr/sbin/mkfs.btrfs -o -x /sbin/mkfs.btrfs
 if [ "${1-}" = --nightly ]; then

@@ -4,6 +4,7 @@ running.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -22,9 +23,10 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere
+from tests.support import elsewhere, spread
 from tests.support.leftovers import Leftovers, Traces
 from tests.support.seed import VARIABLE, seed
+from tests.support.session_cleaning import sessions_removed
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that
 # they start.
@@ -37,7 +39,7 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT
     os.environ.pop(_name, None)
 
 SEED = seed()
-settings.register_profile("ci", database=None, deadline=None, print_blob=True)
+settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
@@ -73,6 +75,18 @@ def pytest_configure(config: pytest.Config) -> None:
         core.global_force_seed = SEED  # type: ignore[assignment]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Compile the tests before several processes begin, each of which would compile all of them."""
+    spread.compile_tests(config.rootpath)
+
+
+def pytest_collection_finish() -> None:
+    """Have what is there for good, tests and modules, not be looked through for garbage again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_report_header() -> str:
     """Say what repeats this run's draws."""
     return f"seed: {VARIABLE}={SEED} draws the same again"
@@ -101,6 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ]
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
+    items[:] = spread.long_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
     if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
         for item in items:
             item.add_marker(pytest.mark.timeout(NIGHTLY_TIMEOUT_S), append=False)
@@ -120,21 +135,35 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture(scope="session")
+def state_home() -> Iterator[str]:
+    """Give the run a directory for state."""
+    state_dir = tempfile.mkdtemp(prefix="yolofs-state.")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", state_dir)
+        patch.delenv("YOLOFS_STATE", raising=False)
+        yield state_dir
+    shutil.rmtree(state_dir, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_sessions(state_home: str) -> Iterator[None]:
+    """Remove the sessions that a test has made; those of wider fixtures stay."""
+    with sessions_removed(state_home):
+        yield
+
+
 @pytest.fixture(scope="session", autouse=True)
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
-    """Give the run directories for runtime and state, and a mark; fail if anything is left at its
-    end.
+def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterator[Traces]:
+    """Give the run a directory for runtime, and a mark; fail if anything is left at its end.
 
     The directory is short, as the path of a Unix socket may have 107 bytes only.
     """
     runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
-    state_dir = tempfile.mkdtemp(prefix="yolofs-state.")
     mark = uuid.uuid4().hex
     traces = Traces(mark=mark, directories=(runtime_dir, str(tmp_path_factory.getbasetemp())))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
-        patch.setenv("XDG_STATE_HOME", state_dir)
-        patch.delenv("YOLOFS_STATE", raising=False)
         patch.setenv(traces.variable, mark)
         # A child of vfork holds its parent's interpreter lock until it has called exec.  With a
         # working directory in a mount that this very process serves it would wait for us, and we
@@ -145,12 +174,11 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traces]:
         left = traces.find_after_grace(Leftovers())
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)
-    shutil.rmtree(state_dir, ignore_errors=True)
     assert not left, f"the test run left behind {left}"
 
 
 @pytest.fixture(autouse=True)
-def leaves_nothing_behind(request: pytest.FixtureRequest, traces: Traces) -> Iterator[None]:
+def leaves_nothing_behind(request: pytest.FixtureRequest, traces: Traces, leaves_no_sessions: None) -> Iterator[None]:
     """Fail a test marked ``mount`` that leaves a mount or a process behind, and clear it away."""
     if request.node.get_closest_marker("mount") is None:
         yield

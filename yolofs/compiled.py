@@ -1,4 +1,4 @@
-"""Whether the core is the compiled one (``docs/design/compiled.md``)."""
+"""Whether what every request passes through is compiled (``docs/design/compiled.md``)."""
 
 from __future__ import annotations
 

@@ -12,12 +12,15 @@ from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory
 
 
-def explain_os_error(error: OSError) -> tuple[str, str]:
+def explain_os_error(error: OSError, *, then: str = "again") -> tuple[str, str]:
     """Return what failed, with the paths that the error names, and a hint; that is empty where
     there is none.
+
+    ``then`` says what to do when the user has done what the hint says.
     """
     names = [os.fsencode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
-    return ": ".join([*map(display, names), error.strerror or repr(error)]), _hint(error.errno, names)
+    hint = _hint(error.errno, names)
+    return ": ".join([*map(display, names), error.strerror or repr(error)]), hint and f"{hint}, then {then}"
 
 
 @contextlib.contextmanager
@@ -33,7 +36,7 @@ def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: 
     try:
         yield
     except OSError as error:
-        what, hint = explain_os_error(error)
+        what, hint = explain_os_error(error, then=again)
         if not isinstance(error.filename, str | bytes):
             what = f"{display(place)}: {what}"
         raise error_type(f"{sentence}: {what}", hint=hint or f"mend that, and then: {again}") from error
@@ -46,9 +49,9 @@ def _hint(number: int | None, names: list[bytes]) -> str:
         return ""
     state = display(directory)
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return f"what yolofs keeps lies in {state}: make room there, or where the session lies, then again"
+        return f"what yolofs keeps lies in {state}: make room there, or where the session lies"
     if number == errno.EROFS:
-        return f"what yolofs keeps lies in {state}, or on the disk of the project: make that writable, then again"
+        return f"what yolofs keeps lies in {state}, or on the disk of the project: make that writable"
     if any(is_below(name, directory) for name in names):
-        return f"what yolofs keeps lies in {state}: see that it can be read and written to, then again"
+        return f"what yolofs keeps lies in {state}: see that it can be read and written to"
     return ""

@@ -10,6 +10,7 @@ from yolofs.cli.project import changing, find_project, reading
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.listing import Place, emit_changes, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.journal.timeline import BASE
 from yolofs.session.commit import abort
@@ -17,7 +18,8 @@ from yolofs.session.commit import abort
 
 @click.command()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def command(yes: bool) -> None:
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
+def command(yes: bool, unfolds: bool) -> None:
     """Drop everything that is staged, snapshots too.
 
     The view is base again. This cannot be undone. Files that programs have open keep their content
@@ -26,7 +28,7 @@ def command(yes: bool) -> None:
     project = find_project()
     if not yes:
         check_can_ask(instead="yolofs abort --yes")
-        if not _show_and_ask(project):
+        if not _show_and_ask(project, unfolds=unfolds):
             raise click.exceptions.Exit(1)
     with changing(project, LoanKind.ABORT) as (session, is_mounted):
         abort(session)
@@ -35,7 +37,7 @@ def command(yes: bool) -> None:
     say("all that was staged is dropped")
 
 
-def _show_and_ask(project: bytes) -> bool:
+def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
     """Show what is staged and ask whether to drop it."""
     with reading(project) as session:
         with progress("comparing") as update:
@@ -43,13 +45,9 @@ def _show_and_ask(project: bytes) -> bool:
         shown = without_scratch(changes, session.regions)
         root = session.base.root
         hidden = hidden_by(hiding(project), shown, root)
-        emit_changes(
-            shown,
-            Place(root, session.base.relative(session.project)),
-            session.regions,
-            marks_of(session, shown),
-            hidden,
-        )
+        place = Place(root, session.base.relative(session.project))
+        short = None if unfolds else Shortener(session, place, "--unfold")
+        emit_changes(shown, place, session.regions, marks_of(session, shown), hidden, shortener=short)
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         generations = session.timeline.present

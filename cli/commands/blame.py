@@ -10,6 +10,7 @@ import click
 from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Kind
 from yolofs.cli.completing import staged_paths
+from yolofs.cli.earlier import chapters_told
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
@@ -19,7 +20,7 @@ from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.session.generations import States
-from yolofs.session.history import Chapter, chapters
+from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.tree import Shown, Staged
 
@@ -80,7 +81,7 @@ def _before_a_commit(session: Session, path: RelPath) -> Origin | None:
     """Return what the newest commit made real of what base has at ``path``, or took away; None if
     none is kept.
     """
-    with chapters(session) as found:
+    with chapters_told(session) as found:
         for chapter in reversed(found[:-1]):
             if not _is_about(chapter, path):
                 continue
@@ -114,7 +115,7 @@ def _has_changed(session: Session, path: RelPath, chapter: Chapter) -> bool:
 
 
 def find_origin(session: Session, path: RelPath) -> Origin | None:
-    """Return where what the view shows at ``path`` came from, or what took it away; None if it is
+    """Return where the file at ``path`` came from, or what took it away; None if it is
     nowhere.
     """
     shown = session.state().resolve(path)

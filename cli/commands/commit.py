@@ -27,7 +27,7 @@ from yolofs.cli.commit.report import (
     warn_of_unfinished,
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
-from yolofs.cli.completing import staged_paths
+from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
@@ -90,6 +90,7 @@ class Asked(NamedTuple):
 @click.option(
     "--up-to",
     metavar="GENERATION",
+    shell_complete=generations,
     help="What the view showed at that generation (a number or name); what changed after it stays staged.",
 )
 @click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal; take what you say.")
@@ -175,9 +176,10 @@ def command(
     If base changed at a path that is to be applied, the commit asks about it at a terminal, and
     refuses elsewhere. --merge merges text three ways; where both sides changed the same lines, the
     view gets both between marks, and the file stays staged until they are gone. --ours takes what
-    is staged, and keeps base's version with the commit. --theirs drops what is staged there; it is
-    kept as a generation (yolofs log). With --merge, --ours and --theirs are for what does not
-    merge. PATH limits all three. If a path stays staged for that, the exit code is 9.
+    is staged, and keeps base's version with the commit; a directory that base has no more is made
+    again. --theirs drops what is staged there; it is kept as a generation (yolofs log). With
+    --merge, --ours and --theirs are for what does not merge. PATH limits all three. If a path stays
+    staged for that, the exit code is 9.
 
     --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted,
     what lies outside the project and what the host would run. --hunk takes hunks by their ids; a
@@ -251,7 +253,7 @@ def command(
                 if looked.conflicts and wish.is_given:
                     if up_to is not None and looked.marked:  # what they were is about the present view
                         raise marks_error(looked.marked)
-                    settled = wish.settle(session, looked)
+                    settled = wish.settle(session, looked, makes_again=up_to is None)
                     selection = msgspec.structs.replace(selection, left=settled.left)
                     shown, parts = look(session, selection, asked.generation(session), is_again=True)
                     looked = look_at_base(session, parts)
@@ -276,7 +278,7 @@ def command(
                         session,
                         parts=parts,
                         looked=looked,
-                        is_seen=bool(shown.taken),
+                        changes=shown.taken,
                         force=bool(settled.ours),
                         progress=begin("committing"),
                         going_back=lambda: begin("taking the commit back"),
@@ -301,7 +303,7 @@ def command(
 
 
 def _check_hunks(*others: object) -> None:
-    """Check that nothing else is asked for that says what is to be committed.
+    """Check that no other option says what is to be committed.
 
     Raises:
         UsageError: something is.
@@ -314,7 +316,7 @@ def _check_hunks(*others: object) -> None:
 
 
 def _check_alone(*others: object) -> None:
-    """Check that what is to become of an interrupted commit is all that was asked for.
+    """Check that an option about an interrupted commit stands alone.
 
     Raises:
         UsageError: it is not.

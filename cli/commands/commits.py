@@ -5,37 +5,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import Counter
 from typing import Any
 
 import click
 
 from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import find_project, reading
-from yolofs.commit.plan.plan import (
-    Create,
-    Duplicate,
-    Fetch,
-    FinishDirectory,
-    Link,
-    MakeDirectory,
-    Park,
-    Place,
-    Plan,
-    Remove,
-    Rewrite,
-    SetMetadata,
-)
-from yolofs.commit.undo.applied import read_plan
-from yolofs.errors import YolofsError
-from yolofs.session.kept_size import kept_bytes
+from yolofs.cli.show.listing import counts_text
+from yolofs.session.commit_counts import read_counts
+from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.session.undo import Ended, ended_commits, named
 from yolofs.system.disk_usage import size_text
 from yolofs.system.plain_files import open_plain
 
 _LISTED = 20
-_WORDS = {"removed": "deleted", "moved": "renamed"}
-"""What people read, as elsewhere, for the counts whose names in JSON are others."""
 _RUN = re.compile(rb" run=(\d+)")
 
 
@@ -50,28 +33,24 @@ def command(shows_all: bool, as_json: bool) -> None:
     undoes another.
     """
     with reading(find_project()) as session:
-        commits = ended_commits(session)
-        shown = commits if shows_all or as_json else commits[-_LISTED:]
+        shown = ended_commits(session, last=None if shows_all or as_json else _LISTED)
+        sizes = sizes_of_commits(session.directory)
         if as_json:
-            emit_json_list("commits", map(_fields, shown))
+            emit_json_list("commits", (_fields(commit, sizes.get(commit.number, NOTHING).kept) for commit in shown))
             return
-        if not commits:
+        if not shown:
             say("nothing has been committed yet, or nothing of it is kept any more")
-        if len(shown) < len(commits):
-            say(f"{len(commits) - len(shown)} older ones are not shown; --all shows them")
+        if older := sum(number < shown[0].number for number in sizes) if shown else 0:
+            say(f"{older} older ones are not shown; --all shows them")
         for commit in shown:
-            emit(_line(commit))
+            emit(_line(commit, sizes.get(commit.number, NOTHING).kept))
 
 
-def _line(commit: Ended) -> str:
-    counts = _counts(commit)
-    did = (
-        ", ".join(f"{count} {_WORDS.get(what, what)}" for what, count in counts.items() if count)
-        if counts is not None
-        else "damaged"
-    )
+def _line(commit: Ended, kept_bytes: int) -> str:
+    counts = read_counts(commit.directory)
+    did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
     runs = runs_of(commit)
-    words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes(commit.directory)):>9}  {did}"]
+    words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes):>9}  {did}"]
     if runs:
         words.append(f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}")
     if state := _state(commit):
@@ -116,41 +95,13 @@ def runs_of(commit: Ended) -> list[int]:
         return []
 
 
-def _counts(commit: Ended) -> dict[str, int] | None:
-    try:
-        return tally(read_plan(commit.directory))
-    except (YolofsError, OSError):
-        return None
-
-
-def tally(plan: Plan) -> dict[str, int]:
-    """Return what a plan does, in words, with how often it does it."""
-    counts: Counter[str] = Counter(added=0, modified=0, removed=0, moved=0)
-    parked = {step.number for step in plan.steps if isinstance(step, Park)}
-    for step in plan.steps:
-        match step:
-            case Place() if step.number in parked:
-                counts["moved"] += 1
-            case Create() | Link() | Duplicate() | MakeDirectory() | Place():
-                counts["added" if getattr(step, "replaced", None) is None else "modified"] += 1
-            case Remove():
-                counts["removed"] += 1
-            case Rewrite() | SetMetadata():
-                counts["modified"] += 1
-            case FinishDirectory():
-                counts["modified"] += step.ino is not None and step.was is not None
-            case Park() | Fetch():
-                pass
-    return dict(counts)
-
-
-def _fields(commit: Ended) -> dict[str, Any]:
+def _fields(commit: Ended, kept_bytes: int) -> dict[str, Any]:
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,
         "runs": runs_of(commit),
-        "counts": _counts(commit),
-        "kept_bytes": kept_bytes(commit.directory),
+        "counts": read_counts(commit.directory),
+        "kept_bytes": kept_bytes,
         "given_up": commit.is_given_up,
         "undoes": commit.undoes.commit if commit.undoes is not None else None,
         "undone_by": list(commit.undone_by),

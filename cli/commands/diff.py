@@ -15,10 +15,12 @@ import click
 
 from yolofs.audit.runs import find_run
 from yolofs.changes.changes import Change, compare
+from yolofs.changes.counting import counts
 from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
-from yolofs.cli.completing import generations
+from yolofs.cli.completing import generations, runs
+from yolofs.cli.earlier import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, progress, say
@@ -27,14 +29,14 @@ from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.json_forms import change_fields, text_fields
-from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session.attribution import attribute
 from yolofs.session.generations import States
-from yolofs.session.history import Chapter, chapter_of, chapters
+from yolofs.session.history import Chapter, chapter_of
 from yolofs.session.session import Session
 from yolofs.store.store import Store
 from yolofs.text.characters import replace_harmful
@@ -56,7 +58,9 @@ class Form(Enum):
 
 @click.command(cls=PathsCommand)
 @click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N changed, also before a commit.")
+@click.option(
+    "--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N changed, also before a commit."
+)
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, none folded.")
@@ -101,7 +105,7 @@ def command(
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
     with reading(find_project()) as session, contextlib.ExitStack() as stack:
-        found = stack.enter_context(chapters(session)) if run is not None else []
+        found = stack.enter_context(chapters_told(session)) if run is not None else []
         paths = relative_paths(session, paths_given())
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
@@ -121,6 +125,8 @@ class _Differences(NamedTuple):
     old: Generation | None
     new: Generation | None
     changes: list[Change]
+    commit: int | None = None
+    """The commit that they are from before, None if they are of now."""
 
 
 class _Visible(NamedTuple):
@@ -151,9 +157,9 @@ def _differences(
         return _Differences(session, None, None, _compare_two(session, words, run, paths))
     range_text = words[0] if words else "all"
     if run is not None:
-        states, old, new = _of_run(session, found, run, range_text, paths)
+        states, old, new, commit = _of_run(session, found, run, range_text, paths)
         changes = _made_by(states, run, old, new, _compare(states, old, new, paths, expand=expand))
-        return _Differences(states, old, new, changes)
+        return _Differences(states, old, new, changes, commit)
     try:
         old, new = parse_range(session.timeline, range_text)
     except GenerationError:
@@ -179,7 +185,7 @@ def _show(session: Session, found: _Differences, visible: _Visible, form: Form, 
     if form in (Form.JSON, Form.LIST) and found.states is session:  # what is committed has been asked about
         marks = marks_of(session, changes)
     if form is Form.JSON:
-        document = _document(session, found.old, found.new, changes, marks)
+        document = _document(session, found, changes, marks)
         emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
         return
     if form is Form.LIST:
@@ -234,8 +240,9 @@ def _check_is_no_version(text: str) -> None:
 
 def _of_run(
     session: Session, found: Sequence[Chapter], number: int, range_text: str, paths: Sequence[RelPath]
-) -> tuple[States, Generation, Generation | None]:
-    """Return the two states between which a run lies, and what they are states of.
+) -> tuple[States, Generation, Generation | None, int | None]:
+    """Return what has the two states between which a run lies, these two, and the commit that came
+    after them.
 
     Raises:
         UsageError: there is a range, too, or its generations have been dropped, or their commit is
@@ -252,11 +259,11 @@ def _of_run(
         )
     after = chapter.generation(run.end.after) if run.end is not None else None
     if chapter.commit is None:
-        return session, before, after
+        return session, before, after, None
     from yolofs.session.past import states_of  # it takes all that commits need along
 
     say(f"note: this was before commit {chapter.commit}")
-    return states_of(session, chapter), before, after
+    return states_of(session, chapter), before, after, chapter.commit
 
 
 def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
@@ -358,14 +365,13 @@ def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
     return [quoted(path) for path in sorted(paths)]
 
 
-def _document(
-    session: Session, old: Generation | None, new: Generation | None, changes: Sequence[Change], marks: Marks
-) -> dict[str, Any]:
+def _document(session: Session, found: _Differences, changes: Sequence[Change], marks: Marks) -> dict[str, Any]:
     regions = session.regions
     return {
         **text_fields("root", session.base.root),
-        "from": old,
-        "to": new,
+        "from": found.old,
+        "to": found.new,
+        "commit": found.commit,
         "counts": counts(changes),
         "changes": [change_fields(change, session.base.root, regions, marks) for change in changes],
     }

@@ -15,6 +15,7 @@ from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.paths import display
 from yolofs.session.archive import journal_loss
+from yolofs.session.lock import locked
 from yolofs.session.salvage import (
     Rest,
     begin_anew,
@@ -24,7 +25,6 @@ from yolofs.session.salvage import (
     keep_rest,
     restore_first_line,
 )
-from yolofs.session.session import locked
 
 _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 

@@ -11,7 +11,8 @@ import click
 
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart, records_before
 from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
-from yolofs.cli.completing import generations
+from yolofs.cli.completing import generations, runs
+from yolofs.cli.earlier import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -23,7 +24,7 @@ from yolofs.cli.show.record_lines import Entry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
 from yolofs.journal.records import Record
 from yolofs.paths import Generation, RelPath, is_below
-from yolofs.session.history import Chapter, chapters
+from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
 
@@ -51,7 +52,7 @@ class Wanted(NamedTuple):
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", help="Only what run N did: its records.")
+@click.option("--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N did: its records.")
 @click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option(
     "-v", "--verbose", "is_verbose", is_flag=True, help="Each record, ask, refusal and change of a rule, too."
@@ -69,7 +70,7 @@ def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, a
     keep_commits), dimmed; generations have numbers of their own before each commit. That can only
     be looked at: `yolofs undo` takes a commit back.
     """
-    with reading(find_project()) as session, chapters(session) as found:
+    with reading(find_project()) as session, chapters_told(session) as found:
         if run is not None:
             find_run(session.directory, run)
         start, end = parse_range(session.timeline, range_text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.bring_back import bring_back, drop_picked
-from yolofs.cli.completing import generations, staged_paths
+from yolofs.cli.completing import restorable_paths, sources
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.versions import joined_run
 
@@ -18,13 +18,13 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command)
-@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
+@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=restorable_paths)
 @click.option(
     "--from",
     "text",
     metavar="GENERATION|run N|commit N|base",
     default="base",
-    shell_complete=generations,
+    shell_complete=sources,
     help="The version to bring back: of a generation, as run N left it, as base was after commit N, or of base (so it "
     "is without this).",
 )
@@ -36,8 +36,8 @@ def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json
     It is staged, with all that was below it; what has come there since goes. Nothing else changes,
     and what was there before is a generation, to which you can travel. Base is not touched.
 
-    From "commit N" comes what base had right after that commit, as long as it is kept, whatever
-    later commits made of it. What base had before it is what `yolofs undo` brings back. With
+    "commit N" is what base had right after that commit, whatever later commits made of it, as long
+    as the commit is kept. `yolofs undo` brings back what base had before it. With
     --hunk just these hunks become what they are in the other version, and the rest of what changed
     stays. Where a hunk cannot go without others, it stays, and the exit code is 16.
     """

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from yolofs.audit.runs import Run, read_runs
+from yolofs.cli.earlier import chapters_told
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.run_lines import run_result
 from yolofs.paths import display
-from yolofs.session.history import Chapter, chapter_of, chapters
+from yolofs.session.history import Chapter, chapter_of
 from yolofs.session.session import Access, Session
 
 
@@ -30,28 +31,35 @@ def command(as_json: bool) -> None:
     with connected(project) as client:
         is_mounted = client is not None
     runs = read_runs(session_directory(project))
-    with Session.open(project, Access.READ) as session, chapters(session) as found:
+    with Session.open(project, Access.READ) as session, chapters_told(session) as found:
         if as_json:
             emit_json_list("runs", (_fields(run, found) for run in runs))
             return
         if not runs:
             say("nothing has been run yet")
-        for run in runs:
-            emit(_line(run, found, is_mounted=is_mounted))
+        made = [_made(run, chapter_of(run, found)) for run in runs]
+        width = max(map(len, made), default=0)
+        for run, text in zip(runs, made, strict=True):
+            line = _line(run, f"{text:<{width}}", is_mounted=is_mounted)
+            chapter = chapter_of(run, found)
+            emit(line if chapter is not None and chapter.commit is None else paint(line, "dim"))
 
 
-def _line(run: Run, found: Sequence[Chapter], *, is_mounted: bool) -> str:
-    code, took = run_result(run, goes_on=is_mounted)  # no run outlives its mount
-    if code == "goes on":
-        code, took = "", code
-    chapter = chapter_of(run, found)
+def _made(run: Run, chapter: Chapter | None) -> str:
+    """Return which generation a run made, and which commit came after it."""
     after = chapter.generation(run.end.after) if chapter is not None and run.end is not None else None
     made = f"generation {after}" if after is not None else ""
     if chapter is not None and chapter.commit is not None:
         made = f"{made or 'ended'}, commit {chapter.commit}"
+    return made
+
+
+def _line(run: Run, made: str, *, is_mounted: bool) -> str:
+    code, took = run_result(run, goes_on=is_mounted)  # no run outlives its mount
+    if code == "goes on":
+        code, took = "", code
     command = " ".join(display(word) for word in run.command)
-    line = f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made:<14}  {command}".rstrip()
-    return line if chapter is not None and chapter.commit is None else paint(line, "dim")
+    return f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made}  {command}".rstrip()
 
 
 def _fields(run: Run, found: Sequence[Chapter]) -> dict[str, Any]:

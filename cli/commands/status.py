@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from yolofs.changes.changes import Change
+from yolofs.changes.counting import counts
 from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
@@ -17,7 +18,7 @@ from yolofs.cli.records_seen import count_since
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
-from yolofs.cli.show.listing import Place, counts, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
+from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.daemon.rpc.protocol import Info, unquote
@@ -120,7 +121,7 @@ def _hiding(project: bytes) -> PathGuard | None:
 def _shortener(session: Session, place: Place) -> Shortener:
     from yolofs.cli.show.shortening import Shortener  # what asks git is for changes alone
 
-    return Shortener(session, place.holds, place.project, "--unfold")
+    return Shortener(session, place, "--unfold")
 
 
 def _may_see(guards: Sequence[PathGuard | None], path: bytes) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 from msgspec import structs
 
+from yolofs.cli.earlier import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
 from yolofs.cli.project import find_project, reading
@@ -16,7 +17,7 @@ from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.journal.timeline import GenerationInfo, Kind
 from yolofs.paths import display
-from yolofs.session.history import Chapter, chapters
+from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 
 
@@ -35,7 +36,7 @@ def command(as_json: bool) -> None:
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a
     snapshot that is dead; without Unicode they are * > @ o.
     """
-    with reading(find_project()) as session, chapters(session) as found:
+    with reading(find_project()) as session, chapters_told(session) as found:
         nodes = session.timeline.nodes(segment_counts(session))
         if as_json:
             emit_json(_document(session, nodes, found[:-1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.completing import generations
+from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.output import emit_json, emit_number
 from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation
@@ -21,6 +21,7 @@ from yolofs.paths import Generation
     metavar="PATH",
     multiple=True,
     type=click.Path(path_type=bytes),
+    shell_complete=staged_paths,
     help="Bring back this path alone, as `yolofs restore` does; may be given more than once.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")

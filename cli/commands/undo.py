@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -15,17 +15,21 @@ from yolofs.cli.commands.commits import age_and_runs
 from yolofs.cli.commit.named_paths import check_paths_of_undo
 from yolofs.cli.commit.report import warn_of_unfinished
 from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.completing import commits, undone_paths
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
+from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConflictError, UnnamedError, UsageError
+from yolofs.errors import ConflictError, NotPreparedError, UnnamedError, UsageError
+from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, undo
@@ -37,13 +41,16 @@ _LISTED = 20
 
 
 @click.command()
-@click.argument("number", metavar="[N]", required=False)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes))
+@click.argument("number", metavar="[N]", required=False, shell_complete=commits)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=undone_paths)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
 @click.option("--force", is_flag=True, help="Also where base has changed since: base's version is replaced, and kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
-def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, force: bool, as_json: bool) -> None:
+def command(
+    number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, unfolds: bool, force: bool, as_json: bool
+) -> None:
     """Put the real files back to what they were before a commit.
 
     It asks first. Without N it undoes the last commit that is not undone (`yolofs commits` lists
@@ -62,8 +69,10 @@ def command(number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bo
         raise UsageError("--dry-run prints no JSON", hint="leave one of them out")
     project = find_project()
     which = _number(number)
-    if (dry_run or not yes) and not _show_and_ask(project, which, paths, dry_run=dry_run, force=force):
-        return
+    if dry_run or not yes:
+        looking = _Looking(project, which, paths, is_dry_run=dry_run, unfolds=unfolds, is_forced=force)
+        if not _show_and_ask(looking):
+            return
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
         session.check_no_interrupted_commit()
         commit = choose(session, which)
@@ -114,29 +123,56 @@ def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Sel
     return Selection(session.regions, paths=chosen)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _scratch_store(session: Session) -> Iterator[Store]:
     """Give a store for what is only to be looked at."""
-    with tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory)) as directory:
-        yield Store(os.path.join(os.fsencode(directory), b"files"))
+    with contextlib.ExitStack() as stack:
+        with _said(session, "yolofs undo"):
+            directory = stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory))
+            )
+            store = Store(os.path.join(os.fsencode(directory), b"files"))
+        yield store
 
 
-def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *, dry_run: bool, force: bool) -> bool:
+def _said(session: Session, again: str) -> contextlib.AbstractContextManager[None]:
+    """Have what the system refuses said with its path, and the command to give when that is
+    mended.
+    """
+    sentence = "nothing is undone, as what base would become cannot be worked out"
+    return said_as(NotPreparedError, sentence, again=again, place=session.directory)
+
+
+class _Looking(NamedTuple):
+    """What is looked at before anything is undone, and how it is shown."""
+
+    project: bytes
+    which: int | None
+    paths: tuple[bytes, ...]
+    is_dry_run: bool
+    unfolds: bool
+    is_forced: bool
+
+
+def _show_and_ask(looking: _Looking) -> bool:
     """Show what would be undone, and ask; return whether it is to be done.
 
     Raises:
         Exit: the answer is no.
     """
-    with reading_whole(project) as session, _scratch_store(session) as into:
-        commit = choose(session, which)
+    paths = looking.paths
+    with reading_whole(looking.project) as session, _scratch_store(session) as into:
+        commit = choose(session, looking.which)
+        selection = _selection(session, commit, paths)
         try:
-            prepared = prepare(session, commit, selection=_selection(session, commit, paths), force=force, into=into)
+            with _said(session, f"yolofs undo {commit.number}"):
+                prepared = prepare(session, commit, selection=selection, force=looking.is_forced, into=into)
         except ConflictError as error:
             error.root = session.base.root
             raise
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
-        _show(session, commit, prepared, changes)
-        if dry_run:
+        _show(session, commit, prepared, changes, unfolds=looking.unfolds)
+        if looking.is_dry_run:
             plan = plan_commit(prepared.tree, session.base, prepared.store)
             for line in plan_lines(plan, session.base, prepared.store):
                 emit(line)
@@ -152,10 +188,12 @@ def _show_and_ask(project: bytes, which: int | None, paths: tuple[bytes, ...], *
         return True
 
 
-def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change]) -> None:
+def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change], *, unfolds: bool) -> None:
     root = session.base.root
     say(f"commit {commit.number}, {age_and_runs(commit)}; base would become again:")
-    emit_changes(changes, Place(root, session.base.relative(session.project)), session.regions, {})
+    place = Place(root, session.base.relative(session.project))
+    short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
+    emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)
     _say_stays(prepared.stays, prepared.inverse.copies, root)
     _say_held_back(commit.number, prepared.held_back, root)
 

@@ -13,7 +13,7 @@ from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.errors import DaemonError
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session.session import locked
+from yolofs.session.lock import locked
 from yolofs.system.mounts import detach_stale
 
 

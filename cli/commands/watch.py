@@ -32,11 +32,11 @@ def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
     project = find_project()
     with connected_or_refused(project) as events, connected_or_refused(project) as calls:
         try:
-            calls.info()  # who connects and says nothing for long is hung up on, and the first answer may take long
+            calls.info()  # the daemon hangs up on a client that says nothing for long
             _watch(project, events, calls, allow_all=allow_all, deny_all=deny_all, answer_with=answer_with)
         except DaemonError:
             if read_daemon_file(session_directory(project)) is not None:
-                raise  # who ends as he should takes that along before he hangs up
+                raise  # a daemon that ends as it should removes that file before it hangs up
             say("the mount has ended")
 
 

@@ -18,19 +18,22 @@ from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, summary
 from yolofs.commit.merge.drift import describe_drift
+from yolofs.commit.merge.gone import missing_directories
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, RelPath, StoreIno, absolute, in_shell
 from yolofs.session.commit import Looked, conflict_error
-from yolofs.session.merge import before_merge, merges_at, settle
+from yolofs.session.merge import MODE_MADE_AGAIN, before_merge, merges_at, settle
 from yolofs.session.session import Session
 
 _LISTED = 20
 _NAMED = 3
 _UNMERGED = "what was staged before the merge"
 _LOST = f"{_UNMERGED} is not kept any more, so its marks have to be taken out"
+_WITHOUT_CONTENT = "its content was in base alone, and is gone from there"
+_MADE_AGAIN = f"with mode {MODE_MADE_AGAIN:o}, as base has it no more"
 _QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, [c]ommit the others, see the [d]iff, or [q]uit?"
 _OTHERS = "c"
 """The letter that skips all that are not decided yet."""
@@ -66,17 +69,23 @@ class Settled(NamedTuple):
     staged.
     """
 
+    without_content: tuple[RelPath, ...] = ()
+    """These stay staged: nobody can take them, as base alone had their content."""
+    made_again: tuple[RelPath, ...] = ()
+    """The directories that base has no more, and that are made again for what is staged in them."""
+
     @property
     def left(self) -> frozenset[RelPath]:
         """The paths that stay staged."""
         refused = (path for one in self.refused for path in one.paths)
-        return frozenset((*self.marked, *refused, *self.lost, *self.skipped))
+        return frozenset((*self.marked, *refused, *self.lost, *self.without_content, *self.skipped))
 
     def fields(self, root: bytes) -> dict[str, Any]:
         """Return the same for a JSON document."""
         reasons = {path: one.reason for one in self.refused for path in one.paths}
         reasons |= dict.fromkeys(self.marked, "it has the marks of a conflict")
         reasons |= dict.fromkeys(self.lost, _LOST)
+        reasons |= dict.fromkeys(self.without_content, _WITHOUT_CONTENT)
         return {
             "merged": [text_fields("path", absolute(root, path)) for path in self.merged],
             "dropped": [text_fields("path", absolute(root, path)) for path in self.dropped],
@@ -91,6 +100,10 @@ class Settled(NamedTuple):
         place = _place(session)
         for path in self.unmerged[:_LISTED]:
             say(f"{place.show_path(path)}: {_UNMERGED} is taken, without what was edited in it since")
+        for path in self.made_again[:_LISTED]:
+            say(f"{place.show_path(path)}/: made again, {_MADE_AGAIN}")
+        if len(self.made_again) > _LISTED:
+            say(f"… and {len(self.made_again) - _LISTED} more directories")
         for path in self.dropped[:_LISTED]:
             say(f"{place.show_path(path)}: base's version is taken; what was staged there is a generation: yolofs log")
         if len(self.dropped) > _LISTED:
@@ -111,6 +124,8 @@ class Settled(NamedTuple):
             say(f"{place.show_path(one.paths[0])}: {one.reason}, so it is not merged")
         for path in self.lost[:_LISTED]:
             say(f"{place.show_path(path)}: {_LOST}")
+        for path in self.without_content[:_LISTED]:
+            say(f"{place.show_path(path)}: {_WITHOUT_CONTENT}")
         names = _named(root, sorted((*self.marked, *self.lost)))
         edit = f'take the marks out: yolofs run -- "$EDITOR" {names}; then: yolofs commit {names}' if names else ""
         s = "s" if len(self._unsettled) == 1 else ""
@@ -127,27 +142,36 @@ class Settled(NamedTuple):
         lines += [(path, "base's version would be taken") for path in self.dropped]
         lines += [(path, f"{_UNMERGED} would be taken") for path in self.unmerged]
         lines += [(path, f"{_LOST}, so it would stay staged") for path in self.lost]
+        lines += [(path, f"{_WITHOUT_CONTENT}, so it would stay staged") for path in self.without_content]
         lines += [(path, "both sides changed the same lines, and it would get marks there") for path in self.marked]
         lines += [(one.paths[0], f"{one.reason}, so it would not be merged") for one in self.refused]
+        for path in self.made_again[:_LISTED]:
+            say(f"{place.show_path(path)}/: it would be made again, {_MADE_AGAIN}")
         for path, text in lines[:_LISTED]:
             say(f"{place.show_path(path)}: {text}")
         if len(lines) > _LISTED:
             say(f"… and {len(lines) - _LISTED} more paths")
+        if len(self.made_again) > _LISTED:
+            say(f"… and {len(self.made_again) - _LISTED} more directories")
         if self._unsettled:
             raise self._error(session, "would stay staged", "")
 
     @property
     def _unsettled(self) -> list[RelPath]:
-        return sorted((*self.marked, *(path for one in self.refused for path in one.paths), *self.lost))
+        refused = (path for one in self.refused for path in one.paths)
+        return sorted((*self.marked, *refused, *self.lost, *self.without_content))
 
     def _error(self, session: Session, what: str, edit: str) -> ConflictError:
         root, paths = session.base.root, self._unsettled
-        with_sides = sorted(set(paths).difference(self.lost))
+        with_sides = sorted(set(paths).difference(self.lost, self.without_content))
         sides = f"yolofs commit --ours {_named(root, with_sides)}, or --theirs to take base's" if with_sides else ""
+        drop = f"yolofs commit --theirs {_named(root, self.without_content)}" if self.without_content else ""
         error = ConflictError(
             f"{len(paths)} path{'' if len(paths) == 1 else 's'} {what}, as base has changed there, too",
             paths=paths,
-            hint="; or take one side: ".join(text for text in (edit, sides) if text),
+            hint="; or drop what base alone had: ".join(
+                text for text in ("; or take one side: ".join(text for text in (edit, sides) if text), drop) if text
+            ),
         )
         error.root = root
         return error
@@ -161,6 +185,8 @@ class Decided(NamedTuple):
     """What comes of it; ``dropped`` are the paths that were asked about."""
     unmerged: dict[RelPath, StoreIno]
     """What those become that were merged and are to be what they were before."""
+    made_again: dict[RelPath, StoreIno | None]
+    """The directories that are made again, as :func:`missing_directories` told."""
 
 
 class Wish:
@@ -212,7 +238,7 @@ class Wish:
             if len(open_ones) > _LISTED:
                 say(f"  … and {len(open_ones) - _LISTED} more")
         for path in open_ones:
-            way = _ask_about(session, path, texts[path])
+            way = _ask_about(session, path, texts[path], may_be_ours=path not in looked.without_content)
             if way is None:
                 self._chosen |= {one: Way.SKIP for one in open_ones if one not in self._chosen}
                 return
@@ -243,19 +269,22 @@ class Wish:
             parts.append("what does not merge stays staged")
         return f"{'; '.join(parts)}{ends}?" if parts else ""
 
-    def settle(self, session: Session, looked: Looked) -> Settled:
+    def settle(self, session: Session, looked: Looked, *, makes_again: bool) -> Settled:
         """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait
         meanwhile.
+
+        ``makes_again``: whether directories that base has no more may be made again, which is about
+        the present view.
 
         Raises:
             ConflictError: of some nothing is wished, or base changes just now; nothing is done.
         """
-        merges, settled, unmerged = self.decide(session, looked)
-        if not (merges or settled.dropped or unmerged):
+        merges, settled, unmerged, made_again = self.decide(session, looked, makes_again=makes_again)
+        if not (merges or settled.dropped or unmerged or made_again):
             return settled
-        return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged))
+        return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged, made_again))
 
-    def decide(self, session: Session, looked: Looked) -> Decided:
+    def decide(self, session: Session, looked: Looked, *, makes_again: bool) -> Decided:
         """Find what comes of what is wished for the conflicts of a commit; nothing is written.
 
         Raises:
@@ -271,20 +300,27 @@ class Wish:
                 found.remove(one)
                 by_way[self._side].extend(one.paths)
         merges = [one for one in found if isinstance(one, Merge)]
-        marked = [path for path in by_way[Way.OURS] if path in set(looked.marked)]
+        refused = [one for one in found if isinstance(one, Refused)]
+        not_theirs = {*by_way[Way.OURS], *(path for one in refused for path in one.paths)}
+        without_content = looked.without_content & not_theirs
+        ours = [path for path in by_way[Way.OURS] if path not in without_content]
+        marked = [path for path in ours if path in set(looked.marked)]
         unmerged = before_merge(session, marked)
         lost = frozenset(marked).difference(unmerged)
+        made_again = missing_directories(session.state(), session.base, ours) if makes_again and ours else {}
         settled = Settled(
             merged=_paths(one for one in merges if not one.conflicts),
             marked=_paths(one for one in merges if one.conflicts),
-            refused=tuple(one for one in found if isinstance(one, Refused)),
+            refused=tuple(one for one in refused if without_content.isdisjoint(one.paths)),
             skipped=tuple(by_way[Way.SKIP]),
             dropped=tuple(by_way[Way.THEIRS]),
-            ours=frozenset(by_way[Way.OURS]).difference(lost),
+            ours=frozenset(ours).difference(lost),
             unmerged=tuple(unmerged),
             lost=tuple(sorted(lost)),
+            without_content=tuple(sorted(without_content)),
+            made_again=tuple(path for path, ino in made_again.items() if ino is None),
         )
-        return Decided(merges, settled, unmerged)
+        return Decided(merges, settled, unmerged, made_again)
 
     def _way(self, path: RelPath) -> Way | None:
         if path in self._chosen:
@@ -319,7 +355,7 @@ def _place(session: Session) -> Place:
     return Place(session.base.root, session.base.relative(session.project))
 
 
-def _ask_about(session: Session, path: RelPath, text: str) -> Way | None:
+def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool) -> Way | None:
     """Return what is to become of a conflict; None: it stays staged, and so do all that are not
     decided yet.
     """
@@ -333,6 +369,8 @@ def _ask_about(session: Session, path: RelPath, text: str) -> Way | None:
             return None
         if letter == "d":
             _emit_diff(session, path)
+        elif letter == Way.OURS.value and not may_be_ours:
+            say(f"that cannot be taken: {_WITHOUT_CONTENT}")
         elif letter != "m" or _may_merge(session, path):
             return Way(letter)
 

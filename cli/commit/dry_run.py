@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
 from yolofs.cli.commit.drift import Settled, Wish
-from yolofs.cli.commit.report import look, say_stays, say_unchanged
+from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.plan.script import script
 from yolofs.commit.plan.unseen import may_change_links
 from yolofs.commit.select.selection import Selection
-from yolofs.paths import Generation
+from yolofs.paths import Generation, RelPath, is_below
 from yolofs.session.commit import conflict_error, look_at_base, marks_error
 from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to
+from yolofs.state.tree import Tree
 
 
 def dry_run_of(
@@ -43,9 +45,11 @@ def dry_run_of(
             raise conflict_error(looked)
         if looked.marked and (as_script or up_to is not None):  # neither can take marks out
             raise marks_error(looked.marked)
-        settled = wish.decide(session, looked).settled
-        if out := settled.left.union(settled.dropped):
+        settled = wish.decide(session, looked, makes_again=up_to is None and not as_script).settled
+        told = frozenset((*settled.dropped, *_made_again(parts.taken, settled.made_again)))
+        if out := settled.left | told:
             shown, parts = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
+            shown = _without(shown, told)
             looked = look_at_base(session, parts)
     plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
     is_nothing = not plan.steps or not (shown.taken or may_change_links(plan, session.base))
@@ -65,3 +69,25 @@ def dry_run_of(
     say_unchanged(session, shown)
     say_stays(session, shown)
     settled.foretell(session)
+
+
+def _without(shown: Shown, told: Collection[RelPath]) -> Shown:
+    """Return what would stay staged without what something else is said of."""
+
+    def is_told(paths: Iterable[RelPath]) -> bool:
+        return any(is_below(path, one) for path in paths for one in told)
+
+    return msgspec.structs.replace(
+        shown,
+        stays=[change for change in shown.stays if not is_told(change.paths)],
+        held_back=tuple(one for one in shown.held_back if not is_told(one.paths)),
+    )
+
+
+def _made_again(tree: Tree, directories: Collection[RelPath]) -> Iterator[RelPath]:
+    """Yield the paths of a state in directories that would be made again, and of these: how, no
+    plan over base as it is can tell.
+    """
+    for path, _ in tree.walk() if directories else ():
+        if any(is_below(path, directory) for directory in directories):
+            yield path

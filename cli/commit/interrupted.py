@@ -72,7 +72,7 @@ def go_back(project: bytes) -> None:
         say("no commit was interrupted; nothing to do")
         return
     if found.way_back is None:
-        raise found.error
+        raise found.error_of_way_back
     say(found.text)
     _roll_back(project)
 

@@ -9,6 +9,8 @@ from yolofs.changes.picks import Picks
 from yolofs.cli.commit.report import Shown, look
 from yolofs.cli.output import phases
 from yolofs.commit.select.selection import Selection
+from yolofs.errors import NotPreparedError
+from yolofs.os_errors import said_as
 from yolofs.paths import ROOT, RelPath
 from yolofs.session.commit import CommitResult, conflict_error, look_at_base, marks_error
 from yolofs.session.selecting import HeldHunk, select_hunks
@@ -49,6 +51,7 @@ def commit_hunks(
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
         ConflictError: base has changed; nothing is done.
+        NotPreparedError: it cannot be written down; base is as it was, and all stays staged.
         YolofsError: as :func:`yolofs.session.commit.commit`.
     """
     with select_hunks(session, picks, paths=paths) as selected:
@@ -64,12 +67,15 @@ def commit_hunks(
         check_up_to(session, parts)
         if tell is not None:
             tell(shown, looked.conflicts)
-        selected.keep()
+        sentence = "the commit was not begun, base is as it was, and all stays staged"
+        with said_as(NotPreparedError, sentence, again="the same command", place=session.directory):
+            selected.keep()
         with phases() as begin:
             result = commit_up_to(
                 session,
                 parts=parts,
                 looked=looked,
+                changes=shown.taken,
                 force=force,
                 progress=begin("committing"),
                 going_back=lambda: begin("taking the commit back"),

@@ -32,7 +32,7 @@ from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
 _LISTED = 20
-"""How many changes that are held_back back are listed; how many more there are is said."""
+"""How many changes that are held back are listed; how many more there are is said."""
 _PATHS_IN_HINT = 4
 _WHERE = {
     Region.PROJECT: ("in the project", "yolofs commit"),
@@ -155,7 +155,7 @@ def _it(count: int) -> str:
 
 
 def _check_whole(shown: Shown) -> None:
-    """See that no path stays that was named, as others have to be named with it.
+    """Check that each named path is taken; one may need others to be named with it.
 
     Raises:
         UnnamedError: one does; the hint is the command that takes it.
@@ -196,7 +196,7 @@ def emit_taken(
     root = session.base.root
     place = Place(root, session.base.relative(session.project))
     hidden = hidden_by(guard, shown.taken, root)
-    short = None if unfolds else Shortener(session, place.holds, place.project, "--unfold")
+    short = None if unfolds else Shortener(session, place, "--unfold")
     emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
 
 

@@ -10,12 +10,12 @@ edited and committed.
     reader      what differs, read from a session; first_look: the beginning of it
     painter     colours of source code, asked of a process that may be killed: lexing
     drawing     a model as lines of styled text; words: which words of two lines differ
-    model        what the user's keys do; no terminal, no session
+    keys        what the user's keys do, without a terminal or a session; help: the keys in words
     moving      where the cursor goes
-    table       all that the user has before him
-    wishes      what a model wants done
+    review_state  all that the user has before him
+    wishes      what the keys want done
     accepted    what is accepted
-    tree        the left side: sections, directories, changes
+    change_tree  the left side: sections, directories, changes
     diff_view   the right side: the lines of one change
     comparison  what a comparison is
 """

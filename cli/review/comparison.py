@@ -60,7 +60,7 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def is_present(self) -> bool:
-        """Whether what is shown is the view as it is now, so that something can be done with it."""
+        """Whether the present view is shown, which alone can be changed."""
         return self.steps[self.at].generation is None
 
     @property

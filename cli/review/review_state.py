@@ -165,7 +165,7 @@ class ReviewState:
     def compared(self, comparison: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> Command | None:
         """Take another comparison; ``changed`` is what of the accepted has become something else.
 
-        ``tree`` is what :func:`arranged` makes of it, for who has that already.
+        ``tree`` is what :func:`arranged` makes of it, if the caller has that already.
         """
         self.is_comparing = comparison.is_partial or not comparison.has_marks
         if comparison.at == self._walking_to:

@@ -10,20 +10,15 @@ import asyncio
 import contextlib
 import gc
 import io
-import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.data_structures import Point
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import Keys
-from prompt_toolkit.layout import Layout, Window
 from prompt_toolkit.layout.controls import UIContent, UIControl
-from prompt_toolkit.output.defaults import create_output
 
 from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
@@ -33,12 +28,11 @@ from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import Mode
 from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
 from yolofs.cli.review.worker import Worker
+from yolofs.cli.whole_screen import WholeScreen
 from yolofs.errors import StaleHunkError, YolofsError, reason
 from yolofs.paths import display
 
 T = TypeVar("T")
-_ESCAPE_S = 0.05
-"""How long after an escape byte the rest of a key may still come."""
 _AGAIN_S = 1.0
 """How often it is looked whether the agent has gone on."""
 _AGAIN_TIMES = 3
@@ -48,25 +42,6 @@ _SWITCH_S = 0.001
 _IDLE_S = 3.0
 """So long after the last key there is time to look for garbage."""
 _MOST_TYPED_AHEAD = 200
-_NAMES = {
-    Keys.Up: "up",
-    Keys.Down: "down",
-    Keys.Left: "left",
-    Keys.Right: "right",
-    Keys.PageUp: "pageup",
-    Keys.PageDown: "pagedown",
-    Keys.ControlB: "pageup",
-    Keys.ControlF: "pagedown",
-    Keys.Home: "home",
-    Keys.End: "end",
-    Keys.Enter: "enter",
-    Keys.Escape: "escape",
-    Keys.Backspace: "backspace",
-    Keys.Tab: "tab",
-    Keys.ControlC: "c-c",
-    Keys.SIGINT: "c-c",
-    Keys.ControlD: "q",
-}
 
 
 class _Control(UIControl):
@@ -108,7 +83,6 @@ class _Screen:
         self._worker = worker
         self._model = ReviewModel()
         self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
-        self._tasks: set[asyncio.Task[Any]] = set()
         self._comparing: asyncio.Task[None] | None = None
         self._again: Compare | None = None
         self._is_acting = False
@@ -116,14 +90,8 @@ class _Screen:
         self._pressed_s = time.monotonic()
         self._said = io.StringIO()
         self._goodbye = ""
-        self._painter = Painter(self._invalidate)
-        self._app: Application[None] = Application(
-            layout=Layout(Window(_Control(self._lines), always_hide_cursor=True)),
-            key_bindings=self._bindings(),
-            full_screen=True,
-            output=create_output(always_prefer_tty=True),
-        )
-        self._app.ttimeoutlen = _ESCAPE_S
+        self._screen = WholeScreen(_Control(self._lines), self._pressed, paste=self._pasted)
+        self._painter = Painter(self._screen.redraw)
 
     async def run(self) -> str:
         """Show it until the user leaves; return what is to be said at the end.
@@ -132,17 +100,12 @@ class _Screen:
             KeyboardInterrupt: he pressed Ctrl-C.
             YolofsError: there is nothing to be shown.
         """
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._leave, KeyboardInterrupt())
         sys.setswitchinterval(_SWITCH_S)
         gc.disable()  # looking through 20,000 changes for garbage would be felt: that is done when nobody types
-        self._start(self._watch())
+        self._screen.start(self._watch())
         try:
             with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
-                await self._app.run_async(pre_run=lambda: self._carry_out(Compare()))
-        except EOFError:  # the terminal is gone
-            pass
+                await self._screen.run(lambda: self._carry_out(Compare()))
         finally:
             await self._painter.close()
             await self._finish()
@@ -152,16 +115,10 @@ class _Screen:
         """Wait for what must not end half way; what only looks is not waited for."""
         while self._is_acting:
             await asyncio.sleep(0.01)  # between two looks: an act has an end of its own
-        for task in list(self._tasks):
+        going_on = self._screen.tasks
+        for task in going_on:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _leave(self, error: BaseException | None = None) -> None:
-        if self._app.is_running and not self._app.is_done:
-            self._app.exit(exception=error) if error is not None else self._app.exit()
-
-    def _invalidate(self) -> None:
-        self._app.invalidate()
+        await asyncio.gather(*going_on, return_exceptions=True)
 
     # ---- what is shown
 
@@ -175,34 +132,13 @@ class _Screen:
 
     # ---- keys
 
-    def _bindings(self) -> KeyBindings:
-        bindings = KeyBindings()
+    def _pasted(self, text: str) -> None:
+        if self._model.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
+            for char in text:
+                self._key(char if char.isprintable() else " ")
 
-        @bindings.add(Keys.Any)
-        def _(event: KeyPressEvent) -> None:
-            self._pressed(event)
-
-        @bindings.add(Keys.Vt100MouseEvent)
-        def _(_: KeyPressEvent) -> None:
-            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for
-            odd reports.
-            """
-
-        @bindings.add(Keys.BracketedPaste)
-        def _(event: KeyPressEvent) -> None:
-            if self._model.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
-                for char in event.data:
-                    self._key(char if char.isprintable() else " ")
-
-        for key in _NAMES:
-            bindings.add(key)(self._pressed)
-        return bindings
-
-    def _pressed(self, event: KeyPressEvent) -> None:
-        key = event.key_sequence[0].key
-        name = _NAMES.get(key) if isinstance(key, Keys) else key
-        if name is not None:
-            self._key(name)
+    def _pressed(self, name: str) -> None:
+        self._key("q" if name == "c-d" else name)
 
     def _key(self, name: str) -> None:
         self._pressed_s = time.monotonic()
@@ -219,7 +155,7 @@ class _Screen:
             self._carry_out(self._model.key(self._typed.popleft()))
         if self._model.busy:
             self._typed.clear()
-        self._invalidate()
+        self._screen.redraw()
 
     # ---- what is wanted
 
@@ -228,29 +164,23 @@ class _Screen:
             case None:
                 pass
             case Quit(is_interrupt=is_interrupt):
-                self._leave(KeyboardInterrupt() if is_interrupt else None)
+                self._screen.leave(KeyboardInterrupt() if is_interrupt else None)
             case Load():
-                self._start(self._load(command))
+                self._screen.start(self._load(command))
             case Compare():
                 self._again = command
                 if self._comparing is None or self._comparing.done():
-                    self._comparing = self._start(self._compare())
+                    self._comparing = self._screen.start(self._compare())
             case Edit():
-                self._start(self._edit(command))
+                self._screen.start(self._edit(command))
             case Drop():
-                self._start(self._act(lambda: self._worker.drop(command), self._model.done))
+                self._screen.start(self._act(lambda: self._worker.drop(command), self._model.done))
             case Undo():
-                self._start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
+                self._screen.start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
             case Prepare():
-                self._start(self._act(lambda: (self._worker.prepare(command),), self._model.prepared))
+                self._screen.start(self._act(lambda: (self._worker.prepare(command),), self._model.prepared))
             case Commit():
-                self._start(self._act(lambda: (self._worker.commit(command),), self._committed))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+                self._screen.start(self._act(lambda: (self._worker.commit(command),), self._committed))
 
     async def _load(self, command: Load) -> None:
         await asyncio.sleep(0)
@@ -272,10 +202,10 @@ class _Screen:
                 await self._compare_once(wanted)
             except (YolofsError, OSError) as error:
                 if self._model.comparison is None or self._model.comparison.is_partial:
-                    self._leave(error)
+                    self._screen.leave(error)
                     return
                 self._model.failed(_text(error))
-            self._invalidate()
+            self._screen.redraw()
 
     async def _compare_once(self, wanted: Compare) -> None:
         is_first = self._model.comparison is None
@@ -293,7 +223,7 @@ class _Screen:
     def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
         self._has_garbage = True
         self._carry_out(self._model.compared(known, changed, tree))
-        self._invalidate()
+        self._screen.redraw()
 
     async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
         """Do something with the session in a thread, and have the model take what comes of it."""
@@ -307,7 +237,7 @@ class _Screen:
         except (YolofsError, OSError) as error:
             self._model.failed(_text(error))
         except Exception as error:  # noqa: BLE001 - nobody waits for a task: the end of the program tells of it
-            self._leave(error)
+            self._screen.leave(error)
         except KeyboardInterrupt:  # of a signal while a commit held them
             self._model.failed("stopped")
         else:
@@ -319,7 +249,7 @@ class _Screen:
             self._model.message += f" ({' '.join(said.split())})"
             self._said.seek(0)
             self._said.truncate()
-        self._invalidate()
+        self._screen.redraw()
 
     def _committed(self, message: str) -> Command:
         self._goodbye = message
@@ -337,7 +267,7 @@ class _Screen:
             self._is_acting = False
         if text is None:
             self._model.message = "nothing is changed"
-            self._invalidate()
+            self._screen.redraw()
             return
         self._model.busy = "staging what was edited"
         await self._act(lambda: self._worker.stage(command, text), self._model.done)

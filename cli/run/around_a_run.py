@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from yolofs.daemon.rpc.launch import Started
 
 _NAME_CHARS = 60
-_SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh"})
+_SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish"})
 _INTERACTIVE = frozenset({b"-i", b"-l", b"-il", b"-li", b"--login"})
 SOCKET_VARIABLE = b"YOLOFS_SOCKET"
 RUN_VARIABLE = b"YOLOFS_RUN"
@@ -54,6 +54,8 @@ class Manner(NamedTuple):
     as_json: bool = False
     has_snapshots: bool = True
     name: bytes | None = None
+    unsaid: tuple[bytes, ...] = ()
+    """Words of the command line that nobody has typed, after all others: they are not told."""
 
 
 def run_command(words: Sequence[bytes], manner: Manner) -> int:
@@ -68,7 +70,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     if not words[0]:  # which execve(2) would take for the current directory, and Python not at all
         raise start_error(b"", errno.ENOENT)
     if is_in_sandbox():
-        _replace_us(words)
+        _replace_us([*words, *manner.unsaid])
     check_descriptors()
     project = find_project()
     session = session_directory(project)
@@ -85,7 +87,8 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         code: int | None = None
         try:
             early = EarlySummary(project, session, Generation(begun.generation)) if manner.is_reviewed else None
-            code = ended = _confined(client, mountpoint_path(described), begun, words, settings.run, directory, early)
+            place = mountpoint_path(described)
+            code = ended = _confined(client, place, begun, words, manner, settings.run, directory, early)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
@@ -217,6 +220,7 @@ def _confined(
     mountpoint: bytes,
     begun: BeginRunResult,
     words: Sequence[bytes],
+    manner: Manner,
     settings: RunSettings,
     directory: bytes,
     early: EarlySummary | None,
@@ -237,7 +241,7 @@ def _confined(
     )
     stdin = Stdin()
     try:
-        with confined(place, words, _environment(begun, place, settings), stdin.fd) as running:
+        with confined(place, [*words, *manner.unsaid], _environment(begun, place, settings), stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
             if early is None:
                 return running.go(warn)

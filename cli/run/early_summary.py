@@ -1,8 +1,8 @@
 """What the summary of a run needs, read while the command still goes on.
 
-To import what compares, and to replay what led to the state before the run, takes longer than many
-a command.  The process that waits for the command has nothing else to do, so it begins as soon as
-anything has changed.
+Importing what compares, and replaying the state before the run, takes longer than many a command.
+The process that waits for the command has nothing else to do, so it begins as soon as anything has
+changed.
 """
 
 from __future__ import annotations

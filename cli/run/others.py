@@ -1,5 +1,5 @@
-"""What a run changed apart from what others did in the meantime: other runs, and whoever is in
-none.
+"""What a run changed, told apart from what others changed meanwhile: other runs, and processes
+that are in none.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from yolofs.changes.changes import Change
-from yolofs.cli.show.listing import counts, summary, without_scratch
+from yolofs.changes.counting import counts
+from yolofs.cli.show.listing import summary, without_scratch
 from yolofs.session.attribution import NO_RUN, Attribution
 from yolofs.state.regions import Regions
 

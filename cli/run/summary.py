@@ -12,18 +12,20 @@ from yolofs.access.questions import Operation
 from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, words_fields
-from yolofs.cli.show.listing import Place, change_line, counts, group_lines, is_marked, summary, without_scratch
+from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
-from yolofs.rules.preset import HISTORIES, SOURCE
+from yolofs.rules.preset import SOURCE
+from yolofs.rules.preset_table import HISTORIES
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region, Regions
@@ -202,7 +204,7 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
     see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
-    shortener = Shortener(session, place.holds, place.project, f"{see} --list")
+    shortener = Shortener(session, place, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
     parts, groups = sort(short.lines, place), group_lines(short, shortener, place)
     for title, some, inside in (

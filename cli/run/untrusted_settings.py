@@ -1,4 +1,4 @@
-"""What of `.yolofs.toml` is not in force until the user agrees to it, in one line."""
+"""One line about what in `.yolofs.toml` is not in force until the user agrees to it."""
 
 from __future__ import annotations
 

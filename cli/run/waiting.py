@@ -1,9 +1,8 @@
-"""Saying, while a command of ``yolofs run`` goes on, that it waits for somebody's answer, and how
-to give one.
+"""Says while ``yolofs run`` goes on that its command waits for an answer, and how to give one.
 
-It is said on stderr, once for all that waits at a time, and not at all if somebody answers at once.
-Where a full-screen program has the terminal, which that would spoil, the terminal's title says it
-instead, and is given back.
+That goes to stderr, once for all that waits at a time, and not at all if somebody answers at once.
+It would spoil the screen of a full-screen program: then the terminal's title says it instead, until
+the answer comes.
 """
 
 from __future__ import annotations

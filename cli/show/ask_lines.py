@@ -80,6 +80,6 @@ def size_text(size: int) -> str:
 
 
 def _word(word: bytes) -> str:
-    """Return an argument so that one sees where it ends."""
+    """Return an argument in quotes where its end would not be seen."""
     shown = display(word)
     return f'"{shown}"' if not shown.startswith('"') and (not shown or " " in shown) else shown

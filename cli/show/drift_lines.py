@@ -96,6 +96,9 @@ def emit_drift(drift: Sequence[Drift], place: Place) -> None:
     now_ns = time.time_ns()
     for one in drift:
         emit(f"{sign}  {place.show_path(one.path)}   {drift_text(one, now_ns)}")
+    if all(one.is_without_content for one in drift):
+        say("note: bring that back in base, or drop what is staged there: yolofs commit --theirs")
+        return
     say(
         "note: yolofs commit --merge merges text, --ours takes what is staged, --theirs what base has;"
         " with PATH there alone"
@@ -107,7 +110,7 @@ def drift_text(drift: Drift, now_ns: int) -> str:
     staged = f"{'deleted here' if drift.is_deleted else 'staged'} {_age(drift.staged_ns, now_ns)}".rstrip()
     match drift.how.value:
         case "gone":
-            return f"gone from base, {staged}"
+            return f"gone from base{', content and all' if drift.is_without_content else ''}, {staged}"
         case "marked":
             return f"it has the marks of a merge, {staged}"
         case "replaced":

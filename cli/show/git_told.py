@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.cli.show.git_new_commits import MOST_COMMITS, MOST_PACKED_BYTES, NewCommits, Read, read_side
 from yolofs.paths import RelPath, display, join
 from yolofs.store.store import StoreFiles
-from yolofs.text.git_commits import MOST_OBJECT_BYTES, branch_of, parents_of, parse_packed, parse_ref
+from yolofs.text.git_commits import branch_of, parse_packed, parse_ref
 
 _REFS = b"refs/"
 _HEADS, _TAGS, _REMOTES, _STASH = b"refs/heads/", b"refs/tags/", b"refs/remotes/", b"refs/stash"
@@ -20,8 +20,6 @@ _UNREADABLE = b"?"
 _PACKED = b"packed-refs"
 _OBJECTS = b"objects/"
 _MOST_REF_BYTES = 1 << 12
-_MOST_PACKED_BYTES = 1 << 22
-_MOST_COMMITS = 1_000
 _MOST_NAMED = 3
 _HEX = frozenset(b"0123456789abcdef")
 _SILENT = (b"logs", b"refs")
@@ -35,8 +33,6 @@ _REWRITTEN = re.compile(rb"pack/multi-pack-index.*|info/.*").fullmatch
 _NOTES = frozenset(
     {b"HEAD", b"packed-refs", b"COMMIT_EDITMSG", b"ORIG_HEAD", b"FETCH_HEAD", b"MERGE_MSG", b"AUTO_MERGE", b"index"}
 )
-
-Read = Callable[[RelPath], bytes | None]
 
 
 class GitDirectory:
@@ -55,7 +51,9 @@ class GitDirectory:
 
     def tell(self) -> str:
         """Return what happened; as little as "2 files" where that is all that can be told."""
-        words = [*self._of_branches(), *self._of_other_refs(), *self._of_head()]
+        with NewCommits(self._top, self._changes, self._store, self._read) as commits:
+            branches = self._of_branches(commits)
+        words = [*branches, *self._of_other_refs(), *self._of_head()]
         if b"index" in self._changes:
             words.append("index")
         words += self._of_objects()
@@ -91,21 +89,17 @@ class GitDirectory:
 
     # ---- refs
 
-    def _of_branches(self) -> list[str]:
+    def _of_branches(self, commits: NewCommits) -> list[str]:
         moved = self._moved(_HEADS)
-        told = [self._of_branch(display(ref[len(_HEADS) :]), *values) for ref, values in moved[:_MOST_NAMED]]
+        known = {old for _, (old, _) in self._moved(_REFS) if old is not None}
+        told = []
+        for ref, (old, new) in moved[:_MOST_NAMED]:
+            name = display(ref[len(_HEADS) :])
+            if new is None:
+                told.append(f"branch {name} deleted")
+            else:
+                told.append(_branch_text(name, old, *commits.lead_to(new, known)))
         return told + ([f"{len(moved) - _MOST_NAMED} more branches"] if len(moved) > _MOST_NAMED else [])
-
-    def _of_branch(self, name: str, old: bytes | None, new: bytes | None) -> str:
-        if new is None:
-            return f"branch {name} deleted"
-        count, ends = self._new_commits(new)
-        commits = f"{count} commit{'s' if count > 1 else ''}"
-        if old is None:
-            return f"new branch {name}" + (f" with {commits}" if count else "")
-        if not count:
-            return f"{name} moved"
-        return f"{commits} on {name}" if old in ends else f"{name} rewritten, with {count} new commit{_s(count)}"
 
     def _of_other_refs(self) -> list[str]:
         words = []
@@ -163,25 +157,6 @@ class GitDirectory:
             return parse_ref(loose)
         return packed.get(ref) if packed is not None else _UNREADABLE
 
-    def _new_commits(self, tip: bytes) -> tuple[int, set[bytes]]:
-        """Return how many new commits lead to a tip, and all that they stand on, themselves among
-        it.
-        """
-        seen: set[bytes] = set()
-        ends: set[bytes] = {tip}
-        todo = [tip]
-        while todo and len(seen) < _MOST_COMMITS:
-            name = todo.pop()
-            change = self._changes.get(b"objects/" + name[:2] + b"/" + name[2:])
-            if name in seen or change is None or change.new is None or change.kind is not Kind.ADDED:
-                continue
-            parents = parents_of(self._content(change.new, MOST_OBJECT_BYTES) or b"")
-            if parents is not None:
-                seen.add(name)
-                ends.update(parents)
-                todo.extend(parents)
-        return len(seen), ends
-
     # ---- files
 
     def _is_other(self, name: bytes, change: Change) -> bool:
@@ -199,11 +174,23 @@ class GitDirectory:
         if change is None:
             return parse_packed(self._read(join(self._top, _PACKED)) or b"")
         side = change.new if is_new else change.old
-        content = self._content(side, _MOST_PACKED_BYTES) if side is not None else b""
+        content = self._content(side, MOST_PACKED_BYTES) if side is not None else b""
         return parse_packed(content) if content is not None else None
 
     def _content(self, side: Side, most_bytes: int) -> bytes | None:
         return read_side(side, self._store, most_bytes)
+
+
+def _branch_text(name: str, old: bytes | None, count: int, ends: set[bytes]) -> str:
+    """Return what became of a branch: ``count`` new commits, which stand on ``ends``."""
+    commits = f"{count} commit{_s(count)}" if count < MOST_COMMITS else f"{MOST_COMMITS} commits or more"
+    if old is None:
+        return f"new branch {name}" + (f" with {commits}" if count else "")
+    if not count:
+        return f"{name} moved"
+    if old in ends:
+        return f"{commits} on {name}"
+    return f"{name} rewritten, with {count} new commit{_s(count)}"
 
 
 def _halves(change: Change) -> tuple[Change, ...]:
@@ -214,15 +201,6 @@ def _halves(change: Change) -> tuple[Change, ...]:
         Change(Kind.DELETED, change.old_path, old=change.old),
         Change(Kind.ADDED, change.path, new=change.new, content=True),
     )
-
-
-def read_side(side: Side, store: StoreFiles, most_bytes: int = _MOST_PACKED_BYTES) -> bytes | None:
-    """Return the content of a small regular file; None if it is none, or cannot be read."""
-    if side.type != stat.S_IFREG or side.data is None or side.size > most_bytes:
-        return None
-    with contextlib.suppress(OSError), open(side.open(store), "rb") as file:
-        return file.read(most_bytes)
-    return None
 
 
 def _is_object(rest: bytes) -> bool:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import stat
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.counting import counts
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import type_name
 from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.state.regions import Region, Regions
 
 if TYPE_CHECKING:
-    from yolofs.cli.show.folding import Folded
-    from yolofs.cli.show.shortening import Shortener
+    from yolofs.cli.show.folding import Folded, Group
     from yolofs.hostcode.mark import Marks
 
 _COLOURS = {
@@ -72,6 +71,18 @@ class Place(NamedTuple):
         return self.show(path, inside=self.project is not None and is_below(path, self.project))
 
 
+class Shortening(Protocol):
+    """What makes a list short: :class:`yolofs.cli.show.shortening.Shortener`."""
+
+    def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> Folded:
+        """Return changes made short; what ``is_kept`` has a line of its own."""
+        ...
+
+    def line(self, group: Group, show: Callable[[Change], str]) -> str:
+        """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
+        ...
+
+
 def without_scratch(changes: Sequence[Change], regions: Regions) -> list[Change]:
     """Return the changes that do not lie in scratch directories alone."""
     return [change for change in changes if regions.of_all(change.paths) is not Region.SCRATCH]
@@ -100,7 +111,7 @@ def emit_changes(
     hidden: Sequence[Change] = (),
     conflicts: Sequence[RelPath] = (),
     merged: Sequence[RelPath] = (),
-    shortener: Shortener | None = None,
+    shortener: Shortening | None = None,
 ) -> None:
     """Write changes part by part (project, outside, scratch, on ``hidden`` paths, marked), and a
     line of counts.
@@ -156,7 +167,7 @@ def emit_changes(
     emit(summary(changes))
 
 
-def group_lines(short: Folded, shortener: Shortener, place: Place) -> list[str]:
+def group_lines(short: Folded, shortener: Shortening, place: Place) -> list[str]:
     """Return a line for each group of changes that are told together, dimmed where there are
     colours.
     """
@@ -223,18 +234,14 @@ class _PlainAdditions:
 
 def summary(changes: Iterable[Change]) -> str:
     """Return how many changes of which kind there are."""
-    counts = Counter(change.kind for change in changes)
-    total = sum(counts.values())
-    if not total:
-        return "no changes"
-    parts = [f"{counts[kind]} {_WORDS[kind]}" for kind in Kind if counts[kind]]
-    return f"{total} change{'s' if total > 1 else ''}: {', '.join(parts)}"
+    found = counts(changes)
+    total = sum(found.values())
+    return f"{total} change{'s' if total > 1 else ''}: {counts_text(found)}" if total else "no changes"
 
 
-def counts(changes: Iterable[Change]) -> dict[str, int]:
-    """Return how many changes of each kind there are, by letter, zeros included."""
-    found = Counter(change.kind.value for change in changes)
-    return {kind.value: found[kind.value] for kind in Kind}
+def counts_text(found: Mapping[str, int]) -> str:
+    """Return counts of changes by letter in words, those that are not zero."""
+    return ", ".join(f"{found[kind.value]} {_WORDS[kind]}" for kind in Kind if found[kind.value])
 
 
 def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> str:
@@ -243,16 +250,14 @@ def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> 
 
 
 def _mark_text(change: Change, marks: Marks) -> str:
-    """Return what follows the line of a change that is taken only by who names it; of others
-    nothing.
-    """
+    """Return what follows the line of a change that is taken only if it is named, else ""."""
     if not is_marked(change, marks):
         return ""
     return paint(f"  [{', '.join(mark.text for mark in marks[change.path])}]", "bold", "red")
 
 
 def is_marked(change: Change, marks: Marks) -> bool:
-    """Tell whether a change is taken only by who names it."""
+    """Tell whether a change is taken only if it is named."""
     return change.path in marks and change.new is not None
 
 

@@ -1,4 +1,4 @@
-"""Which of some changes are marked, as the environment of whoever looks or commits has it."""
+"""Which of some changes are marked, by the environment of the command that looks or commits."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from yolofs.changes.changes import Change
 from yolofs.config.load import user_host_code
 from yolofs.errors import ConfigError
 from yolofs.session.session import Session
+from yolofs.store.store import StoreFiles
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
     from yolofs.hostcode.marker import Marker
 
 
-def marker(session: Session, *, is_to_commit: bool = False) -> Marker:
-    """Return what marks the changes of a session.
+def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | None = None) -> Marker:
+    """Return what marks the changes of a session; ``store`` has their files, if not the session's.
 
     Raises:
         ConfigError: the user's own file of settings, which may name more such files, is not in
-            order, and ``is_to_commit``: who only looks has been told of it elsewhere.
+            order, and ``is_to_commit``: a command that only looks tells of it elsewhere.
     """
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
     from yolofs.hostcode.code_files import FileMarker, Table  # most runs change nothing
@@ -40,9 +41,10 @@ def marker(session: Session, *, is_to_commit: bool = False) -> Marker:
             raise
     table = Table(base, session.project, home, more, mountpoint)
     search = SearchPath.of_environment(base, mountpoint)
-    return Marker(search, lambda changes: FileMarker(table, base, session.store, changes))
+    files = store if store is not None else session.store
+    return Marker(search, lambda changes: FileMarker(table, base, files, changes))
 
 
-def marks_of(session: Session, changes: Sequence[Change]) -> Marks:
-    """Return the marks of all changes between two states."""
-    return marker(session).marks(changes) if changes else {}
+def marks_of(session: Session, changes: Sequence[Change], store: StoreFiles | None = None) -> Marks:
+    """Return the marks of all changes between two states, as :func:`marker` has them."""
+    return marker(session, store=store).marks(changes) if changes else {}

@@ -10,22 +10,29 @@ from yolofs.changes.changes import Change
 from yolofs.cli.options import options
 from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
-from yolofs.cli.show.git_told import GitDirectory, read_side
+from yolofs.cli.show.git_new_commits import read_side
+from yolofs.cli.show.git_told import GitDirectory
+from yolofs.cli.show.listing import Place
 from yolofs.hostcode.git_ignored import Repositories
 from yolofs.paths import RelPath, join
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
+from yolofs.store.store import StoreFiles
 
 
 class Shortener(NamedTuple):
     """Makes lists of changes of a session short."""
 
     session: Session
-    in_project: Callable[[Change], bool]
-    project: RelPath | None
+    place: Place
     unfold: str
     """What shows each change: an option, or a command."""
+    tree: Tree | None = None
+    """The state that the changes lead to; None for what the view shows now."""
+    store: StoreFiles | None = None
+    """Where that state's files are; None for the session's store."""
 
     def fold(self, changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> Folded:
         """Return changes made short; what ``is_kept`` has a line of its own.
@@ -40,15 +47,16 @@ class Shortener(NamedTuple):
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
         begin = group.sort.value
         if group.top is not None:
-            begin += folding.shown_top(group.top, self.project)
+            begin += folding.shown_top(group.top, self.place.project)
         if group.sort is Sort.GIT and group.top is not None and self._may_read(group):
-            told = GitDirectory(group.top, group.changes, self.session.store, _Reader(self.session)).tell()
+            store = self.store if self.store is not None else self.session.store
+            told = GitDirectory(group.top, group.changes, store, _Reader(self.session, self.tree, store)).tell()
         else:
             told = folding.names_text(group, show)
         return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
 
     def _may_read(self, group: Group) -> bool:
-        """Tell whether who asks may read all that tells what happened in a ``.git``."""
+        """Tell whether the caller may read all files that say what happened in a ``.git``."""
         guard = options().guard
         if guard is None or group.top is None:
             return True
@@ -56,22 +64,25 @@ class Shortener(NamedTuple):
         return all(guard.may_read(self.session.base.path(path)) for path in (*paths, join(group.top, b"packed-refs")))
 
     def _may_fold(self, change: Change) -> bool:
-        return self.in_project(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
+        return self.place.holds(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
 
 
 class _Reader:
-    """Reads small files of the view; replays the journal for that once, and only if something is
+    """Reads small files of a state; replays the journal for that once, and only if something is
     read.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, tree: Tree | None, store: StoreFiles) -> None:
+        self.base = session.base
+        self.store = store
         self._session = session
+        self._tree = tree
 
     def __call__(self, path: RelPath) -> bytes | None:
         """Return the content of a file, None if there is none."""
         file = self._files.look(path)
-        return read_side(file.side, self._session.store) if file is not None else None
+        return read_side(file.side, self.store) if file is not None else None
 
     @cached_property
     def _files(self) -> StateFiles:
-        return StateFiles(self._session, self._session.state())
+        return StateFiles(self, self._tree if self._tree is not None else self._session.state())

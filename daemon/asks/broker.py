@@ -108,8 +108,13 @@ class Broker:
         default: Decision,
         unattended_s: float = math.inf,
         last_id: int = 0,
+        hears_of_interrupts: bool = False,
     ) -> None:
-        """``last_id``: the highest number that an ask has had in this session."""
+        """``last_id``: the highest number that an ask has had in this session.
+        ``hears_of_interrupts``: whether :meth:`withdraw` is called for everybody who is interrupted
+        or killed.
+        """
+        self._hears_of_interrupts = hears_of_interrupts
         self.unattended_s = unattended_s
         """How long what a run asks waits where nobody watches."""
         self._unattended: set[tuple[bytes, int]] = set()
@@ -132,6 +137,7 @@ class Broker:
         self._lock = threading.Lock()
         """Guards what follows, which other threads use too."""
         self._inbox: deque[tuple[Question, int, Callable[[Decision], None]]] = deque()
+        self._withdrawn: list[Callable[[Decision], None]] = []
         self._token: trio.lowlevel.TrioToken | None = None
         self._is_closed = False
 
@@ -148,6 +154,14 @@ class Broker:
                 self._wake(self._take_inbox)
         if is_closed:
             answer(Decision.DENY)
+
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        """Let somebody go who wants no answer any more; see
+        :class:`yolofs.access.questions.Asker`.
+        """
+        with self._lock:
+            self._withdrawn.append(answer)
+            self._wake(self._let_go)
 
     def refused(self, question: Question, pid: int) -> None:
         """Note a refusal; see :class:`yolofs.access.questions.Asker`."""
@@ -213,7 +227,7 @@ class Broker:
             self._settle_deadlines()
 
     def _settle_deadlines(self) -> None:
-        """Have all that waits wait so long as is due with those who watch now."""
+        """Give each ask the deadline that is due with the present watchers."""
         self._unattended = {known for known in self._unattended if not self._is_attended(known[1])}
         now = time.monotonic()
         for ask in self._queue:
@@ -227,9 +241,7 @@ class Broker:
         return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
 
     def _is_attended(self, run: int) -> bool:
-        """Tell whether somebody sees what a run asks; what is in no run is the user's own, who is
-        there.
-        """
+        """Tell whether somebody sees what a run asks; what is in no run, the user does himself."""
         return not run or any(watcher.attends(run) for watcher in self._watchers)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
@@ -291,7 +303,7 @@ class Broker:
         that makes rules has them judge all else that waits, too.
 
         Raises:
-            AskError: somebody was faster, or who asked is gone.
+            AskError: somebody was faster, or the process that asked is gone.
             UsageError: the answer does not fit the question.
             YolofsError: a rule cannot be written; the asks wait on.
         """
@@ -358,9 +370,7 @@ class Broker:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
 
     def _record_count(self) -> int | None:
-        """Return how many records the journal has: to be read before anybody is answered, who may
-        add another one.
-        """
+        """Return how many records the journal has: read before the answer, which may add one."""
         return self._auditor.record_count() if self._auditor is not None else None
 
     def _on_end(self, ended: Ended) -> None:
@@ -443,9 +453,18 @@ class Broker:
             await trio.sleep(_COUNT_S)
             await trio.to_thread.run_sync(self._auditor.count)
 
+    def _let_go(self) -> None:
+        """Let those go who want no answer any more."""
+        self._take_inbox()
+        with self._lock:
+            withdrawn, self._withdrawn = self._withdrawn, []
+        for ask, waiter in self._queue.waiters():
+            if any(waiter.is_answered_by(answer) for answer in withdrawn):
+                self._withdraw(ask, waiter)
+
     async def _poll(self) -> None:
-        """Let those go who were interrupted or killed: the kernel has no way to tell."""
-        while True:
+        """Let those go who were interrupted or killed, where the transport cannot tell."""
+        while not self._hears_of_interrupts:
             waiters = [(ask, waiter) for ask, waiter in self._queue.waiters() if waiter.requester.pid]
             if not waiters:  # an idle daemon sleeps
                 self._came = trio.Event()
@@ -462,9 +481,12 @@ class Broker:
             return
         was_suspect, waiter.is_suspect = waiter.is_suspect, wants_no_answer(waiter.requester.thread)
         if was_suspect and waiter.is_suspect:
-            self._queue.withdraw(ask, waiter, now_ns=time.time_ns(), records=self._record_count())
-            if self._queue.get(ask.id) is ask:  # others wait for it still
-                self._show(ask)
+            self._withdraw(ask, waiter)
+
+    def _withdraw(self, ask: Ask, waiter: Waiter) -> None:
+        self._queue.withdraw(ask, waiter, now_ns=time.time_ns(), records=self._record_count())
+        if self._queue.get(ask.id) is ask:  # others wait for it still
+            self._show(ask)
 
 
 async def _describe(waiters: Sequence[Waiter]) -> None:

@@ -40,7 +40,7 @@ do.
 
 
 async def watch_base(base: BaseChanges) -> None:
-    """Watch until cancelled.  Where that cannot be done, say so in the log and leave it at that."""
+    """Watch until cancelled.  Where that cannot be done, only the log says so."""
     top = base.watchable()
     if top is None:
         return

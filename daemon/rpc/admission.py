@@ -1,12 +1,11 @@
-"""Who gets one of the connections that there are, and who has to make room.  No sockets, no clock
-of its own.
+"""Which clients get one of the connections that there are, and which have to make room.  No
+sockets, no clock of its own.
 
-Anybody who reaches a socket may connect as often as he likes and then say nothing, or half a line,
-or never read.  So there is room for one more as a rule: when all is taken, or one process has its
-share, a connection that is not at work has to go, at first one whose first line is long in coming,
-or that does not read, of whoever has most.  A connection at work, and one on which something lasts
-(a watch, a run, the session lent), is left alone, and so many of the latter are allowed only that
-some are always left for what is done in a moment.
+A client may connect as often as it likes and then say nothing, or half a line, or never read.  So
+when all connections are taken, or one process has its share, an idle one has to go: of the client
+that has most, and first one that is slow with its first line or does not read.  A connection at
+work is left alone, and so is one on which something lasts (a watch, a run, a loan).  Of those there
+is a limit, so that some connections are always left for short calls.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ MAX_CONNECTIONS = 256
 PEER_SHARE = 16
 """How many of them one process gets; `yolofs watch`, the one with most, takes two."""
 GROUP_SHARE = 128
-"""How many those get together who are held to account together, as all in one sandbox."""
+"""How many one group gets, such as all in one sandbox."""
 _MODEST = 4
-"""Who has as many gets no more once all are taken: others need not make room for that."""
+"""A client with as many gets no more once all are taken: others need not make room for that."""
 _SLOW_S = 1.0
-"""Who has said nothing for so long, or not read an answer, has to make room before others."""
+"""A client that has said nothing for so long, or not read an answer, makes room before others."""
 _READS_S = 0.25
 """So long nobody with one connection is hung up on whose answer is on its way: what he asked for
 has been done.
@@ -48,9 +47,7 @@ class Guest:
     """A connection, as far as it counts here."""
 
     def __init__(self, peer: int, group: Hashable, arrived_s: float, hang_up: Callable[[], None]) -> None:
-        """``peer``: the process, 0 if it cannot be seen; ``group``: who is held to account for it,
-        with others.
-        """
+        """``peer``: the process, 0 if it cannot be seen; ``group``: those that share its limits."""
         self.peer = peer
         self.group = group
         self.active_s = arrived_s
@@ -114,9 +111,7 @@ class Admission:
         guest.lasting.add(what)
 
     def check_pending(self, most_bytes: int) -> None:
-        """See that of lines that are not whole no more than ``most_bytes`` are kept: who sent most
-        has to go.
-        """
+        """Keep no more than ``most_bytes`` of lines that are not whole: those that sent most go."""
         while sum(guest.pending_bytes for guest in self._guests) > most_bytes:
             by_group: Counter[Hashable] = Counter()
             for guest in self._guests:

@@ -1,8 +1,7 @@
-"""What a watcher is still to be told, for as long as it does not read.
+"""What a watcher is still to be told while it does not read.
 
-Somebody may have stopped it, or its terminal's output: then it hears later how things stand by
-then, and not all that happened meanwhile.  So what is kept stays bounded by what waits, and by what
-it was told of before.
+A watcher may be stopped, or its terminal.  Later it hears how things stand then, and not all that
+happened meanwhile.  So what is kept is bounded by what waits and by what it was told before.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The commands' end of the control socket: plain blocking calls.
 
-What concerns rules and asks is imported where it is used: most commands have no use for it, and all
-of them wait for their imports.
+What is about rules and asks is imported where it is used: every command waits for its imports, and
+few need these.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ _MAX_LOG_BYTES = 1 << 20
 
 
 class DaemonFile(msgspec.Struct, frozen=True):
-    """``daemon.json``.  It outlives a daemon that was killed: who has to know connects to the
-    socket.
+    """``daemon.json``.  It outlives a daemon that was killed: only connecting to the socket tells
+    whether one is there.
 
     Paths are percent-encoded bytes; use :func:`socket_path` and :func:`mountpoint_path`.
     """

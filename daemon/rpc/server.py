@@ -2,9 +2,9 @@
 methods do is elsewhere.
 
 A connection's messages are handled one after the other; connections do not wait for each other.
-Between answers the server may send notifications.  A client that sends nonsense gets an error, one
-that does not read its answers or sends no end of a line, in time or at all, is hung up on.  Who
-else has to make room when many come is decided by :mod:`yolofs.daemon.rpc.admission`.
+Between answers the server may send notifications.  A client that sends nonsense gets an error.  The
+server hangs up on one that does not read its answers, or does not end a line in time.
+:mod:`yolofs.daemon.rpc.admission` decides which others have to make room when many come.
 """
 
 from __future__ import annotations

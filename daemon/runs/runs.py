@@ -43,7 +43,7 @@ class Runs:
     """
 
     def __init__(self, directory: bytes, auditor: Auditor) -> None:
-        """Take the directory of a session whose lock is held, and who keeps its audit."""
+        """Take the directory of a session whose lock is held, and its auditor."""
         self._directory = directory
         self._auditor = auditor
         self._lock = threading.Lock()

@@ -1,9 +1,8 @@
 """When Python looks for garbage in cycles: while nobody works in the mount.
 
-To look everywhere stops all requests meanwhile, for some 25 ms where 80,000 files are known.
-Nothing of theirs is ever found: what nobody refers to any more goes at once.  What is found are
-remains of commands and of rules, and the whole tree of a state once another one is shown; all of
-that can wait.
+A full look stops all requests, for some 25 ms where 80,000 files are known.  It never finds
+anything of theirs: what nobody refers to any more goes at once.  It finds remains of commands and
+of rules, and the whole tree of a state once another one is shown.  All of that can wait.
 """
 
 from __future__ import annotations

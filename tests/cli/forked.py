@@ -70,6 +70,7 @@ class Server:
 
     def stop(self) -> None:
         """End the server; commands that are still at work go on."""
+        self._requests.shutdown(socket.SHUT_RDWR)  # a process that was forked from ours may hold it open
         self._requests.close()
         self._process.communicate()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
+from tests.cli.terminal import Terminal
 
 
 @pytest.fixture
@@ -56,6 +58,20 @@ def test_staged_paths_are_offered_as_one_types_them(staged: Program) -> None:
     assert sorted(offered(staged, "yolofs", "restore", "", cwd=staged.project / "dir")) == ["../a.txt", "new file"]
     assert offered(staged, "yolofs", "commit", f"{staged.project}/a") == [f"{staged.project}/a.txt"]
     assert offered(staged, "yolofs", "-C", str(staged.project), "blame", "a", cwd=Path("/")) != []
+
+
+def test_numbers_of_runs_and_commits_are_offered(yolofs: Program) -> None:
+    with yolofs.mounted("--root", "/"):
+        yolofs("run", "sh", "-c", "echo > one; echo > two")
+        for words in (["log", "--run", ""], ["diff", "--run", ""], ["restore", "--from", "run", ""]):
+            assert offered(yolofs, "yolofs", *words) == ["1"]
+        assert offered(yolofs, "yolofs", "restore", "--from", "r") == ["run"]
+        assert "1" in offered(yolofs, "yolofs", "commit", "--up-to", "")
+        yolofs("commit", "--yes", "one")
+        yolofs("commit", "--yes")
+    for words in (["undo", ""], ["restore", "--from", "commit", ""]):
+        assert offered(yolofs, "yolofs", *words) == ["2", "1"]
+    assert offered(yolofs, "yolofs", "undo", "1", "") == ["one"]
 
 
 def test_commands_and_options_are_offered(yolofs: Program) -> None:
@@ -137,3 +153,65 @@ def test_a_staged_path_is_not_offered_as_an_option(yolofs: Program, shell: str) 
     assert "--trusted" not in offered(yolofs, "yolofs", "commit", "", shell=shell)
     assert offered(yolofs, "yolofs", "diff", "--", "", shell=shell) == ["--trusted"]
     assert "--force" not in offered(yolofs, "yolofs", "travel", "", shell=shell)
+
+
+HOSTILE = """$(touch ran) `touch ran`;touch ran|&><*?[x]{y,z}~!1#'",\\:=%n -n"""
+SHELLS = {
+    "bash": ".bashrc",
+    "zsh": ".zshrc",
+    "fish": ".config/fish/config.fish",
+}
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
+    yolofs: Program, shell: str, tmp_path: Path
+) -> None:
+    """In a terminal, with nothing set up but what the help says."""
+    with yolofs.mounted() as view:
+        (view / "d").mkdir()
+        (view / f"d/{HOSTILE}").touch()
+        (view / "d/\x1b]0;title\x07").touch()  # is not offered at all
+        yolofs("snapshot", "before it")
+        yolofs("snapshot", "--", f"s{HOSTILE}")
+    home, programs = tmp_path / "home", tmp_path / "bin"
+    start = home / SHELLS[shell]
+    for directory in (start.parent, programs):
+        directory.mkdir(parents=True)
+    (programs / "yolofs").write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
+    (programs / "yolofs").chmod(0o755)
+    evaluate = "yolofs completion fish | source" if shell == "fish" else f'eval "$(yolofs completion {shell})"'
+    prompt = "set fish_greeting; function fish_prompt; echo 'ready> '; end" if shell == "fish" else "PS1='ready> '"
+    start.write_text(f"{evaluate}\n{prompt}\n")
+    command = ["setsid", "--ctty", "--wait", found(shell), "-i"]
+    path = f"{programs}:{os.environ['PATH']}"
+    with Terminal(
+        yolofs.project,
+        [],
+        command=command,
+        size=(200, 24),
+        PATH=path,
+        HOME=str(home),
+        ZDOTDIR=str(home),
+        XDG_CONFIG_HOME=str(home / ".config"),
+    ) as terminal:
+        terminal.wait_for("ready> ")
+        for begin, end, rest in (
+            ("travel be", "before\\ it", "travel|before it"),
+            ("commit d/", "-n", f"commit|d/{HOSTILE}"),
+            ("travel s", "-n", f"travel|s{HOSTILE}"),
+        ):
+            terminal.type(f"yolofs {begin}\t")
+            terminal.wait_for_screen(end)
+            terminal.type("\x01printf '<%s|%s|%s>\\n' \r")  # the shell that has quoted it reads it again
+            terminal.wait_for_screen(f"<yolofs|{rest}>")
+            terminal.type_until_gone("\x0c", f"<yolofs|{rest}>")
+        assert "title" not in terminal.seen
+    assert not (yolofs.project / "ran").exists()
+
+
+def found(program: str) -> str:
+    path = shutil.which(program)
+    assert path is not None, f"{program} is missing: scripts/setup.sh installs it"
+    return path

@@ -116,6 +116,33 @@ def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *
     assert ("M  a" in program("status").out) == is_mounted
 
 
+@pytest.mark.parametrize("room", [0, 4096, 3 * 4096, 6 * 4096, 60_000])
+def test_an_undo_on_a_full_disk_says_where_to_make_room_and_what_to_do_then(
+    program: Program, disk: Disk, room: int
+) -> None:
+    """Whether it is the first thing that does not fit, or one of the last."""
+    (program.project / "a").write_text("base\n" * 20_000)
+    program("commit", "--ours", "--yes")
+    committed = (program.project / "a").read_text()
+    disk.fill()
+    with open(disk.path / "fill", "r+b") as file:
+        file.truncate((disk.path / "fill").stat().st_size - room)
+    for words in (["undo", "--yes"], ["undo", "--yes", "1"], ["undo", "--dry-run"]):
+        done = program(*words, code=None)
+        if done.code == 0:
+            assert words[1] == "--dry-run"
+            continue
+        problem, hint = [line for line in done.err.splitlines() if line.startswith(("yolofs: ", "hint: "))]
+        assert "No space left on device" in problem
+        assert str(disk.path) in problem
+        assert str(program.project) not in problem + hint
+        assert "yolofs undo" in hint
+        assert (program.project / "a").read_text() == committed
+    disk.make_room()
+    program("undo", "--yes")
+    assert (program.project / "a").read_text() == "base\n" * 20_000
+
+
 @pytest.mark.parametrize("trouble", ["full", "read-only"])
 def test_a_project_that_was_moved_follows_as_soon_as_it_can_be_written_down(
     program: Program, disk: Disk, trouble: str

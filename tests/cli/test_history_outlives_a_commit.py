@@ -73,7 +73,9 @@ def test_runs_tell_generation_and_commit(committed: Program) -> None:
     assert [(run["run"], run["before"], run["after"], run["commit"]) for run in runs] == [
         (1, 0, 1, 1), (2, 1, 2, 1), (3, 1, 2, None)
     ]  # fmt: skip
-    assert "generation 1, commit 1" in committed("runs").out.splitlines()[0]
+    lines = committed("runs").out.splitlines()
+    assert "generation 1, commit 1" in lines[0]
+    assert len({line.index("sh -c") for line in lines}) == 1
 
 
 def test_the_timeline_shows_the_generations_before_dimmed_and_apart(committed: Program) -> None:
@@ -114,6 +116,34 @@ def test_it_goes_with_the_commits_that_are_not_kept(committed: Program) -> None:
     committed("commit", "--yes")
     assert [one["commit"] for one in committed("timeline", "--json").json["earlier"]] == [2]
     assert committed("runs", "--json").json["runs"][0]["commit"] is None
+
+
+def test_the_changes_of_a_run_tell_which_commit_came_after_it(committed: Program) -> None:
+    documents = [committed("diff", "--run", str(run), "--json").json for run in (1, 2, 3)]
+    assert [(found["from"], found["to"], found["commit"]) for found in documents] == [
+        (0, 1, 1),
+        (1, 2, 1),
+        (1, 2, None),
+    ]
+    assert committed("diff", "--json").json["commit"] is None
+
+
+def test_a_damaged_journal_of_a_commit_is_told_by_all_that_miss_it(committed: Program) -> None:
+    committed("abort", "--yes")
+    journal = committed.session / "commits/1/journal"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([*lines[:2], b"nonsense\n", *lines[3:]]))
+    said = "note: what was done before commit 1 is not shown, as its journal is damaged: yolofs doctor\n"
+    for command in (["log"], ["log", "-v"], ["log", "--json"], ["runs"], ["timeline"], ["blame", "a.txt"]):
+        done = committed(*command)
+        assert done.err.count(said) == 1, command
+        assert "commit 1" not in done.out
+    assert said in committed("diff", "--run", "1", code=2).err
+    assert said not in committed("diff").err
+    doctor = committed("doctor").out
+    assert f"history: the journal of commit 1 is damaged: {journal}, line 3 (byte " in doctor
+    assert "yolofs undo 1 works all the same" in doctor
+    committed("undo", "1", "--yes")
 
 
 EVERYTHING = """

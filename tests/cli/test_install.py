@@ -86,7 +86,8 @@ def test_the_wheel_holds_every_module_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     page = f"yolofs-{yolofs.__version__}.data/data/share/man/man1/yolofs.1"
-    assert names == modules() | {"yolofs/py.typed", page}
+    zsh = {"yolofs/cli/run/zsh/.zshenv", "yolofs/cli/run/zsh/.zshrc"}
+    assert names == modules() | {"yolofs/py.typed", page} | zsh
 
 
 def test_every_module_imports_from_the_installed_wheel(installed: Path, tmp_path: Path) -> None:

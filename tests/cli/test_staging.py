@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program, run_code
-from yolofs.cli.main import BROKEN_PIPE
+from yolofs.cli.command_line import BROKEN_PIPE
 
 pytestmark = pytest.mark.mount
 

@@ -338,7 +338,7 @@ def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_wa
         yolofs("commit", "--yes")
     commits = yolofs("commits", "--json").json["commits"]
     assert [one["commit"] for one in commits] == [2, 3, 4]
-    assert commits[0]["counts"] == {"added": 0, "modified": 1, "removed": 0, "moved": 0}
+    assert commits[0]["counts"] == {"A": 0, "M": 1, "D": 0, "R": 0, "T": 0, "X": 0}
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     done = yolofs("gc", "--dry-run")
     assert "once you have agreed to what waits, also: commits 2, 3" in done.err

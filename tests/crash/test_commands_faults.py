@@ -16,22 +16,23 @@ import pytest
 
 from tests.crash import test_commands_killed, test_gc_killed
 from tests.crash.test_commands_killed import Scene, base_of, contents, fresh, view_of
+from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import USERS, Ran, as_user, check_said, end_it, run
-from tests.support.model_steps import how_many
+from tests.support.killed_command import Ran, as_user, check_said, end_it, run, users
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
-CALLS = how_many(ci=3, nightly=1 << 20)
-"""So many of the calls of each command fail."""
+CALLS = 3
+"""So many of the calls of each command fail, others in each run; by night all."""
 SCENES = test_commands_killed.SCENES | {
     "gc": test_gc_killed.SCENES["gc"],
     "gc --generations": test_gc_killed.SCENES["generations"],
 }
 
 
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("commands fail", name)]
+)
 def test_base_is_before_or_after(monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool) -> None:
     as_user(partial(check, SCENES[name], is_root), monkeypatch, is_root=is_root)
 
@@ -43,8 +44,7 @@ def check(scene: Scene, is_root: bool, place: Path) -> None:
     assert whole.code == scene.code, whole
     after, view_after = base_of(project), view_of(project)
     count = len(whole.calls)
-    step = max(1, count // CALLS)
-    for number, call in enumerate(range(step // 2 if is_root else 0, count, step)):
+    for number, call in enumerate(points(range(count), "calls fail", scene.words, is_root, some=CALLS)):
         error = ERRORS[(number + is_root) % len(ERRORS)]
         where = f"{errno.errorcode[error]} of call {call} of {count}"
         project = fresh(scene, place)

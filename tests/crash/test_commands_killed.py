@@ -20,7 +20,7 @@ from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import USERS, as_user, end_it, kill_points, run
+from tests.support.killed_command import USERS, as_user, end_it, kill_points, run, users
 from tests.support.model_steps import how_many
 
 pytestmark = pytest.mark.timeout(300)
@@ -160,8 +160,9 @@ SCENES = {
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("commands killed", name)]
+)
 def test_base_is_before_or_after_and_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
 ) -> None:

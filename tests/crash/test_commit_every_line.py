@@ -246,7 +246,7 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
     assert total > 500
     assert after != before
     seen = set[bool]()
-    for line in and_more(lines(total, share, SOME_SHARES), range(total - 1, 0, -9), lambda: len(seen) == 2):
+    for line in and_more(lines(total, share, SOME_SHARES), range(total - 1, 0, -total // 40), lambda: len(seen) == 2):
         where = f"killed at line {line} of {total}"
         expected = prepare(directory)
         killed_at(line, project, SOME)

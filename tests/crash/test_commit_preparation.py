@@ -159,6 +159,6 @@ def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monke
             undo(session, choose(session, None))
         assert raised.value.message.startswith("the undo of commit 1 was not begun: ")
         assert raised.value.hint == (
-            f"make room where {os.fsdecode(session.directory)} lies, or begin with what is deleted "
+            f"make room where {os.fsdecode(session.directory)} lies, or begin with what makes room "
             "(yolofs undo 1 PATH...), then: yolofs undo 1"
         )

@@ -23,6 +23,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
+from tests.support.seed import dice
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply import execution, steps
 from yolofs.commit.apply.other_devices import FarFolders
@@ -207,7 +208,7 @@ def test_some_of_it_is_finished_and_the_rest_stays_staged(project: Path, prepare
     assert (project / "far/b").read_text() == "far b"
     assert (project / "far/back/file").exists()
     seen = set[bool]()
-    for line in and_more(lines(share, total), range(total - 1, 0, -9), lambda: len(seen) == 2):
+    for line in and_more(lines(share, total), range(total - 1, 0, -total // 40), lambda: len(seen) == 2):
         where = f"killed at line {line} of {total}"
         expected = prepare()
         killed_at(line, root, SOME)
@@ -323,7 +324,8 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     nothing else.
     """
     root = os.fsencode(project)
-    count = itertools.count(1, how_many(ci=2, nightly=1))
+    stride = how_many(ci=3, nightly=1)
+    count = itertools.count(dice("steps on two devices", loses_log).randint(1, stride), stride)
     while True:
         expected = prepare()
         times, last = times_shown(project), next(count)
@@ -340,6 +342,26 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
         assert list(project.rglob(".yolofs-*")) == [], f"killed at step {last}"
         assert os.listdir(os.path.join(directory, b"new")) == os.listdir(os.path.join(directory, b"parked")) == []
     assert last > 20
+
+
+def test_a_name_that_another_user_has_seen_and_taken_blocks_no_commit(project: Path, prepare: Prepare) -> None:
+    """The commit is taken back and done again: it has the same number, plan and place."""
+    root = os.fsencode(project)
+    expected = prepare()
+    names: set[Path] = set()
+    for last in range(1, 12, 2):
+        assert _killed_before_line(root, last)
+        names.update(project.rglob(".yolofs-*"))
+        with Session.open(root, Access.WRITE) as session:
+            roll_back_interrupted(session)
+    assert {path.name.rpartition("-")[2].isdigit() for path in names} == {False, True}
+    for path in names:
+        path.mkdir()
+    with Session.open(root, Access.WRITE) as session:
+        commit(session)
+    for path in names:
+        path.rmdir()
+    assert base_of(project) == expected
 
 
 def _killed_before_line(root: bytes, last: int) -> bool:

@@ -13,7 +13,7 @@ import pytest
 from tests.crash.test_commands_killed import Driver, Scene, base_of, fresh, view_of
 from tests.property.core_driver import CoreDriver
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import USERS, as_user, end_it, kill_points, place_of, run
+from tests.support.killed_command import USERS, as_user, end_it, kill_points, place_of, run, users
 from tests.support.model_steps import how_many
 from yolofs.system.disk_usage import size_of
 
@@ -66,8 +66,9 @@ def listed(project: bytes) -> list[int]:
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize(
+    ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("gc killed", name)]
+)
 def test_what_is_kept_is_there_when_gc_is_killed(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
 ) -> None:

@@ -6,6 +6,7 @@ All stays staged, or an interrupted commit has its usual two ends; a drop is don
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Sequence
@@ -18,12 +19,14 @@ from tests.crash import test_commands_faults, test_commands_killed
 from tests.crash.test_commands_killed import TEN, Scene, base_of, before_snapshot, contents, fresh, view_of
 from tests.crash.test_commit_every_line import populate
 from tests.property.core_driver import CoreDriver
+from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import USERS, as_user, kill_points, run
+from tests.support.killed_command import as_user, check_said, kill_points, run, users
 from tests.support.model_steps import how_many
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import Hunk, hunks_of
 from yolofs.paths import RelPath
+from yolofs.session.beside import Beside
 from yolofs.store.store import Store
 
 pytestmark = pytest.mark.timeout(300)
@@ -61,24 +64,43 @@ COMMIT = Scene(("commit", "--yes", "--hunk", FIRST), staged, (STAGED,))
 DROP = Scene(("restore", "--hunk", LAST), staged, (STAGED,))
 
 
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("is_root", users("a killed commit"), ids=lambda one: f"root {one}")
 def test_a_killed_commit_of_a_hunk_leaves_all_staged_or_is_done(monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
     as_user(partial(test_commands_killed.check, COMMIT, int(is_root)), monkeypatch, is_root=is_root)
 
 
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("is_root", users("a commit on a failing disk"), ids=lambda one: f"root {one}")
 def test_a_commit_of_a_hunk_on_a_failing_disk_leaves_all_staged_or_is_done(
     monkeypatch: pytest.MonkeyPatch, is_root: bool
 ) -> None:
     as_user(partial(test_commands_faults.check, COMMIT, is_root), monkeypatch, is_root=is_root)
 
 
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+def test_a_commit_of_a_hunk_that_cannot_be_written_down_says_why_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = fresh(COMMIT, tmp_path)
+    base, view = base_of(project), view_of(project)
+
+    def fail(_: Beside) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Beside, "keep", fail)
+        ran = run(project, *COMMIT.words)
+    check_said(ran)
+    assert ran.code == 17
+    assert ran.err.startswith("yolofs: the commit was not begun, base is as it was, and all stays staged: ")
+    assert "Input/output error" in ran.err
+    assert (base_of(project), view_of(project)) == (base, view)
+
+
+@pytest.mark.parametrize("is_root", users("a killed drop"), ids=lambda one: f"root {one}")
 def test_a_killed_drop_is_done_or_not(monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
     as_user(check_killed_drop, monkeypatch, is_root=is_root)
 
 
-@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("is_root", users("a drop on a failing disk"), ids=lambda one: f"root {one}")
 def test_a_drop_on_a_failing_disk_is_done_or_not(monkeypatch: pytest.MonkeyPatch, is_root: bool) -> None:
     as_user(check_failing_drop, monkeypatch, is_root=is_root)
 
@@ -109,7 +131,7 @@ def check_failing_drop(place: Path) -> None:
     whole = run(project, *DROP.words, faults=Faults(0, range(0)))
     after = view_of(project)
     count = len(whole.calls)
-    for number, call in enumerate(range(0, count, max(1, count // POINTS))):
+    for number, call in enumerate(points(range(count), "a call of a drop fails", some=POINTS)):
         error = ERRORS[number % len(ERRORS)]
         project = fresh(DROP, place)
         ran = run(project, *DROP.words, faults=Faults(error, range(call, call + 1)))

@@ -20,7 +20,7 @@ from tests.security.planting import interrupt_commit, run, session_of, staged
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.session.archive import CARRIED, interrupted_commit
-from yolofs.session.session import locked
+from yolofs.session.lock import locked
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 

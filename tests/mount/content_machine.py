@@ -34,6 +34,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.cli.program import Program, connected
 from tests.mount.content_model import Contents, HostFile, Inode
+from tests.support.transports import IS_DIRECT
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import BusyFilesError
 from yolofs.paths import Generation
@@ -333,9 +334,13 @@ class ContentMachine(RuleBasedStateMachine):
         self._look()
 
     def allocate(self, slot: int, offset: int, size: int) -> None:
-        """The view has no fallocate(2): it says so, and nothing has changed."""
+        """Reserve room; where the transport has no fallocate(2) it says so.  What is read stays."""
         handle = self._one(slot, lambda handle: handle.may_write and not handle.is_map)
-        if handle is not None:
+        if handle is not None and IS_DIRECT:
+            syscalls.reserve_space(handle.number, offset, size)
+            self._model.allocate(handle.inode)
+            self._look()
+        elif handle is not None:
             with pytest.raises(OSError, match="not supported") as raised:
                 syscalls.reserve_space(handle.number, offset, size)
             assert raised.value.errno == errno.EOPNOTSUPP

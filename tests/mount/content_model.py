@@ -91,6 +91,9 @@ class Contents:
         inode.own.extend(bytes(max(0, offset - len(inode.own))))
         inode.own[offset : offset + len(data)] = data
 
+    def allocate(self, inode: Inode) -> None:
+        self._stage(inode)
+
     def truncate(self, inode: Inode, size: int) -> None:
         self._stage(inode)
         del inode.own[size:]

@@ -36,6 +36,9 @@ class Answers:
         self.asked.append(question)
         answer(self.decision)
 
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        raise AssertionError(f"nobody waits for {answer}")
+
     def refused(self, question: Question, pid: int) -> None:
         assert pid > 0
         self.refusals.append(question)

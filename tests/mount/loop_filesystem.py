@@ -33,7 +33,7 @@ import pyfuse3
 import trio
 from pyfuse3 import EntryAttributes, FileHandleT, FileInfo, FileNameT, FlagT, FUSEError, InodeT, RequestContext
 
-from yolofs.fuse.loop import backend
+from yolofs.fuse.libfuse import backend
 from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 

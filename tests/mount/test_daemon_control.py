@@ -23,7 +23,8 @@ from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
 from yolofs.session.commit import abort, commit
-from yolofs.session.session import Access, Session, locked
+from yolofs.session.lock import locked
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.mount
 

@@ -51,6 +51,9 @@ class Waiting:
         assert pid > 0
         self._asked.put(Asked(question, answer))
 
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        answer(Decision.INTERRUPTED)
+
     def refused(self, question: Question, pid: int) -> None:
         self.refusals.append(question)
 

@@ -15,6 +15,7 @@ from tests.mount.gate_tools import Answers, renameat2
 from tests.mount.in_process import MountedView
 from tests.property.gate_machine import GateMachine
 from tests.property.gate_world import NOTE, Seen
+from tests.support.model_steps import model_settings
 from yolofs.access.questions import Decision
 from yolofs.rules import Index, RuleBook, RuleSet, RuleState
 
@@ -217,5 +218,5 @@ class MountMachine(GateMachine):
 
 TestGateOnMount = MountMachine.TestCase
 TestGateOnMount.settings = settings(
-    max_examples=12, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    model_settings(ci=(8, 30), nightly=(200, 30)), suppress_health_check=[HealthCheck.too_slow]
 )

@@ -141,7 +141,7 @@ def test_pyfuse3_takes_its_async_library_from_the_global_that_the_loop_replaces(
     missing = (TRIO_NAMES | {"ClosedResourceError"}) - set(report["used of trio"])
     assert not missing, (
         f"pyfuse3 {pyfuse3.__version__} no longer looks up {sorted(missing)} in its global `trio`: "
-        "yolofs.fuse.loop.backend has to be brought in line with it"
+        "yolofs.fuse.libfuse.backend has to be brought in line with it"
     )
 
 

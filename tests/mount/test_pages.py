@@ -1,8 +1,8 @@
 """What the kernel has cached of a file's content: as long as it is true it stays, and what the host
 changes goes.
 
-The kernel leaves it to us to drop pages (``yolofs/fuse/handshake.py``), so each way in which they
-can become wrong has its test here or in test_host_changes.py.
+The kernel leaves it to us to drop pages (``docs/design/kernel-options.md``), so each way in which
+they can become wrong has its test here or in test_host_changes.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import pytest
 from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.in_process import MountedView
 from yolofs.fuse.handlers import Answer, Handlers
-from yolofs.fuse.handshake import open_devices
+from yolofs.fuse.libfuse.handshake import open_devices
 from yolofs.overlay.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount

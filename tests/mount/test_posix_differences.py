@@ -25,6 +25,7 @@ import pytest
 
 from tests.mount.in_process import MountedView
 from tests.mount.probes.tools import outcome
+from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -59,7 +60,7 @@ def sides(base: Path, tmp_path: Path, mounted: Mounter) -> Sides:
     kind = subprocess.run(["stat", "-fc", "%T", plain], capture_output=True, text=True, check=True).stdout.strip()
     if kind != "ext2/ext3":
         pytest.skip(f"the tests run on {kind}, and only ext4 is compared with")
-    return Sides(Path(os.fsdecode(mounted().mountpoint)), plain)
+    return Sides(Path(os.fsdecode(mounted(make_transport=Pyfuse3Transport).mountpoint)), plain)
 
 
 def name_of(number: int) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.mount.forgetting import what_it_knows_stays
 from tests.mount.in_process import MountedView
+from tests.support.transports import IS_DIRECT
 from yolofs.fuse.trace import KINDS, Trace
 
 pytestmark = pytest.mark.mount
@@ -158,12 +159,10 @@ def test_a_listing_of_a_hundred(counter: Counter) -> None:
         "readdir": 2,
         "releasedir": 1,
     }
-    assert counter.requests(lambda: counter.names("many")) == {
-        "getattr": 1,
-        "opendir": 1,
-        "readdir": 2,
-        "releasedir": 1,
-    }
+    again = {"getattr": 1, "opendir": 1, "releasedir": 1}
+    if not IS_DIRECT:  # where the kernel may keep the listing, it tells it by itself
+        again["readdir"] = 2
+    assert counter.requests(lambda: counter.names("many")) == again
 
 
 def test_a_listing_brings_the_attributes_along(counter: Counter) -> None:
@@ -326,10 +325,11 @@ def test_git_status_on_an_unchanged_tree_looks_nothing_up_again(base: Path, moun
     counts = counter.requests(status)
     own_opens = counts.pop("open")
     assert counts.pop("release") == own_opens
-    own_getattrs = counts.pop("getattr")
+    own_getattrs = counts.pop("getattr", 0)
     directories = counts.pop("opendir")
     assert directories >= 5
-    assert counts == {"readdir": 2 * directories, "releasedir": directories}
+    readdirs = {} if IS_DIRECT else {"readdir": 2 * directories}
+    assert counts == readdirs | {"releasedir": directories}
     assert own_getattrs <= directories + own_opens
 
 

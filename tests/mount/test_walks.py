@@ -12,6 +12,7 @@ from tests.cli.program import DEADLINE_S, Program, connected
 from tests.mount.asking import asked_project, reader, wait_for_asks
 from tests.walks import ROOT, Step, walks
 from yolofs.compiled import is_compiled
+from yolofs.fuse.choice import VARIABLE
 
 pytestmark = [
     pytest.mark.mount,
@@ -60,6 +61,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     names = {" ".join(step) for steps in walks().values() for step in steps}
     file.with_name("calls.names").write_text("\n".join(sorted(names)))
     monkeypatch.setenv("YOLOFS_CALLS", str(file))
+    monkeypatch.setenv(VARIABLE, "pyfuse3")  # which the page is about
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests/call_tracer"))
     return Calls(file)
 

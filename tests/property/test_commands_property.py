@@ -229,7 +229,7 @@ def do_commit(session: Session, asked: Committing) -> tuple[int | None, Settled]
     _, parts = look(session, selection, up_to)
     looked, settled = look_at_base(session, parts), Settled()
     if looked.conflicts and wish.is_given:
-        settled = wish.settle(session, looked)
+        settled = wish.settle(session, looked, makes_again=up_to is None)
         selection = msgspec.structs.replace(selection, left=settled.left)
         _, parts = (
             look(session, selection, is_again=True) if up_to is None else look(session, selection, up_to, is_again=True)
@@ -345,7 +345,7 @@ def check(
                 remove_sessions_below(root)
 
 
-@so_many(ci=20, nightly=3000)
+@so_many(ci=12, nightly=3000)
 @given(rounds, hard_links | st.just([]))
 @example(  # how many names a file has is a part of the view
     [
@@ -398,7 +398,7 @@ def test_nothing_is_lost_and_the_view_stays(some: list[Any], links: list[tuple[b
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=10, nightly=3000)
+@so_many(ci=6, nightly=3000)
 @given(rounds, hard_links | st.just([]))
 def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_device(
     some: list[Any], links: list[tuple[bytes, ...]]

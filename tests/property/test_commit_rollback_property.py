@@ -347,7 +347,7 @@ def dies_if_it_fails(act: Callable[[], object]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-few = so_many(ci=30, nightly=3000)
+few = so_many(ci=16, nightly=3000)
 
 
 @few

@@ -13,9 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import HEADER_1, Form, _read_fields, decode, encode, header, quote, read_header, seal, unquote
+from yolofs.journal.codec import _read_fields, decode, encode
+from yolofs.journal.header import HEADER_1, Form, header, read_header
 from yolofs.journal.journal import Journal
+from yolofs.journal.line_fields import quote, unquote
 from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.journal.seals import seal
 from yolofs.paths import Generation, RelPath, StoreIno
 
 names = st.binary(min_size=1, max_size=255).filter(lambda n: n not in (b".", b"..") and not set(n) & {0, 0x2F})

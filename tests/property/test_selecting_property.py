@@ -236,7 +236,7 @@ def is_new_directory(fact: tuple[Any, ...]) -> bool:
 
 
 @given(programs, st.data())
-@so_many(ci=25, nightly=3000)
+@so_many(ci=14, nightly=3000)
 def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
     program: list[Operation], data: st.DataObject
 ) -> None:
@@ -245,7 +245,7 @@ def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
 
 
 @given(programs, programs, st.data())
-@so_many(ci=25, nightly=3000)
+@so_many(ci=14, nightly=3000)
 def test_what_is_dropped_is_as_in_a_generation_and_everything_else_as_it_was(
     before: list[Operation], program: list[Operation], data: st.DataObject
 ) -> None:
@@ -272,13 +272,13 @@ def check_dropped(done: Work, generation: int | None, data: st.DataObject) -> No
 
 
 @given(programs)
-@so_many(ci=20, nightly=2000)
+@so_many(ci=12, nightly=2000)
 def test_dropping_everything_gives_base(program: list[Operation]) -> None:
     check_all_dropped(program, ())
 
 
 @given(with_links)
-@so_many(ci=20, nightly=2000)
+@so_many(ci=12, nightly=2000)
 def test_dropping_everything_gives_base_with_hard_links_too(program: list[Operation]) -> None:
     check_all_dropped(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d")))
 
@@ -298,7 +298,7 @@ def check_all_dropped(program: list[Operation], links: tuple[tuple[bytes, bytes]
 
 
 @given(programs, st.data())
-@so_many(ci=25, nightly=3000)
+@so_many(ci=14, nightly=3000)
 def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
     program: list[Operation], data: st.DataObject
 ) -> None:
@@ -326,7 +326,7 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
 
 @given(with_links, st.data())
 @example([("link", b"a", b"b"), ("edit", b"b", [(0, 1, [b"x\n"])])], None)
-@so_many(ci=20, nightly=2000)
+@so_many(ci=12, nightly=2000)
 def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
     program: list[Operation], data: st.DataObject | None
 ) -> None:

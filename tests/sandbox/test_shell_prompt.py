@@ -9,30 +9,58 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
-from yolofs.cli.commands.shell import mark_prompt
+from yolofs.cli.run.prompt_mark import mark_prompt
 
 pytestmark = pytest.mark.mount
 
 
-@pytest.mark.parametrize("shell", ["bash", "sh"])
+START_FILES = {
+    "bash": {".bashrc": "PS1='mine> '\n"},
+    "sh": {},
+    "zsh": {
+        ".zshenv": "ZDOTDIR=$HOME/theirs; STARTED=yes\n",
+        "theirs/.zshrc": "PS1='mine> '; ASKED=$STARTED,$ZDOTDIR\n",
+    },
+    "fish": {".config/fish/config.fish": "function fish_prompt; echo 'mine> '; end; set ASKED yes,$HOME/theirs\n"},
+}
+
+
+@pytest.mark.parametrize("shell", START_FILES)
 def test_the_prompt_begins_with_a_mark_whatever_the_start_files_say(
     yolofs: Program, shell: str, tmp_path: Path
 ) -> None:
-    (tmp_path / ".bashrc").write_text("PS1='mine> '\n")
+    for name, content in START_FILES[shell].items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
     program = shutil.which(shell)
-    assert program is not None
-    with Terminal(yolofs.project, ["shell"], SHELL=program, HOME=str(tmp_path), PS1="mine> ") as terminal:
+    assert program is not None, f"{shell} is missing: scripts/setup.sh installs it"
+    command = ["setsid", "--ctty", "--wait", *yolofs.command]  # fish wants a terminal of its own
+    with Terminal(
+        yolofs.project,
+        ["shell"],
+        command=command,
+        SHELL=program,
+        HOME=str(tmp_path),
+        XDG_CONFIG_HOME=str(tmp_path / ".config"),
+        PS1="mine> ",
+    ) as terminal:
         terminal.wait_for("(yolofs) mine> ")
+        if shell in ("zsh", "fish"):  # the user's files were read, and find what they expect
+            terminal.type('echo "asked $ASKED"\n')
+            terminal.wait_for(f"asked yes,{tmp_path}/theirs")
         terminal.type("exit\n")
         assert terminal.wait() == 0
         assert "(yolofs) (yolofs)" not in terminal.text
+    assert yolofs("runs", "--json").json["runs"][-1]["command"] == [program]
 
 
 def test_a_mark_is_put_once() -> None:
-    environment = {"PROMPT_COMMAND": "date", "PS1": "> "}
-    mark_prompt(environment)
-    once = dict(environment)
-    mark_prompt(environment)
-    assert environment == once
+    environment = {"PROMPT_COMMAND": "date", "PS1": "> ", "ZDOTDIR": "/theirs"}
+    for shell in (b"/bin/bash", b"zsh"):
+        mark_prompt(shell, environment)
+        once = dict(environment)
+        mark_prompt(shell, environment)
+        assert environment == once
     assert environment["PS1"] == "(yolofs) > "
     assert environment["PROMPT_COMMAND"].startswith("date; case $PS1")
+    assert environment["YOLOFS_ZDOTDIR"] == "/theirs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.cli.terminal import Terminal
 from tests.sandbox.repositories import git
 
 pytestmark = pytest.mark.mount
@@ -83,6 +85,50 @@ def check_that_status_and_commit_say_the_same(repository: Program) -> None:
     committed = repository("commit", "--yes").out
     assert "-  ignored by git: .venv/, a.log  (" in committed
     assert (repository.project / "src/one.py").read_text() == "one = 2\n"
+
+
+def test_the_lists_of_abort_and_undo_are_as_short_as_that_of_status(repository: Program) -> None:
+    script = """set -e
+        echo 'one = 2' > src/one.py; git add src/one.py; git commit -q -m second; git gc -q
+        mkdir build; echo > build/a.o; touch src/three.py
+        rm .git/hooks/pre-commit
+    """
+    hook = repository.project / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    repository("run", "sh", "-c", script)
+    folded = ["-  git: 1 commit on main, index", "-  ignored by git: build/", "-  times alone: src/three.py"]
+    with Terminal(repository.project, ["abort"]) as terminal:
+        terminal.wait_for("[y/N] ")
+        check_is_short(terminal.seen, folded)
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+    with Terminal(repository.project, ["abort", "--unfold"]) as terminal:
+        terminal.wait_for("[y/N] ")
+        assert "build/a.o" in terminal.seen
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+    repository("commit", "--yes", "--trusted")
+    with Terminal(repository.project, ["undo"]) as terminal:
+        terminal.wait_for("[y/N] ")
+        check_is_short(terminal.seen, ["-  git: main moved, index", *folded[1:]])
+        assert "what the host would run or trust:\r\n" in terminal.seen  # the hook comes back
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+    assert "build/a.o" in repository("undo", "--dry-run", "--unfold").out
+
+
+def check_is_short(seen: str, folded: list[str]) -> None:
+    lines = [plain(line) for line in seen.splitlines()]
+    assert len(lines) < LINES_OF_A_TERMINAL
+    assert "M  src/one.py" in lines
+    groups = [line for line in lines if line.startswith("-")]
+    assert all(line.startswith(begin) for line, begin in zip(groups, folded, strict=True))
+
+
+def plain(line: str) -> str:
+    """Return a line without colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", line).strip()
 
 
 def test_ignore_rules_and_an_index_that_are_staged_hide_nothing(repository: Program) -> None:

@@ -44,6 +44,59 @@ def test_a_branch_whose_file_cannot_be_read_whole_has_moved(repository: Program,
     assert told_of_git(repository) == told[place]
 
 
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        ("git gc -q --prune=now", "2 commits on main"),
+        ("git repack -q -a", "2 commits on main"),
+        ("git repack -q -a -d; git pack-refs --all", "2 commits on main"),
+        ("git gc -q --prune=now; git commit -q --allow-empty -m loose", "3 commits on main"),
+        ("git gc -q; git reset -q --hard HEAD~3; git commit -q --allow-empty -m other; git gc -q", "main rewritten"),
+        ("git commit -q --allow-empty --amend -m second; git gc -q --prune=now", "2 commits on main"),
+        ("git update-ref refs/heads/main $(git commit-tree -m alone 'HEAD^{tree}'); git gc -q", "main rewritten"),
+    ],
+)
+def test_commits_that_the_agent_has_packed_are_counted(repository: Program, script: str, told: str) -> None:
+    for name in ("one", "two"):  # what was there before is loose, and packed
+        git(repository.project, "commit", "-q", "--allow-empty", "-m", f"{name} of the user")
+        git(repository.project, "gc", "-q") if name == "one" else None
+    commits = "git commit -q --allow-empty -m first; git commit -q --allow-empty -m second"
+    repository("run", "sh", "-c", f"set -e; {commits}; {script}")
+    assert told_of_git(repository).startswith(told)
+
+
+def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", str(repository.project), "other")
+    for number in range(3):
+        git(
+            tmp_path / "other",
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "--allow-empty",
+            "-m",
+            str(number),
+        )
+    repository("run", "git", "-c", "fetch.unpackLimit=1", "pull", "-q", "--ff-only", str(tmp_path / "other"), "main")
+    assert list((Path(repository.daemon["mountpoint"]) / str(repository.project)[1:]).rglob("*.pack"))
+    assert told_of_git(repository).startswith("3 commits on main")
+
+
+def test_a_commit_with_another_content_than_its_name_says_is_not_counted(repository: Program) -> None:
+    """It claims to stand on the branch as it was, and leads to another state."""
+    script = """set -e
+        good=$(git commit-tree -p HEAD -m good 'HEAD^{tree}')
+        bad=$(git commit-tree -m bad 'HEAD^{tree}')
+        chmod u+w .git/objects/*/*
+        cp .git/objects/$(echo $good | sed 's,^..,&/,') .git/objects/$(echo $bad | sed 's,^..,&/,')
+        echo $bad > .git/refs/heads/main
+    """
+    repository("run", "sh", "-c", script)
+    assert told_of_git(repository).startswith("main moved")
+
+
 def test_objects_that_were_written_over_and_borrowed_ones_are_told(repository: Program) -> None:
     script = """set -e
         o=.git/objects/$(git rev-parse HEAD:src/one.py | sed 's,^..,&/,')

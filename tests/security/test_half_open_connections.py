@@ -129,16 +129,22 @@ BUSIEST = {(100, 10, "unread"), (100, 10, "endless")}
 """A hundred processes that each have a daemon answer ten times two thousand questions, or read
 lines without end in ten places: that takes minutes of two CPUs."""
 SHIFT = dice("crowds").randrange(2)
-INSIDE = {dice("crowds inside").choice(("silent", "half")), dice("floods inside").choice(("unread", "endless"))}
+FLOOD = dice("floods inside").choice(("unread", "endless"))
+"""Of the two manners that say much the one that a run by day tries in a sandbox; it tries the other
+one outside.
+"""
+INSIDE = {dice("crowds inside").choice(("silent", "half")), FLOOD}
 """Of the manners of many processes in a sandbox those for any run: one that says little, and one
 that says much.
 """
 
 
 def is_drawn(crowd: tuple[int, int], manner: str) -> bool:
-    """Tell whether a crowd is for any run: each manner is, once, in sizes that change; a run by
-    night has all.
+    """Tell whether a crowd is for any run: each manner is, once, in sizes that change, but one that
+    is tried in a sandbox; a run by night has all.
     """
+    if manner == FLOOD:
+        return False
     sizes = [size for size in CROWDS if (*size, manner) not in BUSIEST]
     return crowd == sizes[(MANNERS.index(manner) + SHIFT) % len(sizes)]
 

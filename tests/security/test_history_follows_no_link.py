@@ -16,13 +16,14 @@ pytestmark = pytest.mark.mount
 TIME_NS = 1_000_000_000_000_000_000
 
 
-def test_a_run_before_a_commit_is_not_told_with_the_content_of_another_directory(tmp_path: Path) -> None:
+def test_a_run_before_a_commit_is_not_told_with_content_or_attributes_of_another_directory(tmp_path: Path) -> None:
     project, other = tmp_path / "project", tmp_path / "other"
     for directory in (project, other):
         directory.mkdir()
     (project / ".yolofs.toml").write_text("scratch = []\n")
     (other / "file").write_text("secret\n")
     os.utime(other / "file", ns=(TIME_NS, TIME_NS))
+    (other / "file").chmod(0o751)
     program = Program(project)
     program("init")
     with program.mounted("--root", "/"):
@@ -33,4 +34,5 @@ def test_a_run_before_a_commit_is_not_told_with_the_content_of_another_directory
         (project / "dir").symlink_to(other)
         done = run_program(["diff", "--run", "1"], project)
         assert "secret" not in done.stdout
+        assert "0751" not in done.stdout + done.stderr + run_program(["diff", "--run", "1", "--json"], project).stdout
         assert "Traceback" not in done.stderr

@@ -37,7 +37,7 @@ def test_in_another_users_directory_root_is_refused_with_one_line(room: Path) ->
     give_away(theirs)
     for words in (("status",), ("init",), ("run", "--", "true"), ("doctor", "--repair")):
         said = Program(theirs).refused(*words, code=15)
-        assert f"{theirs} belongs to user {OTHER}, and a session is for who made it alone" in said
+        assert f"{theirs} belongs to user {OTHER}, and only the user who made a session may use it" in said
         assert f"yolofs --as-owner -C {theirs}" in said
         assert len(said.splitlines()) == 2
     assert f"{theirs / 'sub'} belongs to user {OTHER}" in Program(theirs / "sub").refused("status", code=15)

@@ -22,6 +22,7 @@ import pytest
 import yolofs
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.property import core_driver
+from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import is_nightly
@@ -224,6 +225,13 @@ def as_user(check: Callable[[Path], None], patch: pytest.MonkeyPatch, *, is_root
 
 USERS = [True, False] if os.geteuid() == 0 else [False]
 """For a parameter ``is_root``."""
+
+
+def users(*what: object) -> list[bool]:
+    """Return as whom something is tried: by night as both users, else as one, drawn for
+    ``what``.
+    """
+    return points(USERS, "users", *what, some=1)
 
 
 def kill_points(whole: Ran, share: int, shares: int, some: int) -> list[int]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yolofs
-from yolofs.cli.main import BROKEN_PIPE
+from yolofs.cli.command_line import BROKEN_PIPE
 from yolofs.cli.options import INTERRUPTED
 from yolofs.errors import YolofsError
 

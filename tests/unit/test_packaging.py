@@ -36,6 +36,13 @@ def test_the_links_show_the_folders_of_the_top_level() -> None:
         assert PROJECT["tool"]["setuptools"]["package-dir"][f"yolofs.{name}"] == name
 
 
+def test_commands_may_import_nothing_of_the_daemon_but_rpc() -> None:
+    contracts = {contract["name"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+    forbidden = contracts["commands reach the daemon by yolofs.daemon.rpc alone"]["forbidden_modules"]
+    there = {path.stem for path in (ROOT / "daemon").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert set(forbidden) == {f"yolofs.daemon.{name}" for name in there - {"__init__", "__pycache__", "rpc"}}
+
+
 def test_the_version_is_written_once() -> None:
     assert PROJECT["project"]["dynamic"] == ["version"]
     assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "yolofs.__version__"}

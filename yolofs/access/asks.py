@@ -1,5 +1,5 @@
-"""The asks that wait, in their order: who shares one, which belong together, how each ends.  No
-threads, no clock.
+"""The asks that wait, in their order: which questions share one, which belong together, how each
+ends.  No threads, no clock.
 
 An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one
 process asks at a time below one directory (:func:`yolofs.access.scopes.group_directory`): a person
@@ -52,6 +52,10 @@ class Waiter:
     def is_waiting(self) -> bool:
         """Whether it has not been answered yet."""
         return self._answer is not None
+
+    def is_answered_by(self, answer: Callable[[Decision], None]) -> bool:
+        """Tell whether this is what it will be answered by."""
+        return self._answer == answer
 
     def answer(self, decision: Decision) -> None:
         """Answer it, once."""
@@ -162,7 +166,7 @@ class Queue:
 
     def add(self, question: Question, waiter: Waiter, *, now_ns: int, deadline: float) -> Ask:
         """Queue a question, or have it share the ask of one that waits already."""
-        access = question.path, question.operation  # who lets a mode be changed has not let anybody remove the file
+        access = question.path, question.operation  # to allow one operation is not to allow another
         ask = self._by_access.get(access)
         if ask is None:
             self._last_id += 1

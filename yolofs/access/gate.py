@@ -277,8 +277,8 @@ class Gate:
     def replace_rules(self, index: Index) -> Callable[[], Invalidation]:
         """Put other rules in force.
 
-        Returns a function that tells what the kernel must forget as it is hidden now.  It walks
-        over all known inodes, so it is for another thread.
+        Returns a function that finds the names that the kernel must forget, as they are hidden
+        now.  It walks over all known inodes, so it is for another thread.
         """
         before = self.book.sources
         self.book.adopt(index)
@@ -420,7 +420,7 @@ class Gate:
         other ones.
 
         The same if a link in it could come to where a rule's path leads through.  The error is that
-        of a rename between two disks: who then moves it file by file has each of them judged.
+        of a rename between two disks: a program then moves it file by file, and each is judged.
         """
         rule = old.pattern_lost(new) or old.pattern_gained(new) or self.book.pattern_closing(old, new)
         rule = rule or new.led_by_link_inside()

@@ -91,13 +91,18 @@ class Decision(enum.Enum):
 
 
 class Asker(Protocol):
-    """Where the gate turns to.  Both methods are called on the device loop and must not wait."""
+    """Where the gate turns to.  All methods are called on the device loop and must not wait."""
 
     def ask(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
         """Have a question of the process (or thread) ``pid`` answered.
 
         ``answer`` is called once, from any thread, with what was decided; every question is
         answered in the end.
+        """
+
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        """Answer somebody with ``INTERRUPTED`` who was to be answered by ``answer`` and wants no
+        answer any more.  Nothing happens if it was given.
         """
 
     def refused(self, question: Question, pid: int) -> None:

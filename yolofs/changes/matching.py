@@ -376,7 +376,8 @@ class _Matcher:
         return True
 
     def _settle(self) -> None:
-        """Pair files that went with files that came, then what is still in one slot."""
+        """Pair files that went with files that came, then the two sides of each slot that are
+        left."""
         went: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
         came: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
         for old, _ in self._unsettled:

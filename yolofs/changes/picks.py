@@ -28,7 +28,7 @@ _NAMED = 5
 
 
 def parse_picks(words: Iterable[str]) -> dict[str, Lines | None]:
-    """Return what some words pick; who picks lines of one hunk twice gets both.
+    """Return what some words pick; lines of one hunk that are picked twice add up.
 
     Raises:
         UsageError: a word is no pick.

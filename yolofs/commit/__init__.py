@@ -9,14 +9,20 @@ In the order in which a commit goes through them::
       choice       which of these a selection takes, and what is held back
       split        the state in two: what is applied, and what stays staged
       compose      what stays staged when base is what one tree shows, and the view another
+      base_afterwards  base as it is then
+      staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
+      coming_back  whether what is staged is just what base gets back by itself
+      linked_files  files with hard links, which are not told name by name
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
       drift        how, and when: what is said of it
+      gone         what it takes where base has no more what something is staged in or about
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
       apart        the same where no way to compare could tell it otherwise
       diff3        the same without git
+      git_indexes  git's index, where the host has only looked
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
       survivors    which object of base lives on under which name of the view
@@ -28,6 +34,7 @@ In the order in which a commit goes through them::
       recheck      it is still one for this base, after an interruption
       moves        where things are before it and after it
       script       it as a shell script
+      for_people   it as a person reads it
     apply/  doing it
       commit_directory  the files in a commit's directory
       places       where a commit works: its folders, and base
@@ -43,8 +50,10 @@ In the order in which a commit goes through them::
       step_log     those that are done, with the identities of what came and went
       interrupts   Ctrl-C, which is never in the middle of a step
       trees        copying and removing whole directories, where no rename reaches
+      by_names     moving a directory name by name, where the filesystem renames none
       part_links   what is kept of a file that lost a name gets apart from the others
-      resume       how far a commit came that was killed
+      how_far      how far a commit came that was interrupted, for people
+      resume       finishes one that was killed
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
       taking_back  takes a commit back by these, and removes what it leaves

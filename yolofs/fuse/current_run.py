@@ -16,8 +16,8 @@ waits.
 class CurrentRun:
     """The request that is being carried out, and the runs of open files.
 
-    A write does not tell who writes, so that whoever opened the file counts; so it is for mmap,
-    too.
+    A write does not tell which process writes, nor does mmap: the process that opened the file
+    counts.
     """
 
     __slots__ = ("_run_of", "_runs", "request")

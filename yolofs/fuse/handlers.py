@@ -1,8 +1,8 @@
 """What answers the kernel: numbers, bytes and small tuples in and out, :class:`OSError` for errors.
 
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be
-cached), but not pyfuse3: another transport can stand beside :mod:`yolofs.fuse.adapter`.  All of it
-runs on the device loop and nothing here waits: what somebody has to answer first raises
+cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
+nothing here waits: what somebody has to answer first raises
 :class:`yolofs.access.refusals.UndecidedError`, what needs a large copy :class:`PostponedError`,
 before anything is done.
 """
@@ -245,12 +245,25 @@ class Handlers:
         self.gate.check_stat(inode)
         return self.overlay.listxattr(inode)
 
-    def setxattr(self, number: int, name: bytes, value: bytes) -> None:
-        """Set an extended attribute."""
+    def setxattr(self, number: int, name: bytes, value: bytes, flags: int = 0) -> None:
+        """Set an extended attribute, with the flags of setxattr(2)."""
         inode = self._inode(number)
         self.gate.check_change(inode, Operation.METADATA)
+        if flags:
+            self._check_xattr(inode, name, flags)
         self._postpone(inode, metadata_only=True)
         self.overlay.setxattr(inode, name, value)
+
+    def _check_xattr(self, inode: Inode, name: bytes, flags: int) -> None:
+        """Refuse to make an attribute that is there, or to replace one that is not."""
+        try:
+            self.overlay.getxattr(inode, name)
+        except OSError as error:
+            if error.errno != errno.ENODATA or flags & os.XATTR_REPLACE:
+                raise
+        else:
+            if flags & os.XATTR_CREATE:
+                raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
 
     def removexattr(self, number: int, name: bytes) -> None:
         """Remove an extended attribute."""
@@ -338,7 +351,7 @@ class Handlers:
         return room[:count]
 
     def read_job(self, handle: int, offset: int, size: int) -> Callable[[], bytes]:
-        """Return a call that reads from an open file, waiting as long as it takes; it may run in
+        """Return a call that reads from an open file and may block; it may run in
         another thread.
 
         The descriptor that it holds is a copy: the original may be closed meanwhile.
@@ -352,6 +365,29 @@ class Handlers:
         if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
             self._postpone(inode)
         return self.overlay.write(inode, offset, data)
+
+    def fallocate(self, handle: int, mode: int, offset: int, length: int) -> None:
+        """Allocate or free room in an open file, as fallocate(2)."""
+        inode = self._files[handle]
+        self._postpone_write(inode)
+        self.overlay.fallocate(inode, mode, offset, length)
+
+    def copy_range(self, source: int, source_offset: int, target: int, offset: int, length: int) -> int:
+        """Copy from one open file to another, and return how many bytes: at most
+        :data:`~yolofs.overlay.data.MOST_COPIED_BYTES`.
+        """
+        inode = self._files[target]
+        self._postpone_write(inode)
+        return self.overlay.copy_range(self._files[source], source_offset, inode, offset, length)
+
+    def seek(self, handle: int, offset: int, whence: int) -> int:
+        """Return where the next data or hole of an open file is, as lseek(2)."""
+        return os.lseek(self.overlay.read_fd(self._files[handle]), offset, whence)
+
+    def _postpone_write(self, inode: Inode) -> None:
+        staged = inode.staged
+        if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
+            self._postpone(inode)
 
     def sync_fd(self, handle: int) -> int | None:
         """Return the descriptor to fsync for an open file, None if there is nothing to make
@@ -394,6 +430,10 @@ class Handlers:
         elif listing is not None and not listings.holds(listing):
             self.look_up_again(opened)
         return opened
+
+    def would_tell_again(self, handle: int) -> bool:
+        """Tell whether an open directory would be listed as it was before."""
+        return self.listings.find(self._directories[handle].inode) is not None
 
     def look_up_again(self, opened: DirHandle) -> None:
         """Have the rest of an open directory looked up, as its listing does not hold (any more)."""

@@ -1,7 +1,4 @@
-"""One mounted view: the overlay, the device loop that owns it, and what the kernel is told.
-
-pyfuse3 keeps its session in globals, so a process has one :class:`Mount` at most.
-"""
+"""One mounted view: the overlay, the device loop that owns it, and what the kernel is told."""
 
 from __future__ import annotations
 
@@ -11,34 +8,30 @@ import logging
 import os
 import select
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
-
-import pyfuse3
 
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Asker, Decision, Question
 from yolofs.errors import MountError
-from yolofs.fuse.adapter import Adapter
+from yolofs.fuse import choice
 from yolofs.fuse.cache.forgetting import Forgetting
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.current_run import CurrentRun, RunOf
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.handshake import Handshake, NoDeviceError, open_devices
-from yolofs.fuse.loop import backend
 from yolofs.fuse.loop.idle_cpus import idle_cpus_to_keep_awake
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
+from yolofs.fuse.transport import MakeTransport, Options, Served
 from yolofs.overlay import Invalidation, Overlay
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
 log = logging.getLogger("yolofs.fuse")
 T = TypeVar("T")
 
-FILESYSTEM_NAME = "yolofs"
 _LAST_MESSAGES_S = 1.0
 """How long the end waits for messages to the kernel."""
 _LAST_FREED_S = 1.0
@@ -66,6 +59,9 @@ class NobodyToAsk:
         """Give the one answer."""
         answer(self._decision)
 
+    def withdraw(self, answer: Callable[[Decision], None]) -> None:
+        """Nobody waits."""
+
     def refused(self, question: Question, pid: int) -> None:
         """Keep no account."""
 
@@ -75,6 +71,7 @@ class Mount:
 
     ``book`` holds the rules (without one everything is allowed), ``asker`` answers what they leave
     open.  ``trace`` counts the requests.  ``run_of`` tells which run a process belongs to.
+    ``make_transport`` makes what stands between the kernel and us.
 
     From :meth:`start` on the overlay belongs to that thread: reach it through :meth:`call` only.
     """
@@ -95,14 +92,14 @@ class Mount:
         keep_awake: bool = False,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,
+        make_transport: MakeTransport | None = None,
     ) -> None:
         self.overlay = overlay
         self.mountpoint = mountpoint
-        self._base_timeout_s = base_timeout_s
         self.loop = DeviceLoop(
             spin_us=spin_us, idle_cpus=idle_cpus_to_keep_awake(time.monotonic) if keep_awake else None
         )
-        self._forgetting = Forgetting(lambda parent, name: _tell(pyfuse3.invalidate_entry, parent, name))
+        self._forgetting = Forgetting(lambda parent, name: _tell(self._transport.forget_name, parent, name))
         self._freeing = Freeing(self.loop.call_later)
         current_run = CurrentRun(run_of)
         overlay.serve(
@@ -111,20 +108,19 @@ class Mount:
             run_of_request=current_run.run,
             close_removed=self._freeing.close,
         )
-        self._allow_other = allow_other
         self._thread: LoopThread | None = None
-        self._handshake: Handshake | None = None
         self._mounts_fd = -1
         self.gate = Gate(overlay, book or RuleBook(_EVERYTHING))
         self.lifetimes = Lifetimes(
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._adapter = Adapter(
-            self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run, xattrs=xattrs
+        self._transport = (make_transport or choice.transport_for())(
+            Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run),
+            Options(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
         )
         if trace is not None:
-            trace.install(self._adapter)
+            self._transport.count(trace)
 
     # ---- life
 
@@ -135,36 +131,9 @@ class Mount:
         Raises:
             MountError: the kernel or fusermount3 refuses.
         """
-        options = {f"fsname={FILESYSTEM_NAME}", f"subtype={FILESYSTEM_NAME}", "default_permissions"}
-        if self._allow_other:
-            options.add("allow_other")
-        backend.install(self.loop)
-        others = open_devices()
-        try:
-            pyfuse3.init(self._adapter, os.fsdecode(self.mountpoint), options)
-        except RuntimeError as error:
-            backend.uninstall()
-            raise MountError(
-                f"cannot mount at {display(self.mountpoint)}: {error}",
-                hint="yolofs doctor; what fusermount3 said is in the daemon's log",
-            ) from error
-        self._agree(open_devices() - others)
+        self._transport.mount(self.mountpoint)
         self._watch_mounts()
         self._thread = self.loop.start(self._serve(on_end))
-
-    def _agree(self, devices: Collection[int]) -> None:
-        """Have the kernel leave it to us to drop pages, where it hears soon enough of what it reads
-        anew.
-
-        Without that we tell it the same, and it finds out by itself, too.
-        """
-        if self._base_timeout_s < LOOK_AT_OPEN_S:
-            return
-        try:
-            (device,) = devices
-            self._handshake = Handshake(device, self.loop)
-        except (ValueError, OSError, NoDeviceError) as error:
-            log.warning("the kernel drops more pages than it has to: %s", error)
 
     def stop(self, *, unmount: bool = True) -> None:
         """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does
@@ -185,10 +154,7 @@ class Mount:
             raise MountError(f"the device loop failed: {error!r}") from error
         finally:
             self._forgetting.join(_LAST_MESSAGES_S)
-            if self._handshake is not None:
-                self._handshake.end()
-            pyfuse3.close(unmount=unmount)
-            backend.uninstall()
+            self._transport.close(unmount=unmount)
             self.overlay.close()
             self._freeing.end(_LAST_FREED_S)
             if self._mounts_fd >= 0:
@@ -202,7 +168,7 @@ class Mount:
 
     async def _serve(self, on_end: Callable[[], None]) -> None:
         try:
-            await backend.serve_session()
+            await self._transport.serve()
         finally:
             on_end()
 
@@ -241,9 +207,9 @@ class Mount:
         needed, and without them nothing is told of a file whose name the kernel still knows.
         """
         for number in stale.attributes:
-            _tell(pyfuse3.invalidate_inode, number, True)
+            _tell(self._transport.forget_attributes, number)
         for number in stale.inodes:
-            _tell(pyfuse3.invalidate_inode, number)
+            _tell(self._transport.forget_file, number)
         if self._forgetting.forget(stale.entries):
             self._look_up(stale.moved)
 
@@ -276,7 +242,7 @@ class Mount:
                 found[number] = os.lstat(path)
         outdated = self.loop.call(self.overlay.outdated_by, found)
         if outdated:
-            drop_pages(outdated)
+            drop_pages(self._transport, outdated)
             self.call(lambda: self.overlay.dropped_pages(outdated))
 
     def flush(self) -> None:
@@ -286,7 +252,7 @@ class Mount:
         have such data.  syncfs(2) would not do: for FUSE it starts the writing and does not wait
         for it.
         """
-        with self._adapter.unjudged():
+        with self._transport.unjudged():
             for path, number in self.loop.call(self._writers):
                 self._flush_one(path, number)
 
@@ -296,7 +262,7 @@ class Mount:
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 raise
-            _tell(pyfuse3.invalidate_inode, number)  # hidden, renamed or removed: to drop pages is to write them out
+            _tell(self._transport.forget_file, number)  # hidden, renamed or removed: to drop pages is to write them out
 
     def _writers(self) -> list[tuple[bytes, int]]:
         """Return a path and the number of each file that is open for writing."""
@@ -322,10 +288,8 @@ def sync_cached(path: bytes) -> None:
         os.close(fd)
 
 
-def _tell(notify: Callable[..., None], *args: object) -> None:
-    """Send a notification; that the kernel does not know the file is no error."""
+def _tell(forget: Callable[..., None], *args: object) -> None:
     try:
-        notify(*args)
+        forget(*args)
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY):
-            log.warning("the kernel refused %s%r: %s", getattr(notify, "__name__", notify), args, error)
+        log.warning("the kernel refused %s%r: %s", forget.__name__, args, error)

@@ -37,6 +37,8 @@ class Kind(enum.Enum):
     OPENDIR = "opendir"
     READDIR = "readdir"
     RELEASEDIR = "releasedir"
+    FALLOCATE = "fallocate"
+    COPY_FILE_RANGE = "copy_file_range"
 
     @property
     def locks_directories(self) -> bool:
@@ -67,7 +69,7 @@ class Request:
     it.
     """
 
-    __slots__ = ("args", "kind")
+    __slots__ = ("args", "is_interrupted", "kind")
 
     def __init__(self, kind: Kind, args: Sequence[Any]) -> None:
         """``args``: what the adapter's method got; a request that is judged ends with its
@@ -75,6 +77,8 @@ class Request:
         """
         self.kind = kind
         self.args = tuple(args)
+        self.is_interrupted = False
+        """Whether its sender has been interrupted or killed, and wants no answer any more."""
 
     @property
     def thread(self) -> int:

@@ -1,8 +1,7 @@
-"""Carries requests out: every one ends in an answer, whatever is in its way.
+"""Carries requests out whatever is in their way; knows no transport.
 
-An :class:`OSError` becomes its errno, anything unexpected a logged traceback and EIO, and the mount
-lives on.  A request that somebody has to decide over, or that needs a large copy, is suspended
-meanwhile, and then carried out from its beginning.
+A request that somebody has to decide over, or that needs a large copy, is suspended meanwhile, and
+then carried out from its beginning.  What it ends with if it cannot be carried out is an errno.
 """
 
 from __future__ import annotations
@@ -10,26 +9,22 @@ from __future__ import annotations
 import contextlib
 import errno
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Iterator
-from typing import Any, TypeAlias
-
-import pyfuse3
-from pyfuse3 import FUSEError
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias, TypeVar
 
 from yolofs.access.gate import Grant
-from yolofs.access.questions import Asker, Decision, Question
+from yolofs.access.questions import Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
-from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.copy_workers import CopyWorkers
-from yolofs.fuse.current_run import CurrentRun
-from yolofs.fuse.handlers import Handlers, PostponedError
-from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
-from yolofs.fuse.request import Kind, Request, thread_of
+from yolofs.fuse.handlers import PostponedError
+from yolofs.fuse.loop.loop import Future, LoopClosedError
+from yolofs.fuse.request import Request
 from yolofs.fuse.sent_back import SentBack
+from yolofs.fuse.transport import Kernel, Served
 
 log = logging.getLogger("yolofs.fuse")
 
-Answering: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
+T = TypeVar("T")
 Obstacle: TypeAlias = UndecidedError | PostponedError | OSError
 """What keeps a request from being carried out now: a question, a large copy, or a disk that was
 full a moment ago.
@@ -42,54 +37,22 @@ does it by itself.
 """
 
 
-def answering(kind: Kind, *, tells: bool = False) -> Callable[[Callable[..., Any]], Answering]:
-    """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
+class AnsweredError(Exception):
+    """A request ends with an errno, and all that is to be noted of that is."""
 
-    What is judged has its request context as the last argument.  ``tells``: it tells attributes,
-    and keeps nothing locked that has to do with pages, so it may wait until the kernel has dropped
-    the pages that they do not fit.
-    """
-
-    def decorate(handler: Callable[..., Any]) -> Answering:
-        async def answered(self: Requests, *args: Any) -> Any:
-            try:
-                obstacle: Obstacle | None = None
-                result: Any = None
-                self.current_run.request = args
-                try:
-                    result = handler(self, *args)
-                except (UndecidedError, PostponedError) as error:
-                    obstacle = error
-                except OSError as error:
-                    if not self._makes_room(error):
-                        raise
-                    obstacle = error
-                if obstacle is not None:
-                    result = await self._carry_out(handler, Request(kind, args), obstacle)
-                if self._outdated:
-                    await self._drop_pages(waits=tells)
-                return result
-            except FUSEError:
-                raise
-            except (OSError, LoopClosedError) as error:
-                raise FUSEError(self._errno_of(error, kind, args)) from None
-            except Exception:
-                log.exception("%s failed", kind.value)
-                raise FUSEError(errno.EIO) from None
-
-        return answered
-
-    return decorate
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-def drop_pages(numbers: Iterable[int]) -> None:
+def drop_pages(kernel: Kernel, numbers: Iterable[int]) -> None:
     """Have the kernel drop what it has cached of files, attributes too.
 
     Blocks, and needs the loop to serve meanwhile.
     """
     for number in numbers:
-        with contextlib.suppress(OSError):  # it does not know it any more
-            pyfuse3.invalidate_inode(number)
+        with contextlib.suppress(OSError):
+            kernel.forget_file(number)
 
 
 class _SoFar:
@@ -107,46 +70,39 @@ class _SoFar:
         """How many copies were made for it."""
 
 
-class Requests(pyfuse3.Operations):
-    """What the methods below it, one for each kind of request, have in common.
+class Requests:
+    """Carries out what cannot be answered at once, and tells the kernel what is outdated."""
 
-    ``current_run`` is told which request is carried out.
-    """
-
-    def __init__(
-        self, handlers: Handlers, loop: DeviceLoop, asker: Asker, freeing: Freeing, current_run: CurrentRun
-    ) -> None:
-        super().__init__()
-        self.current_run = current_run
-        self._handlers = handlers
-        self._asker = asker
-        self._freeing = freeing
-        self._copies = CopyWorkers(handlers.overlay, loop)
-        self._loop = loop
-        self._sent_back = SentBack(handlers.gate.is_open)
-        self._outdated = handlers.overlay.outdated
+    def __init__(self, served: Served, kernel: Kernel) -> None:
+        self.sent_back = SentBack(served.handlers.gate.is_open)
+        self.outdated = served.handlers.overlay.outdated
+        """The files of which the kernel has pages that do not fit: not empty for a short while."""
+        self._handlers = served.handlers
+        self._kernel = kernel
+        self._asker = served.asker
+        self._freeing = served.freeing
+        self._copies = CopyWorkers(served.handlers.overlay, served.loop)
+        self._loop = served.loop
+        self._asked: dict[int, Callable[[Decision], None]] = {}
+        """What answers each request that waits for an answer, by the identity of its object."""
         self._dropping: Future[None] | None = None
         """Done when the kernel has dropped the pages that it is told of now."""
 
     # ---- carrying out
 
-    def _attempt(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Carry a request out; a second time if the disk was full, and is not any more."""
-        self.current_run.request = args
-        try:
-            return handler(self, *args)
-        except OSError as error:
-            if not self._makes_room(error):
-                raise
-        return handler(self, *args)
-
-    async def _carry_out(self, handler: Callable[..., Any], request: Request, obstacle: Obstacle) -> Any:
+    async def carry_out(self, attempt: Callable[[], T], request: Request, obstacle: Obstacle) -> T:
         """Carry out a request that something is in the way of: wait until that is gone, and begin
         anew.
+
+        ``attempt`` carries it out, from its beginning, and raises what is in its way.
+
+        Raises:
+            AnsweredError: it ends with that.
+            OSError, LoopClosedError: to be told by :meth:`errno_of`.
         """
         so_far = _SoFar()
         if isinstance(obstacle, UndecidedError):
-            answers = self._sent_back.arrived(request)
+            answers = self.sent_back.arrived(request)
             if answers is None:
                 self._wait_elsewhere(request, obstacle)
             else:
@@ -160,24 +116,33 @@ class Requests(pyfuse3.Operations):
             self._handlers.overlay.look_anew()  # what was asked about may have come meanwhile
             try:
                 with self._going_by(so_far):
-                    return self._attempt(handler, request.args)
+                    return self._once_more_if_full(attempt)
             except (UndecidedError, PostponedError) as error:
                 obstacle = error
             except RefusedError as error:
                 if error.question.key not in so_far.left_to_rules:
                     raise
-                raise FUSEError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
+                raise AnsweredError(error.errno or errno.EACCES) from None  # the ask is noted, with what became of it
+
+    def _once_more_if_full(self, attempt: Callable[[], T]) -> T:
+        """Carry a request out; a second time if the disk was full, and is not any more."""
+        try:
+            return attempt()
+        except OSError as error:
+            if not self.makes_room(error):
+                raise
+        return attempt()
 
     async def _settle(self, request: Request, question: Question, so_far: _SoFar) -> None:
         """Have a question answered, if it was not during the request's path walk."""
         is_path_walk = request.kind.is_path_walk
-        decision = so_far.answers.pop(question.key, None) or await self._decision(question, request.thread)
+        decision = so_far.answers.pop(question.key, None) or await self._decision(question, request)
         if is_path_walk:
-            self._sent_back.answered(request.thread, decision)
+            self.sent_back.answered(request.thread, decision)
         if decision is Decision.INTERRUPTED:
-            raise FUSEError(errno.EINTR)
+            raise AnsweredError(errno.EINTR)
         if decision is Decision.DENY and not is_path_walk:
-            raise FUSEError(errno.EACCES)
+            raise AnsweredError(errno.EACCES)
         if decision is Decision.ALLOW:
             so_far.granted |= {question.key}
         elif decision is Decision.AGAIN:
@@ -188,7 +153,7 @@ class Requests(pyfuse3.Operations):
         try:
             await self._copies.make(postponed.inode, postponed.size)
         except OSError as error:
-            if not self._makes_room(error):
+            if not self.makes_room(error):
                 raise
         so_far.copies += 1
 
@@ -201,21 +166,19 @@ class Requests(pyfuse3.Operations):
                 stack.enter_context(self._handlers.copying_at_once())
             yield
 
-    def _errno_of(self, error: OSError | LoopClosedError, kind: Kind, args: tuple[Any, ...]) -> int:
-        """Return what the kernel is told of a request that failed, and note what is to be noted of
-        that.
-        """
+    def errno_of(self, error: OSError | LoopClosedError, request: Request) -> int:
+        """Return the errno of a request that failed, and note the failure where that is wanted."""
         if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
             return errno.EINTR
         if isinstance(error, RefusedError):
-            if not self._sent_back.was_asked(Request(kind, args), error.question.key):
-                self._asker.refused(error.question, thread_of(args))
+            if not self.sent_back.was_asked(request, error.question.key):
+                self._asker.refused(error.question, request.thread)
             return error.errno or errno.EACCES
         if error.errno == errno.ESTALE:
-            self._sent_back.told_stale(thread_of(args))
+            self.sent_back.told_stale(request.thread)
         return self._handlers.errno_of(error)
 
-    def _makes_room(self, error: OSError) -> bool:
+    def makes_room(self, error: OSError) -> bool:
         """Tell whether a request that failed may be carried out again: the disk was full, and is
         perhaps not any more.
 
@@ -230,19 +193,36 @@ class Requests(pyfuse3.Operations):
         """Send a request back, if it would keep a directory locked while it waits, and comes again.
 
         Raises:
-            FUSEError: ESTALE; it is sent back.
+            AnsweredError: ESTALE; it is sent back.
         """
-        directories = self._sent_back.send_back(request, [obstacle.question, *obstacle.later])
+        directories = self.sent_back.send_back(request, [obstacle.question, *obstacle.later])
         for directory in directories:
-            pyfuse3.invalidate_inode(directory, attr_only=True)  # of attributes alone: this never waits for us
+            self._kernel.forget_attributes(directory)
         if directories:
-            raise FUSEError(errno.ESTALE)
+            raise AnsweredError(errno.ESTALE)
 
-    async def _decision(self, question: Question, pid: int) -> Decision:
+    async def _decision(self, question: Question, request: Request) -> Decision:
         """Wait for the answer to a question."""
+        if request.is_interrupted:
+            return Decision.INTERRUPTED
         decided: Future[Decision] = self._loop.create_future()
-        self._asker.ask(question, pid, lambda decision: self._answer(decided, decision))
-        return await decided
+
+        def answer(decision: Decision) -> None:
+            self._answer(decided, decision)
+
+        self._asker.ask(question, request.thread, answer)
+        self._asked[id(request)] = answer
+        try:
+            return await decided
+        finally:
+            del self._asked[id(request)]
+
+    def interrupt(self, request: Request) -> None:
+        """Let a request's sender go as soon as it waits for an answer: it wants none any more."""
+        request.is_interrupted = True
+        answer = self._asked.get(id(request))
+        if answer is not None:
+            self._asker.withdraw(answer)
 
     def _answer(self, decided: Future[Decision], decision: Decision) -> None:
         """Let the request go on; to be called from any thread."""
@@ -251,7 +231,7 @@ class Requests(pyfuse3.Operations):
 
     # ---- pages that are outdated
 
-    async def _drop_pages(self, *, waits: bool) -> None:
+    async def drop_pages(self, *, waits: bool) -> None:
         """Have the kernel drop the pages that the host has made wrong; ``waits``: before the
         request is answered.
         """
@@ -263,13 +243,13 @@ class Requests(pyfuse3.Operations):
     async def _dropped_pages(self) -> None:
         """Have the kernel drop the pages that the host has made wrong, and wait until it has.
 
-        A thread does it: who reads such a page keeps it locked, and waits for us.  One at a time:
-        what answers the readers has to find a thread, too.
+        A thread does it: a process that reads such a page keeps it locked, and waits for us.  One
+        at a time: what answers the readers has to find a thread, too.
         """
         try:
             while self._dropping is not None:
                 await self._dropping
-            if not self._outdated:
+            if not self.outdated:
                 return
             self._dropping = self._loop.create_future()
             try:
@@ -283,7 +263,7 @@ class Requests(pyfuse3.Operations):
             log.warning("the kernel could not be told what the host has changed: %s", error)
 
     async def _drop_outdated(self) -> None:
-        outdated = self._outdated.copy()
-        self._outdated.clear()
-        await self._loop.in_thread(drop_pages, outdated)
+        outdated = self.outdated.copy()
+        self.outdated.clear()
+        await self._loop.in_thread(drop_pages, self._kernel, outdated)
         self._handlers.overlay.dropped_pages(outdated)

@@ -15,7 +15,7 @@ from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
 from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath, is_below, join, split
 from yolofs.store.base import Base
-from yolofs.store.store import Store
+from yolofs.store.store import StoreFiles
 from yolofs.text.path_patterns import ANY_DEPTH, Pattern, Patterns, parse
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
@@ -71,7 +71,7 @@ class Table:
 class FileMarker:
     """Tells the marks of files by the table, for all changes from one state to another."""
 
-    def __init__(self, table: Table, base: Base, store: Store, changes: Sequence[Change]) -> None:
+    def __init__(self, table: Table, base: Base, store: StoreFiles, changes: Sequence[Change]) -> None:
         self._table = table
         self._base = base
         self._store = store
@@ -96,7 +96,7 @@ class FileMarker:
         """Of what something may be said wherever it lies."""
 
     def mark(self, change: Change) -> Mark | None:
-        """Return what becomes of what is at a change's path, None if nothing of that kind."""
+        """Return the mark of a change, None if it makes no such file."""
         new = change.new
         if new is None:
             return None

@@ -14,8 +14,9 @@
     T time generation name [key=value...]
 
 The *stamp* ties a line to its place: it is the journal's key plus the number of the record, from 1
-(:class:`Form`), so that a line is good in one place of one journal alone, and tells which place
-that is wherever it turns up.  Version 1 had no stamps (they are 0): there a line is good anywhere.
+(:class:`~yolofs.journal.header.Form`).  So a line is good in one place of one journal alone, and
+tells which place that is wherever it turns up.  Version 1 had no stamps (they are 0): there a line
+is good anywhere.
 
 ``docs/reference/format.md`` is the specification.  Each path and name has exactly one spelling:
 space, ``%``, ``#``, control bytes and bytes that are not UTF-8 become ``%XX`` (upper case), nothing
@@ -27,44 +28,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeAlias, assert_never
-from zlib import crc32
+from typing import TypeAlias, assert_never
 
 from yolofs.errors import JournalError
+from yolofs.journal.line_fields import (
+    MODE,
+    checked,
+    has_simple_names,
+    quote,
+    read_fingerprint,
+    read_number,
+    read_path,
+    unquote,
+    write_fingerprint,
+    write_path,
+)
 from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import NAME_MAX, Generation, RelPath, StoreIno, display, parse_relpath
-
-FORMAT = b"yolofs-journal"
-"""What the first line of every journal starts with."""
-VERSION = 2
-"""Of journals that are made now; those of version 1 are read, and written to until they end."""
-HEADER_1 = b"%b 1\n" % FORMAT
-"""The whole first line of a journal of version 1."""
-KEY_LIMIT = 1 << 31
-"""Keys are below this, so that no stamp exceeds 32 bits before there are 2**31 records."""
-
-_FIRST_LINE_HINT = "yolofs doctor --repair --keep-rest writes that line anew, by what the other lines tell of it"
+from yolofs.journal.seals import is_sealed, seal
+from yolofs.paths import Generation, RelPath, StoreIno, display, parse_relpath
 
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 
-_is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
-"""Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
-_ESCAPED = re.compile(f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]")  # no literal: mypyc cannot write surrogates
-"""What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are
-not UTF-8.
-"""
-_ESCAPE = re.compile(rb"%([0-9A-F]{2})")
-_is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
-"""30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
 _PATH = rb"([!-\"$-~\x80-\xff]+)"
 _NUMBER = rb"(?:0|[1-9][0-9]{0,29})"
 _START = rb"([1-9][0-9]{0,29}) " + _PATH
-_MODE = rb"[1-7][0-7]{0,9}"
 _BASE_FIELD = rb"base=(%b|-[1-9][0-9]{0,29}):(%b):(%b)(?::(%b):(%b):(%b))?" % (
     _NUMBER,
     _NUMBER,
     _NUMBER,
-    _MODE,
+    MODE,
     _NUMBER,
     _NUMBER,
 )
@@ -79,10 +71,6 @@ _is_usual_rename = re.compile(
 """These match nearly every line of nearly every journal; reading them at once takes a third of the
 time.
 """
-_is_mode = re.compile(_MODE).fullmatch
-_has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
-_is_key_field = re.compile(rb"[0-7][0-9a-f]{7}").fullmatch
-_is_closing = re.compile(rb" #([0-9a-f]{8})").fullmatch
 _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
 _AT = b"at"
@@ -105,168 +93,7 @@ _LEAST_LINKS = 2
 """Fewer names than this are not worth a word."""
 
 
-# --- strings --------------------------------------------------------------------------------------
-
-
-def quote(raw: bytes) -> bytes:
-    """Return the one spelling of ``raw`` as a field; never empty, never with a space or a newline
-    in it.
-    """
-    if _is_plain(raw):
-        return raw
-    if not raw:
-        return b"%"
-    text = raw.decode("utf-8", "surrogateescape")
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
-
-
-def unquote(field: bytes) -> bytes:
-    """Return the bytes that ``field`` spells.
-
-    Raises:
-        ValueError: it is not what :func:`quote` would write.
-    """
-    if _is_plain(field):
-        return field
-    if field == b"%":
-        return b""
-    raw = _ESCAPE.sub(lambda found: bytes((int(found[1], 16),)), field)
-    if not field or quote(raw) != field:
-        raise ValueError(f"badly percent-encoded: {display(field)}" if field else "a field is empty")
-    return raw
-
-
-def _has_simple_names(path: bytes) -> bool:
-    """Tell cheaply that ``path`` surely is a good relative path below base; most are."""
-    return (
-        0 < len(path) <= NAME_MAX
-        and path[0] != 0x2F  # a slash
-        and path[-1] != 0x2F
-        and b"//" not in path
-        and b"\0" not in path
-        and ((path[0] != 0x2E and b"/." not in path) or not _has_dots(path))
-    )
-
-
-def _write_path(path: bytes) -> bytes:
-    return path if _is_plain(path) and _has_simple_names(path) else quote(parse_relpath(path))
-
-
-def _read_path(field: bytes) -> RelPath:
-    path = unquote(field)
-    return RelPath(path) if _has_simple_names(path) else parse_relpath(path)
-
-
-# --- numbers --------------------------------------------------------------------------------------
-
-
-def _int(field: bytes, least: int | None = None) -> int:
-    if not _is_number(field):
-        raise ValueError(f"not a number: {display(field)}")
-    number = int(field)
-    if least is not None and number < least:
-        raise ValueError(f"{number} is below {least}")
-    return number
-
-
-def _checked(number: int, least: int) -> int:
-    """Refuse to write a number that could not be read back."""
-    if number < least:
-        raise ValueError(f"{number} is below {least}")
-    return number
-
-
-def _write_fingerprint(base: Fingerprint) -> bytes:
-    text = b" base=%d:%d:%d" % (base.mtime_ns, _checked(base.size, 0), _checked(base.ino, 0))
-    if base.owner is None:
-        return text
-    mode, uid, gid = base.owner
-    return b"%b:%o:%d:%d" % (text, _checked(mode, 1), _checked(uid, 0), _checked(gid, 0))
-
-
-def _read_fingerprint(value: bytes) -> Fingerprint:
-    parts = value.split(b":")
-    if len(parts) not in (3, 6):
-        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: base={display(value)}")
-    mtime, size, ino = _int(parts[0]), _int(parts[1], 0), _int(parts[2], 0)
-    if len(parts) == 3:
-        return Fingerprint(mtime, size, ino)
-    if not _is_mode(parts[3]):
-        raise ValueError(f"not an octal number: {display(parts[3])}")
-    return Fingerprint(mtime, size, ino, (int(parts[3], 8), _int(parts[4], 0), _int(parts[5], 0)))
-
-
-def _fingerprint(
-    mtime: bytes, size: bytes, ino: bytes, mode: bytes | None, uid: bytes | None, gid: bytes | None
-) -> Fingerprint:
-    if mode is None or uid is None or gid is None:
-        return Fingerprint(int(mtime), int(size), int(ino))
-    return Fingerprint(int(mtime), int(size), int(ino), (int(mode, 8), int(uid), int(gid)))
-
-
-# --- the first line -------------------------------------------------------------------------------
-
-
-class Form(NamedTuple):
-    """What the first line of a journal says about all others."""
-
-    version: int
-    key: int
-    """Drawn when the journal was made; 0 in version 1."""
-    header_bytes: int
-    """Where the first record stands."""
-    step: int
-    """By how much the stamp of a record exceeds that of the one before it: 1, in version 1 it
-    is 0.
-    """
-
-    def stamp(self, number: int) -> int:
-        """Return the stamp of the record with this number, from 1."""
-        return self.key + self.step * number
-
-
-def header(key: int) -> bytes:
-    """Return the first line of a journal of the present version, newline included."""
-    return seal(b"%b %d %08x" % (FORMAT, VERSION, key))
-
-
-def is_newer(line: bytes) -> bool:
-    """Tell whether the first line of a journal says that a newer version has made it."""
-    word, _, rest = line.partition(b" ")
-    version = rest.partition(b" ")[0]
-    return word == FORMAT and version.isdigit() and int(version[:9]) > VERSION
-
-
-def read_header(line: bytes) -> Form:
-    """Return what the first line of a journal, without its newline, says.
-
-    Raises:
-        JournalError: it is of no journal, of a version that is not known, or damaged.  The message
-            goes after a path.
-    """
-    if line == HEADER_1[:-1]:
-        return Form(1, 0, len(HEADER_1), 0)
-    word, _, rest = line.partition(b" ")
-    version, _, key = rest.partition(b" ")
-    if word != FORMAT or not version.isdigit() or int(version[:9]) < 1:
-        message = f"does not begin with {FORMAT.decode()} {VERSION}, so it is damaged in its first line, or no journal"
-        raise JournalError(message, hint=_FIRST_LINE_HINT)
-    if is_newer(line):
-        raise JournalError(
-            f"has format version {display(version)}, but this yolofs reads versions 1 to {VERSION}",
-            hint="use the yolofs that made it, or a newer one",
-        )
-    if not _is_key_field(key[:8]) or line + b"\n" != header(int(key[:8], 16)):
-        raise JournalError("is damaged in its first line", hint=_FIRST_LINE_HINT)
-    return Form(VERSION, int(key[:8], 16), len(line) + 1, 1)
-
-
 # --- encoding -------------------------------------------------------------------------------------
-
-
-def seal(body: bytes, stamp: int = 0) -> bytes:
-    """Return the line whose fields are ``body``: with its checksum and a newline."""
-    return b"%b #%08x\n" % (body, crc32(b" ", crc32(body)) ^ stamp)
 
 
 def encode(record: Record, stamp: int = 0) -> bytes:
@@ -281,9 +108,9 @@ def encode(record: Record, stamp: int = 0) -> bytes:
             body = _encode_stage(record)
         case Delete():
             options = _encode_absence(record) + _encode_unlinks(record)
-            body = b"D %d %b%b" % (record.time_ns, _write_path(record.path), options)
+            body = b"D %d %b%b" % (record.time_ns, write_path(record.path), options)
         case Rename():
-            paths = _write_path(record.src), _write_path(record.dst)
+            paths = write_path(record.src), write_path(record.dst)
             options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
             options += _encode_unlinks(record) + (b" over=base" if record.replaces else b"")
             body = b"R %d %b %b%b" % (record.time_ns, *paths, options)
@@ -292,22 +119,22 @@ def encode(record: Record, stamp: int = 0) -> bytes:
         case Snapshot():
             body = b"P %d %b" % (record.time_ns, quote(record.name))
         case Travel():
-            body = b"T %d %d %b" % (record.time_ns, _checked(record.generation, 0), quote(record.name))
+            body = b"T %d %d %b" % (record.time_ns, checked(record.generation, 0), quote(record.name))
         case _:
             assert_never(record)
     return seal(body + _encode_extra(record) if record.extra else body, stamp)
 
 
 def _encode_stage(record: Stage) -> bytes:
-    body = b"S %d %b %d" % (record.time_ns, _write_path(record.path), _checked(record.ino, 1))
+    body = b"S %d %b %d" % (record.time_ns, write_path(record.path), checked(record.ino, 1))
     if record.base is not None:
-        body += _write_fingerprint(record.base)
+        body += write_fingerprint(record.base)
     if record.origin is not None:
-        body += b" from=" + _write_path(record.origin)
+        body += b" from=" + write_path(record.origin)
     if record.links or record.is_nameless:
         if record.base is None:
             raise ValueError("only a file that was copied up from base had links there")
-        body += b" links=%d" % _checked(record.links, _LEAST_LINKS)
+        body += b" links=%d" % checked(record.links, _LEAST_LINKS)
     return body + b" name=none" if record.is_nameless else body
 
 
@@ -319,15 +146,15 @@ def _encode_keep(record: Keep) -> bytes:
         is_misfit = record.is_nameless or any(field is not None for field in staged_only)
     if is_misfit:
         raise ValueError(_MISFIT)
-    body = b"K %d %b %d" % (record.time_ns, _write_path(record.path), record.ino or 0)
+    body = b"K %d %b %d" % (record.time_ns, write_path(record.path), record.ino or 0)
     for key, path in ((_AT, record.source), (_FROM, record.origin), (_HOME, record.home)):
         if path is not None:
-            body += b" %b=%b" % (key, _write_path(path))
-    body += _write_fingerprint(record.base) if record.base is not None else b""
+            body += b" %b=%b" % (key, write_path(path))
+    body += write_fingerprint(record.base) if record.base is not None else b""
     body += b" key=%d" % record.key if record.key else b""
-    body += b" links=%d" % _checked(record.links, _LEAST_LINKS) if record.links else b""
+    body += b" links=%d" % checked(record.links, _LEAST_LINKS) if record.links else b""
     if record.unlinked is not None:
-        body += b" unlinked=%d:%d" % (_checked(record.unlinked[0], 0), _checked(record.unlinked[1], 1))
+        body += b" unlinked=%d:%d" % (checked(record.unlinked[0], 0), checked(record.unlinked[1], 1))
     body += b" touched=%d" % record.touched_ns if record.touched_ns else b""
     body += b" since=%d" % record.since_ns if record.since_ns else b""
     body += b" name=none" if record.is_nameless else b""
@@ -337,11 +164,11 @@ def _encode_keep(record: Keep) -> bytes:
 def _encode_absence(record: Delete) -> bytes:
     if record.absent and record.base is not None:
         raise ValueError("a name that base lacks has no fingerprint")
-    return b" base=none" if record.absent else _write_fingerprint(record.base) if record.base is not None else b""
+    return b" base=none" if record.absent else write_fingerprint(record.base) if record.base is not None else b""
 
 
 def _encode_unlinks(record: Delete | Rename) -> bytes:
-    return b"" if record.unlinks is None else b" unlinks=%d" % _checked(record.unlinks, 0)
+    return b"" if record.unlinks is None else b" unlinks=%d" % checked(record.unlinks, 0)
 
 
 def _encode_extra(record: Record) -> bytes:
@@ -355,19 +182,6 @@ def _encode_extra(record: Record) -> bytes:
 
 
 # --- decoding -------------------------------------------------------------------------------------
-
-
-def is_sealed(line: bytes, stamp: int = 0) -> bool:
-    """Tell whether ``line``, without its newline, ends in the right checksum."""
-    return line.endswith(b" #%08x" % (crc32(line[:-9]) ^ stamp))
-
-
-def stamp_of(line: bytes) -> int | None:
-    """Return the stamp with which ``line``, without its newline, would be sealed; None if it ends
-    in no checksum.
-    """
-    found = _is_closing(line[-10:])
-    return None if found is None else int(found[1], 16) ^ crc32(line[:-9])
 
 
 def decode(line: bytes, stamp: int = 0) -> Record:
@@ -423,7 +237,15 @@ def _read_usual(line: bytes) -> Record | None:
 def _read_usual_path(field: bytes) -> RelPath:
     """Read a path that has no space, ``#`` or control character in it."""
     path = field if b"%" not in field and field.isascii() else unquote(field)
-    return RelPath(path) if _has_simple_names(path) else parse_relpath(path)
+    return RelPath(path) if has_simple_names(path) else parse_relpath(path)
+
+
+def _fingerprint(
+    mtime: bytes, size: bytes, ino: bytes, mode: bytes | None, uid: bytes | None, gid: bytes | None
+) -> Fingerprint:
+    if mode is None or uid is None or gid is None:
+        return Fingerprint(int(mtime), int(size), int(ino))
+    return Fingerprint(int(mtime), int(size), int(ino), (int(mode, 8), int(uid), int(gid)))
 
 
 def _read_run(run: bytes | None) -> Extra:
@@ -449,12 +271,12 @@ def _read_stage(fields: list[bytes]) -> Stage:
     if (_LINKS in known and _BASE not in known) or (_NAME in known and _LINKS not in known):
         raise ValueError("links= needs base=, and name= needs links=")
     return Stage(
-        _int(fields[1]),
-        _read_path(fields[2]),
-        StoreIno(_int(fields[3], 1)),
-        base=_read_fingerprint(known[_BASE]) if _BASE in known else None,
-        origin=_read_path(known[_FROM]) if _FROM in known else None,
-        links=_int(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
+        read_number(fields[1]),
+        read_path(fields[2]),
+        StoreIno(read_number(fields[3], 1)),
+        base=read_fingerprint(known[_BASE]) if _BASE in known else None,
+        origin=read_path(known[_FROM]) if _FROM in known else None,
+        links=read_number(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
         is_nameless=_NAME in known,
         extra=extra,
     )
@@ -465,25 +287,25 @@ def _read_keep(fields: list[bytes]) -> Keep:
     known, extra = _split_options(fields[4:], _KNOWN[Keep])
     if known.get(_NAME, _NONE) != _NONE:
         raise ValueError(f"not none: name={display(known[_NAME])}")
-    ino = _int(fields[3], 0)
+    ino = read_number(fields[3], 0)
     if (_AT in known or (_BASE in known and _HOME not in known)) if ino else known.keys() & _STAGED_ONLY:
         raise ValueError(_MISFIT)
     number, colon, count = known.get(_UNLINKED, b"0:1").partition(b":")
     if not colon:
         raise ValueError(f"not ino:count: unlinked={display(known[_UNLINKED])}")
     return Keep(
-        _int(fields[1]),
-        _read_path(fields[2]),
+        read_number(fields[1]),
+        read_path(fields[2]),
         StoreIno(ino) if ino else None,
-        source=_read_path(known[_AT]) if _AT in known else None,
-        origin=_read_path(known[_FROM]) if _FROM in known else None,
-        home=_read_path(known[_HOME]) if _HOME in known else None,
-        base=_read_fingerprint(known[_BASE]) if _BASE in known else None,
-        key=_int(known.get(_KEY, b"0")),
-        links=_int(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
-        unlinked=(_int(number, 0), _int(count, 1)) if _UNLINKED in known else None,
-        touched_ns=_int(known.get(_TOUCHED, b"0")),
-        since_ns=_int(known.get(_SINCE, b"0")),
+        source=read_path(known[_AT]) if _AT in known else None,
+        origin=read_path(known[_FROM]) if _FROM in known else None,
+        home=read_path(known[_HOME]) if _HOME in known else None,
+        base=read_fingerprint(known[_BASE]) if _BASE in known else None,
+        key=read_number(known.get(_KEY, b"0")),
+        links=read_number(known[_LINKS], _LEAST_LINKS) if _LINKS in known else 0,
+        unlinked=(read_number(number, 0), read_number(count, 1)) if _UNLINKED in known else None,
+        touched_ns=read_number(known.get(_TOUCHED, b"0")),
+        since_ns=read_number(known.get(_SINCE, b"0")),
         is_nameless=_NAME in known,
         replaces=_read_over(known),
         extra=extra,
@@ -495,10 +317,10 @@ def _read_delete(fields: list[bytes]) -> Delete:
     known, extra = _split_options(fields[3:], _KNOWN[Delete])
     base = known.get(_BASE)
     absent = base == _NONE
-    fingerprint = None if base is None or absent else _read_fingerprint(base)
+    fingerprint = None if base is None or absent else read_fingerprint(base)
     return Delete(
-        _int(fields[1]),
-        _read_path(fields[2]),
+        read_number(fields[1]),
+        read_path(fields[2]),
         absent=absent,
         base=fingerprint,
         unlinks=_read_unlinks(known),
@@ -512,9 +334,9 @@ def _read_rename(fields: list[bytes]) -> Rename:
     known, extra = _split_options(fields[5 if exchange else 4 :], _KNOWN[Rename])
     if known.get(_BASE, _NONE) != _NONE:
         raise ValueError(f"not none: base={display(known[_BASE])}")
-    paths = _read_path(fields[2]), _read_path(fields[3])
+    paths = read_path(fields[2]), read_path(fields[3])
     return Rename(
-        _int(fields[1]),
+        read_number(fields[1]),
         *paths,
         exchange=exchange,
         absent=_BASE in known,
@@ -531,19 +353,19 @@ def _read_over(known: dict[bytes, bytes]) -> bool:
 
 
 def _read_unlinks(known: dict[bytes, bytes]) -> int | None:
-    return _int(known[_UNLINKS], 0) if _UNLINKS in known else None
+    return read_number(known[_UNLINKS], 0) if _UNLINKS in known else None
 
 
 def _read_snapshot(fields: list[bytes]) -> Snapshot:
     _require(fields, "time and name", 3)
     _, extra = _split_options(fields[3:], _KNOWN[Snapshot])
-    return Snapshot(_int(fields[1]), unquote(fields[2]), extra=extra)
+    return Snapshot(read_number(fields[1]), unquote(fields[2]), extra=extra)
 
 
 def _read_travel(fields: list[bytes]) -> Travel:
     _require(fields, "time, generation and name", 4)
     _, extra = _split_options(fields[4:], _KNOWN[Travel])
-    return Travel(_int(fields[1]), Generation(_int(fields[2], 0)), unquote(fields[3]), extra=extra)
+    return Travel(read_number(fields[1]), Generation(read_number(fields[2], 0)), unquote(fields[3]), extra=extra)
 
 
 def _require(fields: list[bytes], what: str, least: int) -> None:

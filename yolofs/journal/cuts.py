@@ -110,7 +110,7 @@ def record_text(count: int) -> str:
 
 
 def message(cut: Cut, journal: bytes) -> str:
-    """Say what was lost, and where what was kept of it is."""
+    """Say what was lost, and where the rest of it is kept."""
     if cut.is_missing:
         kept = cut.kept_in(journal)
         return missing_clause(cut.record_count, cut.line_number) + (
@@ -157,5 +157,5 @@ def advice() -> str:
 
 
 def sentence(cut: Cut, journal: bytes) -> str:
-    """Say what was lost, where what was kept of it is, and what the user does about it."""
+    """Say what was lost, where the rest of it is kept, and what to do."""
     return f"{message(cut, journal)}; {advice()}"

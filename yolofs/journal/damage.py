@@ -1,8 +1,7 @@
 """Where a journal is damaged, what has become of its lines there, and what can be kept of those
 after it.
 
-Not on the way of a request: all of it reads the journal again, and is for who is told of damage or
-repairs it.
+Not on the way of a request: all of it reads the journal again, to tell of damage or to repair it.
 """
 
 from __future__ import annotations
@@ -11,9 +10,11 @@ import os
 from typing import NamedTuple
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import Form, decode, is_sealed, stamp_of
+from yolofs.journal.codec import decode
 from yolofs.journal.cuts import line_count
 from yolofs.journal.file import read_lines, read_tail
+from yolofs.journal.header import Form
+from yolofs.journal.seals import is_sealed, stamp_of
 
 MOST_MISSING = 4096
 """So many lines more than there are in the file may be missing from it.  With a larger number a

@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterator
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import Form, header, read_header
 from yolofs.journal.cuts import SUFFIX as CUTS_SUFFIX
 from yolofs.journal.cuts import TORN_SUFFIX, Cut
+from yolofs.journal.header import Form, header, read_header
 from yolofs.paths import display
 from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain
@@ -42,8 +42,8 @@ class Room:
         return start + length + ROOM_BYTES // 2 <= self._end
 
     def take(self, start: int, length: int, *, is_removal: bool) -> None:
-        """See that ``length`` bytes can be written at ``start``, as far as that can be told
-        beforehand.
+        """Take room on the disk for ``length`` bytes at ``start``, where the filesystem can do
+        that.
 
         Raises:
             OSError: ENOSPC: the disk is full, and what room is left is for removals.

@@ -27,11 +27,13 @@ from yolofs.journal import cuts
 from yolofs.journal import damage as journal_damage
 from yolofs.journal import file as journal_file
 from yolofs.journal import length as journal_length
-from yolofs.journal.codec import KEY_LIMIT, Form, decode, encode, is_sealed
+from yolofs.journal.codec import decode, encode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
 from yolofs.journal.file import Room
+from yolofs.journal.header import KEY_LIMIT, Form
 from yolofs.journal.records import Delete, Marker, Record, Snapshot, Travel
+from yolofs.journal.seals import is_sealed
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain
 

@@ -1,7 +1,7 @@
 """The records of the journal: what can be said about a change, as frozen values.
 
 The union :data:`Record` is closed: match on it with ``assert_never`` so that the type checker lists
-the arm that a new record lacks.  The text form lives in :mod:`yolofs.journal.journal`, their effect
+the arm that a new record lacks.  The text form is in :mod:`yolofs.journal.codec`, their effect
 in :mod:`yolofs.state.tree`.
 """
 

@@ -106,7 +106,7 @@ class CopyUp:
         if inode.fd >= 0:
             return copying.read_metadata(inode.fd, st=st)
         with self._descriptors.hold(inode) as fd:
-            return copying.read_metadata(copying.Held(fd), st=st)
+            return copying.read_metadata(copying.PathDescriptor(fd), st=st)
 
     def _copy_up_data(self, inode: Inode, keep: int | None) -> None:
         """Make a store inode with a file's metadata and the first ``keep`` bytes of its data (None:

@@ -17,10 +17,13 @@ from yolofs.overlay.inodes import MIXED, NO_PAGES, Attr, Inode, Version, is_as_t
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.recording import Recording
 from yolofs.paths import RelPath
+from yolofs.system.syscalls import fallocate
 
 _IN_PAGE = mmap.PAGESIZE - 1
 _READ_AHEAD = 128 << 10
 """How many bytes the kernel reads at a time, if it has none of them (``read_ahead_kb``)."""
+MOST_COPIED_BYTES = 4 << 20
+"""Of one request to copy between files."""
 _FEW = 4
 """So many pages may be read each alone before all are read anew."""
 
@@ -143,6 +146,37 @@ class Data:
             inode.ragged += 1
         inode.changes += 1
         return os.pwrite(inode.fd if inode.fd_writes else self._descriptors.of(inode, write=True), data, offset)
+
+    def fallocate(self, inode: Inode, mode: int, offset: int, length: int) -> None:
+        """Allocate or free room in an open file, as fallocate(2): all that the store's disk can do.
+
+        Raises:
+            OSError: as fallocate(2).
+        """
+        fallocate(self._fd_to_change(inode), mode, offset, length)
+
+    def copy_range(self, source: Inode, source_offset: int, target: Inode, offset: int, length: int) -> int:
+        """Copy between open files, sharing blocks where the disk can, and return how many bytes:
+        at most :data:`MOST_COPIED_BYTES`, as all others wait.
+
+        Raises:
+            OSError: as copy_file_range(2); EXDEV where the disks are none that can do that.
+        """
+        fd = self._fd_to_change(target)
+        length = min(length, MOST_COPIED_BYTES)
+        return os.copy_file_range(self.read_fd(source), fd, length, source_offset, offset)
+
+    def _fd_to_change(self, inode: Inode) -> int:
+        """Return a descriptor to change the content of an open file by, copied up first if it comes
+        from base or from before the last marker.
+        """
+        staged = inode.staged
+        if staged is None or staged.ino < self._layers.fresh_from or staged.origin is not None:
+            self._big_copies.own_data(inode)
+        elif self._recording.run_of_request is not None:
+            self._recording.sign(staged)
+        inode.changes += 1
+        return self._descriptors.of(inode, write=True)
 
     def sync_fd(self, inode: Inode) -> int | None:
         """Return a descriptor whose fsync makes the file durable, None where there is nothing to

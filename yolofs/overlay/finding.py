@@ -304,7 +304,7 @@ class Finding:
         if staged is not None:
             try:
                 return staged.origin is None or self._has_data(staged, os.lstat(self._store.path(staged.ino)))
-            except FileNotFoundError:  # the store has lost it: who looks at it is told
+            except FileNotFoundError:  # the store has lost it: looking at it tells
                 return True
         return entry.base is not None and self._is_in_base(entry.base)
 

@@ -39,6 +39,7 @@ def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation
             parent.changes += 1
             stale.entries.append((parent.number, name))
             stale.attributes.append(parent.number)
+            stale.inodes.append(parent.number)  # its listing, should the kernel have one
         inode = overlay.known_at(path)
         if inode is not None:
             inode.changes += 1

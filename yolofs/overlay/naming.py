@@ -12,7 +12,7 @@ from yolofs.overlay.attributes import Attributes, count_subdir
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.finding import Finding, Found
-from yolofs.overlay.inodes import Attr, Inode
+from yolofs.overlay.inodes import NO_PAGES, Attr, Inode
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording, adopt
@@ -376,6 +376,8 @@ class Naming:
                 inode.is_orphan = True
                 inode.entry = None
                 inode.changes += 1
+                if inode.is_directory and inode.opens:  # the kernel may have a listing
+                    self._layers.outdated[inode.number] = NO_PAGES
 
     def _touch_ctime(self, staged: Staged, st: os.stat_result | None = None) -> None:
         """Note on a file that one of its names came, went or changed, as the system does.

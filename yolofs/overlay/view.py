@@ -83,6 +83,8 @@ class Overlay(Layers):
         self.read = data.read
         self.read_fd = data.read_fd
         self.write = data.write
+        self.fallocate = data.fallocate
+        self.copy_range = data.copy_range
         self.sync_fd = data.sync_fd
         self.writers = data.writers
         self.setattr = data.setattr
@@ -147,11 +149,10 @@ class Overlay(Layers):
         return {inode.staged.ino for inode in known if inode.staged and (inode.opens or inode.is_directory)}
 
     def let_go(self) -> set[int]:
-        """Close all that nobody has open, and return the store inodes that are still shown to who
-        has them open.
+        """Close all that nobody has open, and return the store inodes that somebody has open.
 
-        Also those that nobody has open and to which no name of theirs is known to lead, as a travel
-        may have left them behind: who holds such a file may open it yet.
+        Also those that nobody has open and to which no known name leads any more, as a travel may
+        have left them behind: a process that still refers to such a file may open it yet.
         """
         self.descriptors.close_unused()
         known = self.inodes.by_number.values()

@@ -8,6 +8,7 @@ In the order in which they build on each other::
     registry    one small file for each session: which directory it is about
     search      from the current directory to its project and its session
     start       starting a session, and on which disk it is to lie
+    runtime     where its mountpoint and its sockets are
     link        the convenience link in the project, which nothing reads
     trust       which settings of a project the user has agreed to, and which are in force for that
     seal        what tells that a commit's plan was written by this user, here, for this session

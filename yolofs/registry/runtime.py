@@ -37,7 +37,7 @@ def runtime_root() -> bytes:
 
 def runtime_directory(session_directory: bytes) -> bytes:
     """Return the runtime directory of the session in ``session_directory``, existing or not."""
-    import hashlib  # takes long, and not all who import this want a digest
+    import hashlib  # takes long, and few that import this module want a digest
 
     digest = hashlib.sha256(os.path.realpath(session_directory)).hexdigest()[:12]
     return os.path.join(runtime_root(), digest.encode())

@@ -7,7 +7,7 @@ first step, with a key that lies in the user's own state directory alone, and on
 that fits is not carried out.
 
 The seal lies beside the plan (``commits/N/seal``, JSON) and says what it was made for in plain
-words, so that who meets one that does not fit can be told what is another: then comes an
+words, so that a message about one that does not fit can say what is another.  Then comes an
 HMAC-SHA256 (RFC 2104) over all that.
 """
 

@@ -131,7 +131,7 @@ def somebody_elses(path: bytes, uid: int) -> TrustError:
     if os.geteuid() == 0:
         others = f"with that user's rights: yolofs --as-owner -C {in_shell(path)} …"
     return TrustError(
-        f"{display(path)} belongs to {user_name(uid)}, and a session is for who made it alone",
+        f"{display(path)} belongs to {user_name(uid)}, and only the user who made a session may use it",
         hint=f"{others}; if it is yours all the same, name it in safe_directories in ~/.config/yolofs/config.toml",
     )
 

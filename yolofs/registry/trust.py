@@ -75,7 +75,7 @@ def load_in_force(project: bytes, directory: bytes, *, agreed: Agreed | None = N
 
 
 def in_force(project: bytes, written: Settings, text: bytes, agreed: Agreed) -> Loaded:
-    """Return what holds of settings that have been read, given what the user has agreed to."""
+    """Return the settings in force, of those read, by what the user has agreed to."""
     if is_default(written):
         return Loaded(written, Settings.defaults(), (), text)
     from yolofs.config.trust import settle
@@ -131,7 +131,7 @@ def read_agreements(directory: bytes) -> Agreements:
     from yolofs.registry.private import read_private
     from yolofs.registry.state import TRUST, open_state
 
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # who only reads makes nothing
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC  # reading makes nothing
     try:
         with _closing(open_state) as state, _closing(lambda: os.open(TRUST, flags, dir_fd=state)) as part:
             content = read_private(part, trust_name(directory))

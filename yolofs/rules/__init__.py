@@ -2,7 +2,8 @@
 at a disk.
 """
 
-from yolofs.rules.book import Index, RuleBook, Verdict
+from yolofs.rules.book import RuleBook
+from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import Origin, Sources
 from yolofs.rules.spelling import (
@@ -19,6 +20,7 @@ from yolofs.rules.spelling import (
     spell,
     subject,
 )
+from yolofs.rules.verdict import Verdict
 
 __all__ = [
     "Index",

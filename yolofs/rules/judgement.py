@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yolofs.rules.book import Verdict
+from yolofs.rules.verdict import Verdict
 
 
 class Judgement:

@@ -57,8 +57,8 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
 
 
 def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | None:
-    """Return where links lead a rule that is in force there, None if that is where it is written
-    for.
+    """Return the other place at which a rule is in force, as links lead there; None if there is
+    none.
 
     Arguments as for :func:`follow_links`.
     """

@@ -17,10 +17,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from yolofs.rules.book import COUNTING_EVERYWHERE, Index, Patterns, Verdict
 from yolofs.rules.budget import Budget
+from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
+from yolofs.rules.verdict import COUNTING_EVERYWHERE, Patterns, Verdict
 
 ANY: Final = b"\x01"
 """A name, or what stands before an ending, that no rule is about: it stands for all of these."""
@@ -149,9 +150,7 @@ class _Walk:
         self._seen: set[tuple[object, ...]] = set()
 
     def run(self) -> Iterator[tuple[bytes, Verdict, Verdict]]:
-        """Yield the places at which ``now`` lets more through, as far as one stands for all that
-        are like it.
-        """
+        """Yield places at which ``now`` lets more through, one for all that are alike."""
         steps = [(b"/", self._before.at(b"/"), self._now.at(b"/"))]
         while steps:
             path, was, is_ = steps.pop()

@@ -28,10 +28,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from yolofs.rules.book import COUNTING_EVERYWHERE, Index, Node, Verdict
 from yolofs.rules.budget import Budget, BudgetSpentError
+from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
+from yolofs.rules.verdict import COUNTING_EVERYWHERE, Node, Verdict
 
 _LONGEST_NAME = 1024
 """In bytes: FUSE knows no longer names (``FUSE_NAME_MAX``)."""
@@ -233,7 +234,7 @@ class Ground:
         )
 
     def is_sure(self, rule: Rule, opened: _Names) -> bool:
-        """Tell whether a rule lets nothing through, alone and among others of which that is so.
+        """Tell whether a rule is sure, as the module's docstring says.
 
         ``opened``: the directories above all that rules in question open.
 

@@ -12,8 +12,8 @@ from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting, toml_text
 from yolofs.paths import display
 from yolofs.registry.trust import Agreed, place_text
-from yolofs.rules.book import Index
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
+from yolofs.rules.index import Index
 from yolofs.rules.linked_keys import follow_links, leads_to
 from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
 from yolofs.rules.rule_states import RuleState
@@ -160,8 +160,7 @@ class _Parts:
         self.judged = self._judge(self._bundles)
 
     def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> Judged:
-        """Judge rules as if nothing lay in a directory that is called as a key is (``x.pem/``), and
-        so guarded.
+        """Judge rules as if nothing lay in directories that are called like keys (``x.pem/``).
 
         Nor in other sessions' directories, if no pattern lets anything be changed there.
         """

@@ -1,5 +1,5 @@
-"""The sandbox around a command: what bubblewrap is told, what the kernel refuses there, and what is
-started in it.
+"""The sandbox around a command: what bubblewrap is told, what the kernel refuses in it, what it
+gets straight from base, and how a command in it is started and ended.
 
-Pure: nothing here starts a process or looks at a session.
+Nothing here looks at a session.
 """

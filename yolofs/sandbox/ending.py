@@ -57,7 +57,7 @@ class Ending:
         due = [number for number, deadline_s in self._orders.items() if now_s >= deadline_s]
         for number in due:
             del self._orders[number]
-            # Ctrl-C tells an interpreter to drop what it does, not to end: who handles it decides.
+            # Ctrl-C tells an interpreter to drop what it does, not to end: the handler decides.
             if number != signal.SIGINT or command is None or not command.answers(number):
                 return (
                     f"the command has not ended {GRACE_S:g} s after {signal.Signals(number).name}; it was killed, "

@@ -286,8 +286,8 @@ def _woken_by_signals() -> Iterator[int]:
 
 
 def start_deaf(thread: threading.Thread) -> None:
-    """Start a thread to which no signal is delivered: who waits for the command would not notice
-    one that it takes.
+    """Start a thread to which no signal is delivered: the thread that waits for the command has to
+    notice each.
     """
     before = signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
     try:

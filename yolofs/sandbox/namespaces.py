@@ -27,9 +27,7 @@ class Possible(NamedTuple):
     native_mounts: bool
     """Whether :func:`leave_mounts` works, and :mod:`yolofs.sandbox.native_mounts` then."""
     user_namespace: bool
-    """Whether a user namespace can be had; who is not root cannot do without one, so that is not
-    tried.
-    """
+    """Whether a user namespace can be had; not tried for an ordinary user, who needs one anyway."""
 
 
 def find_possible() -> Possible:

@@ -266,7 +266,7 @@ def program(machine: str, *, has_network: bool = True) -> list[Instruction]:
 
 
 def _section(abi: Abi) -> Iterator[Instruction]:
-    """Yield what is refused in one ABI; who falls out at the end is allowed."""
+    """Yield what is refused in one ABI; a call that gets to the end is allowed."""
     yield Instruction(_LOAD_WORD, 0, 0, _NUMBER_OFFSET)
     if abi.end is not None:
         yield Instruction(_JUMP_AT_LEAST, 0, 1, abi.end)
@@ -284,8 +284,8 @@ def _section(abi: Abi) -> Iterator[Instruction]:
     # host, where the file is one of those that a sandbox has straight from base.
     for number in abi.fcntl:
         yield from _refused_requests(number, _F_SETLEASE, _F_SETDELEG)
-    # Who holds up bubblewrap's process in the sandbox keeps the run from ending, and who makes it
-    # forget with whom it has to die has processes that outlive the run.
+    # A program that holds up bubblewrap's process in the sandbox keeps the run from ending.  One
+    # that makes it forget with whom it has to die has processes that outlive the run.
     for number in abi.of_a_process:
         yield from _where_it_is(number, [_load(0), *_either([_FIRST_PROCESS], _refuse(errno.EPERM)), _return(_ALLOW)])
     aimed_at_it = [*_either([_PTRACE_TRACEME], _return(_ALLOW)), _refuse(errno.EPERM)]
@@ -298,7 +298,7 @@ def _section(abi: Abi) -> Iterator[Instruction]:
 
 
 def _without_network(abi: Abi) -> Iterator[Instruction]:
-    """Yield what makes sockets that end where the network namespace does the only ones."""
+    """Yield what allows only sockets that the network namespace cuts off."""
     # A socket that is asked for through memory that is shared with the kernel passes no filter.
     yield from _where_it_is(abi.io_uring_setup, [_refuse(errno.ENOSYS)])
     if abi.socketcall is not None:

@@ -171,7 +171,7 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
     """
     from yolofs.commit.apply.commit_directory import (
         has_begun,
-    )  # who opens a session need not wait for all that commits import
+    )  # imported late: opening a session need not wait for all that commits import
 
     if has_begun(commit_directory(directory, number)):
         return False
@@ -190,6 +190,14 @@ def _is_put_away(commit: bytes) -> bool:
         return os.path.lexists(os.path.join(commit, name))
 
     return has(b"journal") and (has(End.GIVEN_UP.value) or (has(End.DONE.value) and not has(CARRIED)))
+
+
+def all_are_put_away(directory: bytes) -> bool:
+    """Tell whether all that follows the end of each commit of the session in ``directory`` has been
+    done: if so for the newest one, then for all before it.
+    """
+    last = max(commit_numbers(directory), default=0)
+    return not last or _is_put_away(commit_directory(directory, last))
 
 
 def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End | None:
@@ -244,7 +252,7 @@ def give_up(directory: bytes, number: int) -> None:
     """
     from yolofs.commit.apply.commit_directory import (
         write_new,
-    )  # who opens a session need not wait for all that commits import
+    )  # imported late: opening a session need not wait for all that commits import
     from yolofs.registry.seal import Sealer
 
     text = Sealer.open(directory, make=True).given_up(number)

@@ -1,5 +1,5 @@
-"""A journal that goes on from a session's beside it, and then takes its place: all of it is done,
-or nothing.
+"""A journal beside the session's, which goes on from it and then takes its place: all is done, or
+nothing.
 
 What is tried in it, and made in the store for it, is not there for anybody else before
 :meth:`Beside.keep`, and a crash before leaves nothing but files that the next open or ``yolofs gc``

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.changes.changes import Change, compare
 from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
@@ -19,6 +20,7 @@ from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
+from yolofs.commit.merge.gone import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.plan.unseen import may_change_links
@@ -32,6 +34,7 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
+from yolofs.session.commit_counts import note_counts
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
@@ -75,8 +78,8 @@ def split(session: Session, selection: Selection | None, *, tree: Tree | None = 
     """Return what a commit would take, and what it would leave staged; without ``selection`` it
     takes everything.
 
-    ``tree`` is the present state, for who has it already: replaying the journal is a tenth of a
-    commit.
+    ``tree`` is the present state, if the caller has it already: replaying the journal is a tenth of
+    a commit.
     """
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
@@ -97,6 +100,10 @@ class Looked(NamedTuple):
     """Those that have marks."""
     unchanged: frozenset[RelPath]
     """Those at which the view has nothing of its own, so that base's version is to be taken."""
+    without_content: frozenset[RelPath]
+    """Those whose content was in base alone, and is gone from there: nobody can take what is
+    staged.
+    """
 
 
 def look_at_base(session: Session, parts: Split) -> Looked:
@@ -110,7 +117,8 @@ def look_at_base(session: Session, parts: Split) -> Looked:
     conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known)
     marked = marked_paths(session, parts.taken)
     unchanged = indexes_unchanged_here(parts.taken, session.base, session.store, conflicts)
-    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged)
+    without_content = paths_without_content(parts.taken, session.base, session.store, conflicts)
+    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged, without_content)
 
 
 def conflict_error(looked: Looked) -> ConflictError:
@@ -122,6 +130,13 @@ def conflict_error(looked: Looked) -> ConflictError:
     if not conflicts:
         return marks_error(looked.marked)
     is_one = len(conflicts) == 1
+    if looked.without_content.issuperset(conflicts):
+        return ConflictError(
+            f"base has no more what {len(conflicts)} path{'' if is_one else 's'} had of it, content and all, so nothing"
+            " is committed",
+            paths=conflicts,
+            hint="bring that back, or drop what is staged there: yolofs commit --theirs",
+        )
     return ConflictError(
         f"base has changed at {len(conflicts)} path{'' if is_one else 's'} since {'it' if is_one else 'they'}"
         " changed in the view, so nothing is committed",
@@ -148,7 +163,7 @@ def commit(
     selection: Selection | None = None,
     parts: Split | None = None,
     looked: Looked | None = None,
-    is_seen: bool = True,
+    changes: Sequence[Change] | None = None,
     force: bool = False,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
@@ -157,10 +172,10 @@ def commit(
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the
     new journal and its first generation.  The view is the same before and after.  ``parts`` is what
-    :func:`split` made of the selection, for who has asked it since this session was opened, and
-    ``looked`` what :func:`look_at_base` found then.  Unless it ``is_seen``, that is if comparing
-    finds no change in it, it is committed only for hard links that differ: times of directories and
-    links, and what was written back as it was, stay staged.
+    :func:`split` made of the selection since this session was opened, if that was asked, and
+    ``looked`` what :func:`look_at_base` found then.  ``changes`` are what comparing has found in
+    what is taken, if that was compared.  If it is nothing it is committed only for hard links that
+    differ: times of directories and links, and what was written back as it was, stay staged.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.
     A mount of the session must be paused meanwhile.  ``going_back`` is called if the commit is
@@ -181,10 +196,11 @@ def commit(
     if conflicts and not force:
         raise conflict_error(looked)
     plan = plan_commit(parts.taken, session.base, session.store, names=names)
-    if not plan.steps or not (is_seen or may_change_links(plan, session.base)):
+    if not plan.steps or (changes is not None and not changes and not may_change_links(plan, session.base)):
         return CommitResult(None, 0, {}, parts.held_back)
     if parts.rest:
         check_rest(plan, session.state(), session.base, Tree(parts.rest))
+    done = changes if changes is not None else compare(Tree(), parts.taken, session.base, session.store)
     number = session.next_commit()
     directory = session.commit_directory(number)
     changed = frozenset(conflicts)
@@ -192,10 +208,11 @@ def commit(
     def carry_out(is_spare: Spare) -> Outcome:
         with before_it_begins(directory, plan.root):
             seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
+            os.makedirs(directory, 0o700, exist_ok=True)
             if parts.rest:
                 _write_rest(directory, number, parts.rest)
+            note_counts(directory, done)
             if conflicts:
-                os.makedirs(directory, 0o700, exist_ok=True)
                 forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
                 write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
         return execute(
@@ -226,8 +243,8 @@ def commit(
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
     """Return what tells which store inodes a commit may put into base themselves.
 
-    These are such as nothing that stays staged shows, and nobody has open: who has could write to
-    base by that.
+    They are those that nothing that stays staged shows and nobody has open: through an open one,
+    base could be written to.
     """
     if session.in_use is None:
         return is_spare_never
@@ -267,7 +284,6 @@ def _note_restored(session: Session, directory: bytes, found: dict[int, int]) ->
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
     """Write the journal that is to follow this commit, durably, before anything is done to base."""
-    os.makedirs(directory, 0o700, exist_ok=True)
     with Journal.create(os.path.join(directory, CARRIED)) as journal:
         journal.append(*rest, Snapshot(coarse_clock_ns(), b"left by commit %d" % number))
         journal.sync()
@@ -310,8 +326,8 @@ def finish_interrupted(
 
 
 def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:
-    """Return what notes what a commit has put in place, so that what stays staged does not take it
-    for the host's.
+    """Return a function that notes what a commit puts in place, lest later it is taken for the
+    host's.
 
     None if it is not needed: to know what has come means reading the whole log.
     """
@@ -351,7 +367,7 @@ def roll_back_interrupted(
     if found is None:
         return None
     if found.way_back is None or found.seals is None:
-        raise found.error
+        raise found.error_of_way_back
     meanwhile = roll_back(
         found.way_back,
         session.store,

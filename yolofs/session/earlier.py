@@ -34,8 +34,8 @@ from yolofs.registry.search import Found
 from yolofs.registry.start import choose_state, make_session, register, unregister
 from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
+from yolofs.session.lock import locked
 from yolofs.session.root import read_session_file
-from yolofs.session.session import locked
 from yolofs.system.marks import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
 
@@ -293,7 +293,7 @@ def _rename(earlier: Earlier, target: bytes) -> None:
         raise TrustError(
             f"somebody has put something else in the place of {display(earlier.path)} while that was moved; it is "
             f"{display(target)} now",
-            hint=f"look at it, and who may write to {display(earlier.project)}; remove it, and then again",
+            hint=f"look at it, and at who may write to {display(earlier.project)}; then remove it, and try again",
         )
 
 

@@ -9,7 +9,7 @@ from yolofs.registry.link import remove_link
 from yolofs.registry.registry import Entry
 from yolofs.registry.start import unregister
 from yolofs.registry.trust import forget as forget_agreements
-from yolofs.session.session import locked
+from yolofs.session.lock import locked
 
 
 def forget(entry: Entry) -> None:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 import msgspec
 
 from yolofs.audit.audit import JournalEnd, Note, Point, read_sections
 from yolofs.audit.runs import Run, generation_of
-from yolofs.errors import JournalError
+from yolofs.errors import JournalError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
 from yolofs.session.archive import End, commit_directory, commit_numbers
 from yolofs.session.session import Session
+
+OnDamage: TypeAlias = Callable[[int, YolofsError | OSError], object]
+"""Is told of a commit whose journal is damaged, and why."""
 
 
 class Chapter(msgspec.Struct, frozen=True):
@@ -59,11 +63,11 @@ class Chapter(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def chapters(session: Session) -> Iterator[list[Chapter]]:
+def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterator[list[Chapter]]:
     """Give the chapters of a session for the time of the block, oldest first, the one that goes on
     last.
 
-    One whose journal is damaged is left out.
+    One whose journal is damaged is left out, and ``on_damage`` is told of its commit and why.
 
     Blocks while the journals are read.
     """
@@ -76,10 +80,13 @@ def chapters(session: Session) -> Iterator[list[Chapter]]:
         for back, number in enumerate(reversed(numbers), 1):
             notes = of_commits[-back] if back <= len(of_commits) else []
             directory = commit_directory(session.directory, number)
-            with contextlib.suppress(JournalError, OSError):
+            try:
                 journal = stack.enter_context(Journal.open(os.path.join(directory, b"journal"), read_only=True))
-                timeline = Timeline(at.marker for at in journal.markers)
-                found.append(Chapter(number, directory, journal, timeline, notes))
+            except (JournalError, OSError) as error:
+                on_damage(number, error)
+                continue
+            timeline = Timeline(at.marker for at in journal.markers)
+            found.append(Chapter(number, directory, journal, timeline, notes))
         yield [*reversed(found), Chapter(None, session.directory, session.journal, session.timeline, present)]
 
 

@@ -18,8 +18,9 @@ import msgspec
 
 from yolofs.commit import Plan, describe
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SEAL, SETTLED, read_ready
-from yolofs.commit.apply.places import hidden_prefix
+from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, read_ready
+from yolofs.commit.apply.how_far import how_far
+from yolofs.commit.apply.places import SEAL, hidden_prefix
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.plan import Fetch, Park, Place
 from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
@@ -58,6 +59,10 @@ class Interrupted(msgspec.Struct, frozen=True):
     """
     done: int = 0
     """How many steps are done for certain."""
+    is_exact: bool = True
+    """Whether no more of them are."""
+    is_settled: bool = False
+    """Whether all steps are done and durable in base, so that nothing of them can be taken back."""
     plan: Plan | None = None
     """What it is to do; None if that cannot be trusted, or cannot be done as base is now."""
     way_back: Plan | None = None
@@ -97,7 +102,7 @@ class Interrupted(msgspec.Struct, frozen=True):
             return f"{begun}, which is not finished here: {'; '.join(self.problems)}{then}"
         if self.done == len(self.plan.steps):
             return f"{begun}, all steps done but not ended, so base ({display(self.root)}) is what the view was already"
-        steps = f"{self.done} of {len(self.plan.steps)} steps done"
+        steps = f"{'' if self.is_exact else 'at least '}{self.done} of {len(self.plan.steps)} steps done"
         return f"{begun}, {steps}, so base ({display(self.root)}) is partly what the view was; {self.why}"
 
     @property
@@ -148,6 +153,17 @@ class Interrupted(msgspec.Struct, frozen=True):
         is seen.
         """
         return self.is_to_go_back or (self.way_back is not None and bool(self.in_way))
+
+    @property
+    def error_of_way_back(self) -> YolofsError:
+        """What to raise where it is to be taken back, and cannot be."""
+        if not self.is_settled:
+            return self.error
+        return CommitError(
+            f"commit {self.number} cannot be taken back any more: all its steps are done and durable in base"
+            f" ({display(self.root)}); only what it leaves is to be put away",
+            hint=f"yolofs commit --continue does that, and then yolofs undo {self.number} takes it back",
+        )
 
     @property
     def error(self) -> YolofsError:
@@ -227,20 +243,23 @@ def examine(
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
-    done = min(len(step_log.read(commit)), len(plan.steps))
+    logged = min(len(step_log.read(commit)), len(plan.steps))
+    done, is_exact = how_far(plan, base, commit, made)
     is_settled = os.path.lexists(os.path.join(commit, SETTLED))
     found = msgspec.structs.replace(
         found,
         done=done,
+        is_exact=is_exact,
+        is_settled=is_settled,
         way_back=plan if not is_settled else None,
         goes_back=os.path.lexists(os.path.join(commit, BACK)),
         seals=CommitSeals(sealer, number, base.root, commit, sealed),
     )
-    obstacle = find_obstacle(plan, base, store, done=done, is_settled=is_settled)
+    obstacle = find_obstacle(plan, base, store, done=logged, is_settled=is_settled)
     if obstacle:
         return msgspec.structs.replace(found, problems=(obstacle,), is_mendable=True)
     inodes = {one.inode for one in made.made.values()}
-    in_way = find_in_way(plan, base, done=done, made=inodes) if not is_settled else ""
+    in_way = find_in_way(plan, base, done=logged, made=inodes) if not is_settled else ""
     return msgspec.structs.replace(found, plan=plan, in_way=in_way)
 
 

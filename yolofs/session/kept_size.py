@@ -1,8 +1,9 @@
-"""How much of the disk that takes which a commit keeps of base.
+"""How much of the disk commits take, and how much of that is what base had before.
 
-It is found once, and noted in the commit's directory: what is kept stays as it is, but for what an
-undo takes of it.  Nothing is noted while a commit or undo has no end: who looks half way sees what
-is still on its way.
+It is found once for each commit, and noted for all of them in ``commits/sizes``, so that looking
+costs the same with any number of commits.  What a commit keeps stays as it is, but for what an undo
+takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look half
+way sees what is still on its way.
 """
 
 from __future__ import annotations
@@ -10,53 +11,87 @@ from __future__ import annotations
 import contextlib
 import os
 
-from yolofs.session.archive import End, commit_directory, commit_numbers
+import msgspec
+
+from yolofs.session.archive import all_are_put_away, commit_directory, commit_numbers
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import open_plain, read_plain
 
-_NAME = b"size"
-_MOST_BYTES = 64
+_NAME = b"sizes"
+_MOST_BYTES = 1 << 26
 
 
-def kept_bytes(directory: bytes) -> int:
-    """Return it, in bytes, of the commit in a directory."""
-    path = os.path.join(directory, _NAME)
-    with contextlib.suppress(OSError, ValueError):
-        return max(0, int(read_plain(path, _MOST_BYTES)))
-    session = os.path.dirname(os.path.dirname(directory))
-    is_lasting = _has_all_ended(session)
-    size = size_of(os.path.join(directory, b"replaced"))
-    if not is_lasting:
-        return size
-    with contextlib.suppress(OSError):
-        with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-            file.write(b"%d\n" % size)
-        os.rename(path + b".new", path)
-        if not _has_all_ended(session):  # an undo has begun: it drops what is noted after it has made its directory
-            forget_size(directory)
-    return size
+class Size(msgspec.Struct, frozen=True, array_like=True):
+    """How much of the disk a commit takes, in bytes."""
+
+    kept: int
+    """For what base had before."""
+    besides: int
+    """For its journal, its plan and all else."""
 
 
-def _has_all_ended(session: bytes) -> bool:
-    """Tell whether the newest commit has an end; all before it have."""
-    newest = commit_directory(session, max(commit_numbers(session), default=0))
-    return any(os.path.lexists(os.path.join(newest, end.value)) for end in End)
+NOTHING = Size(0, 0)
+"""Of a commit that is not there any more."""
 
 
-def session_bytes(directory: bytes) -> int:
+def sizes_of_commits(session: bytes) -> dict[int, Size]:
+    """Return how much each commit of the session in a directory takes, by number.
+
+    Blocks while those are walked that nobody has looked at before.
+    """
+    numbers = commit_numbers(session)
+    if not numbers:
+        return {}
+    path = _path(session)
+    noted = _read(path)
+    is_lasting = noted.keys() >= set(numbers) or all_are_put_away(session)
+    sizes = {number: noted.get(number) or _walk(commit_directory(session, number)) for number in numbers}
+    if is_lasting and sizes != noted:
+        with contextlib.suppress(OSError):
+            with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+                file.write(msgspec.msgpack.encode(sizes))
+            os.rename(path + b".new", path)
+            if not all_are_put_away(session):  # an undo has begun: it forgets after it has made its directory
+                forget_sizes(session)
+    return sizes
+
+
+def session_bytes(session: bytes) -> int:
     """Return how much of the disk a session takes, all of it, as ``du`` says; what commits keep is
     not walked anew.
     """
-    commits = [commit_directory(directory, number) for number in commit_numbers(directory)]
-    kept = sum(map(kept_bytes, commits))
-    return kept + size_of(directory, without={os.path.join(commit, b"replaced") for commit in commits})
+    sizes = sizes_of_commits(session)
+    commits = os.path.join(session, b"commits")
+    walked = {commit_directory(session, number) for number in sizes}
+    above = size_of(session, without={commits})
+    others = size_of(commits, passed_over=walked)
+    return above + others + sum(size.kept + size.besides for size in sizes.values())
 
 
-def forget_size(directory: bytes) -> None:
-    """Drop the note, as something is being taken of what the commit keeps.
+def forget_sizes(session: bytes) -> None:
+    """Drop what is noted, as something is being taken of what a commit keeps.
 
     Raises:
         OSError: the disk failed.
     """
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(directory, _NAME))
+        os.unlink(_path(session))
+
+
+def _walk(directory: bytes) -> Size:
+    replaced = os.path.join(directory, b"replaced")
+    own = 0
+    with contextlib.suppress(OSError):
+        own = os.lstat(directory).st_blocks * 512
+    return Size(size_of(replaced), own + size_of(directory, without={replaced}))
+
+
+def _path(session: bytes) -> bytes:
+    return os.path.join(session, b"commits", _NAME)
+
+
+def _read(path: bytes) -> dict[int, Size]:
+    try:
+        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=dict[int, Size])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}

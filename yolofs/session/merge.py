@@ -36,6 +36,9 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.system.clock import coarse_clock_ns
 
+MODE_MADE_AGAIN = 0o700
+"""Of a directory that base has no more: nobody knows what it was, so it is for the user alone."""
+
 
 def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refused]:
     """Return what merging comes to at the paths of conflicts; nothing is written."""
@@ -112,13 +115,15 @@ def settle(
     merges: Sequence[Merge],
     dropped: Collection[RelPath],
     unmerged: Mapping[RelPath, StoreIno] = {},
+    made_again: Mapping[RelPath, StoreIno | None] = {},
 ) -> tuple[RelPath, ...]:
     """Stage what was merged, and let base win at the ``dropped`` paths; return all paths that show
     base again.
 
-    ``unmerged`` files show again what they were before a merge, as :func:`before_merge` told.  What
-    was staged before all this is a generation.  Durable when this returns; a mount of the session
-    must be paused.
+    ``unmerged`` files show again what they were before a merge, as :func:`before_merge` told.  The
+    directories ``made_again`` are new ones from now on, as
+    :func:`yolofs.commit.merge.gone.missing_directories` told.  What was staged before all this is a
+    generation.  Durable when this returns; a mount of the session must be paused.
 
     Raises:
         ConflictError: base has changed since it was read; nothing was done.
@@ -128,11 +133,15 @@ def settle(
         "nothing is committed, base is as it was, and all stays staged, as what both sides changed is not settled"
     )
     with said_as(NotPreparedError, sentence, again="the same command", place=session.directory):
-        return _settle(session, merges, dropped, unmerged)
+        return _settle(session, merges, dropped, unmerged, made_again)
 
 
 def _settle(
-    session: Session, merges: Sequence[Merge], dropped: Collection[RelPath], unmerged: Mapping[RelPath, StoreIno]
+    session: Session,
+    merges: Sequence[Merge],
+    dropped: Collection[RelPath],
+    unmerged: Mapping[RelPath, StoreIno],
+    made_again: Mapping[RelPath, StoreIno | None],
 ) -> tuple[RelPath, ...]:
     for merge in merges:
         now = session.base.look(merge.theirs.path)
@@ -145,10 +154,16 @@ def _settle(
     tree = session.state()
     session.skip_named_numbers()
     rebased = {**dict(_staged(session, merges)), **_unmerged(session, tree, unmerged)}
-    if merges:
+    directories = {
+        path: ino if ino is not None else session.store.create_dir(MODE_MADE_AGAIN)[0]
+        for path, ino in made_again.items()
+    }
+    if merges or directories:
         session.store.sync()
     authors = Authors(session.live_changes(), coarse_clock_ns())
-    restated = restate(tree, session.base, session.store, authors, dropped=dropped, rebased=rebased)
+    restated = restate(
+        tree, session.base, session.store, authors, dropped=dropped, rebased=rebased, made_again=directories
+    )
     _replace_journal(session, restated.records, b"before merging", b"merged with base")
     return restated.dropped
 

@@ -25,8 +25,9 @@ from yolofs.registry.search import Found
 from yolofs.registry.start import register
 from yolofs.registry.state import state_of
 from yolofs.session.archive import interrupted_commit
+from yolofs.session.lock import locked
+from yolofs.session.opening import finish_move
 from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
-from yolofs.session.session import finish_move, locked
 from yolofs.state import checkpoint
 from yolofs.store.base import Base
 

@@ -36,7 +36,7 @@ from yolofs.session.archive import commit_directory, commit_numbers
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
-from yolofs.store.base import Base, open_noatime
+from yolofs.store.base import Base, hold, open_noatime
 from yolofs.store.store import StoreFiles
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
@@ -131,7 +131,7 @@ class PastBase(Base):
         """
         where = self._find(RelPath(rel))
         if where.kept is not None:
-            return os.lstat(where.kept)
+            return _lstat(where.kept)
         if where.after is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
         now = self._after.lstat(where.after)
@@ -139,7 +139,7 @@ class PastBase(Base):
         slot = self._content_of(where.after)
         if slot is None:
             return _with(now, was) if was is not None else now
-        return _with(os.lstat(self._fetched.path(self._number, slot)), was, file=now)
+        return _with(_lstat(self._fetched.path(self._number, slot)), was, file=now)
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names that base had in a directory.
@@ -266,7 +266,7 @@ class PastStore:
         if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
             return self._store.lstat(ino)
         try:
-            return os.lstat(self.path(ino))
+            return _lstat(self.path(ino))
         except OSError:
             return _GONE
 
@@ -355,6 +355,20 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
                 f"commit {number} has no end, so what base had before it cannot be told", hint="yolofs commits"
             )
         yield Applied.read(number, directory)
+
+
+def _lstat(path: bytes) -> os.stat_result:
+    """Return the attributes of what is at a path; no symbolic link is followed, on the way there
+    neither.
+
+    Raises:
+        OSError: as lstat(2); ENOTDIR where a link is on the way.
+    """
+    fd = hold(path)
+    try:
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
 
 
 def _with(st: os.stat_result, was: Attributes | None, *, file: os.stat_result | None = None) -> os.stat_result:

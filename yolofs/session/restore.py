@@ -21,10 +21,10 @@ from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below, join, split
 from yolofs.session.archive import commit_numbers
-from yolofs.session.making import Making
 from yolofs.session.merge import drop
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
+from yolofs.session.view_writer import ViewWriter
 from yolofs.state.tree import Tree
 
 
@@ -168,7 +168,7 @@ def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> It
                 yield path
 
 
-class _Copying(Making):
+class _Copying(ViewWriter):
     """Copies paths from one state into the view."""
 
     def __init__(self, overlay: Overlay, files: StateFiles) -> None:
@@ -229,7 +229,7 @@ class _Copying(Making):
 
 
 def source_to_restore(session: Session, text: str) -> Source:
-    """Return the state that a user means by ``commit N``, which is what base had after it, or as
+    """Return the state that a user means: for ``commit N`` what base had after it, else as
     :func:`source_of`.
 
     Raises:

@@ -21,7 +21,7 @@ from yolofs.journal.records import Keep, Stage
 from yolofs.session.archive import commit_directory, numbers_of_ended_journals
 from yolofs.session.beside import MERGED_JOURNAL
 from yolofs.session.dead_generations import NEW
-from yolofs.session.kept_size import kept_bytes
+from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commits
 from yolofs.system.disk_usage import size_of
@@ -32,8 +32,9 @@ _DAY_NS = 86_400 * 10**9
 def surplus(commits: Sequence[Ended], keep: KeepCommits, now_ns: int) -> list[Ended]:
     """Return those of some commits, oldest first, that are not kept any more."""
     size = 0
+    sizes = sizes_of_commits(os.path.dirname(os.path.dirname(commits[-1].directory))) if commits else {}
     for at in range(len(commits) - 1, -1, -1):
-        size += kept_bytes(commits[at].directory)
+        size += sizes.get(commits[at].number, NOTHING).kept
         newer = len(commits) - 1 - at
         is_old = now_ns - commits[at].began_ns > keep.days * _DAY_NS
         if newer and (newer >= keep.count or is_old or size > keep.gib * 2**30):

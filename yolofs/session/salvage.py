@@ -1,5 +1,4 @@
-"""Repairs a damaged journal by taking out its bad lines alone, for who would rather have the rest
-than nothing of it.
+"""Repairs a damaged journal by taking out its bad lines alone, which keeps the rest.
 
 What is left out is not known then, so nothing of this happens unasked; and a rest that contradicts
 itself, or that might mean something else now, is refused.
@@ -16,22 +15,13 @@ from yolofs.errors import JournalError
 from yolofs.journal import damage as journal_damage
 from yolofs.journal import file as journal_file
 from yolofs.journal import length as journal_length
-from yolofs.journal.codec import (
-    HEADER_1,
-    KEY_LIMIT,
-    Form,
-    decode,
-    header,
-    is_newer,
-    is_sealed,
-    read_header,
-    seal,
-    stamp_of,
-)
+from yolofs.journal.codec import decode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
+from yolofs.journal.header import HEADER_1, KEY_LIMIT, Form, header, is_newer, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
+from yolofs.journal.seals import is_sealed, seal, stamp_of
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import StoreIno, display
 from yolofs.session.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
@@ -179,7 +169,7 @@ def find_first_line(path: bytes) -> FirstLine | None:
     tells.
 
     Each line tells by its checksum at which place of which journal it stands
-    (:class:`~yolofs.journal.codec.Form`), so that two of them, or one and what is left of the
+    (:class:`~yolofs.journal.header.Form`), so that two of them, or one and what is left of the
     first, tell the key.
 
     Raises:

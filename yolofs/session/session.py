@@ -12,41 +12,34 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import fcntl
 import os
-import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Self
 
-import msgspec
-
 from yolofs.config.settings import Settings
-from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusyError, UsageError
+from yolofs.errors import UsageError
 from yolofs.journal import cuts
-from yolofs.journal.file import sync_directory_of
-from yolofs.journal.journal import Journal, Known
+from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation, display
-from yolofs.registry.private import private_directory
 from yolofs.registry.runtime import runtime_root
-from yolofs.registry.search import Found, session_of
+from yolofs.registry.search import Found
 from yolofs.registry.state import state_directory, state_of
-from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import (
     begin_journal,
     commit_directory,
     commit_numbers,
     finish_put_away,
     give_up,
-    has_ended_journal,
     interrupted_commit,
     numbers_of_ended_journals,
     replace_journal,
     store_numbers,
 )
 from yolofs.session.generations import State, States
-from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, settle_root, write_session_file
+from yolofs.session.lock import take_lock
+from yolofs.session.opening import finish_move, load_settings, locate, open_journal, wait_for_journal
+from yolofs.session.root import settle_root
 from yolofs.state import checkpoint
 from yolofs.state.regions import Regions
 from yolofs.store import restored
@@ -54,14 +47,10 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.marks import SESSION_LINK
-from yolofs.system.plain_files import open_plain
 
 if TYPE_CHECKING:
     from yolofs.registry.start import Started
     from yolofs.session.interrupted import Interrupted
-
-_JOURNAL_WAIT_S = 10.0
-"""How long another process may take from the end of one journal to the beginning of the next."""
 
 
 class Access(enum.Enum):
@@ -140,17 +129,17 @@ class Session(States):
         """
         found = locate(project)
         project, directory = found.project, found.session
-        settings, problem = _load_settings(project, directory, access)
-        lock_fd = _lock(directory) if access is Access.WRITE else -1
+        settings, problem = load_settings(project, directory, read_only=access is Access.READ)
+        lock_fd = take_lock(directory) if access is Access.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
             if access is Access.WRITE:
                 finish_move(directory)
                 finish_put_away(directory)
             else:
-                _wait_for_journal(directory, path)
+                wait_for_journal(directory, path)
             known = checkpoint.read(directory)
-            journal = _open_journal(path, access, known.known if known is not None else None)
+            journal = open_journal(path, known.known if known is not None else None, read_only=access is Access.READ)
             base_root = settle_root(
                 directory,
                 project,
@@ -286,7 +275,7 @@ class Session(States):
         if archive is None:
             restored.remove(self.directory)
         self._read(Journal.open(path))
-        from yolofs.state.kept_bases import retain  # who looks at a session need not wait for it
+        from yolofs.state.kept_bases import retain  # imported late: looking at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
             retain(self.store, self.state().staged.values())
@@ -349,8 +338,9 @@ class Session(States):
         note_journal_end(self.directory, is_commit=False)
 
     def skip_named_numbers(self) -> None:
-        """See that the store gives out no number that any journal names, as who is lent a session
-        has to.
+        """See that the store gives out no number that any journal names.
+
+        A command that is lent a session has to do this before it makes store inodes.
         """
         self.store.skip_past(max(self.named_numbers(), default=0))
 
@@ -386,133 +376,3 @@ class Session(States):
         off, old ones.
         """
         return self.journal_numbers() | numbers_of_ended_journals(self.directory)
-
-
-def locate(project: bytes) -> Found:
-    """Return the session of the very directory ``project``, its own directory opened once and found
-    safe.
-
-    Raises:
-        NoSessionError: it has none, or that is gone.
-        TrustError: the session's directory could be changed by others.
-    """
-    found = session_of(project)
-    if found is None:
-        raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
-    try:
-        with private_directory(found.session):
-            is_ready = is_in_line(found)
-    except FileNotFoundError:
-        raise NoSessionError(
-            f"the session of {display(found.project)} is gone: {display(found.session)} does not exist",
-            hint=f"mount the disk that it was on, or: yolofs sessions --forget {found.entry.id}",
-        ) from None
-    if not is_ready:
-        raise UsageError(
-            f"{display(found.project)} has been moved since its session was used last", hint="yolofs status"
-        )
-    return found
-
-
-def finish_move(directory: bytes) -> None:
-    """Put the journal in its place that :mod:`yolofs.session.move` has written, if it died before
-    it could.
-
-    The caller holds the session's lock.
-    """
-    content = read_session_file(directory)
-    if content is None or not content.has_moved_journal:
-        return
-    moved = os.path.join(directory, MOVED_JOURNAL)
-    if os.path.lexists(moved):
-        checkpoint.remove(directory)
-        os.rename(moved, os.path.join(directory, b"journal"))
-        sync_directory_of(moved)
-    write_session_file(directory, msgspec.structs.replace(content, has_moved_journal=False))
-
-
-@contextlib.contextmanager
-def locked(directory: bytes) -> Iterator[None]:
-    """Hold the lock of the session in ``directory`` without opening it, which might not succeed.
-
-    Raises:
-        SessionBusyError: another process holds it.
-    """
-    fd = _lock(directory)
-    try:
-        yield
-    finally:
-        os.close(fd)
-
-
-def _open_journal(path: bytes, access: Access, known: Known | None) -> Journal:
-    try:
-        return Journal.open(path, read_only=access is Access.READ, known=known)
-    except OSError as error:
-        if access is Access.READ:
-            raise
-        place = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else path + cuts.TORN_SUFFIX
-        raise JournalError(
-            f"a torn tail of the journal cannot be moved away, and so stays: {display(place)}: {error.strerror}",
-            hint="see that this can be written to; yolofs doctor tells what is torn",
-        ) from error
-
-
-def _wait_for_journal(directory: bytes, path: bytes) -> None:
-    """See that there is a journal, and none that has ended: a commit may have died before it began
-    the next.
-
-    Blocks, for some :data:`_JOURNAL_WAIT_S` seconds at the most.
-
-    Raises:
-        SessionBusyError: there is none after a while, and another process holds the lock.
-    """
-    deadline = time.monotonic() + _JOURNAL_WAIT_S
-    while not os.path.lexists(path) or _has_moved_journal(directory) or has_ended_journal(directory):
-        try:
-            with locked(directory):
-                finish_move(directory)
-                finish_put_away(directory)
-        except SessionBusyError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)  # between two looks at a condition with a deadline
-
-
-def _has_moved_journal(directory: bytes) -> bool:
-    content = read_session_file(directory)
-    return content is not None and content.has_moved_journal
-
-
-def _load_settings(project: bytes, directory: bytes, access: Access) -> tuple[Settings, str]:
-    """Return the settings in force, and what is wrong with them if the defaults are good enough to
-    look at it.
-    """
-    try:
-        return load_in_force(project, directory).settings, ""
-    except ConfigError as error:
-        if access is not Access.READ or not has_root(directory):
-            raise
-        return Settings.defaults(), error.message
-
-
-def _lock(directory: bytes) -> int:
-    """Take the session's lock and return its descriptor."""
-    path = os.path.join(directory, b"lock")
-    fd = open_plain(path, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
-        os.close(fd)
-        raise SessionBusyError(
-            f"process {holder or 'unknown'} is at work on this session", hint="wait for it, or: yolofs unmount"
-        ) from None
-    try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
-    except OSError as error:
-        os.close(fd)
-        error.filename = path
-        raise
-    return fd

@@ -16,28 +16,33 @@ from itertools import chain
 
 import msgspec
 
+from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.apply.commit_directory import PLAN, SEAL, write_new
+from yolofs.commit.apply.commit_directory import PLAN, write_new
 from yolofs.commit.apply.execution import before_it_begins
+from yolofs.commit.apply.places import SEAL
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
-from yolofs.commit.select.compose import Composed, compose
+from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
+from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.inverse import Inverse, invert
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Change, Keep, Snapshot
+from yolofs.journal.records import Change as Recorded
+from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, began_ns, read_plainly
 from yolofs.session.archive import CARRIED, End, commit_directory, commit_numbers
 from yolofs.session.commit import put_away
+from yolofs.session.commit_counts import note_counts
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
-from yolofs.session.kept_size import forget_size
+from yolofs.session.kept_size import forget_sizes
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import UNDOES, Undoes, read_undoes
 from yolofs.state.tree import Tree
@@ -101,14 +106,17 @@ class Prepared(msgspec.Struct):
     store: KeptAndStore
 
 
-def ended_commits(session: Session) -> list[Ended]:
-    """Return the commits of a session that have ended, oldest first.
+def ended_commits(session: Session, *, last: int | None = None) -> list[Ended]:
+    """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone
+    those that have.
+
+    What becomes of one the later ones tell, so those before do not matter to it.
 
     Raises:
         TrustError: the state directory is not the user's alone.
     """
     found: dict[int, Ended] = {}
-    numbers = sorted(commit_numbers(session.directory))
+    numbers = sorted(commit_numbers(session.directory))[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
     for number in numbers:
         directory = commit_directory(session.directory, number)
@@ -356,10 +364,11 @@ def _undo(
         composed = _left_staged(session, commit, prepared, made)
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
         os.makedirs(directory, 0o700, exist_ok=True)
-        forget_size(commit.directory)
+        forget_sizes(session.directory)
         besides = list(commit.undone_by)
         note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
         write_new(directory, UNDOES, msgspec.json.encode(note))
+        note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
         if composed.records:
             _write_carried(directory, commit, composed.records)
     outcome = execute(
@@ -399,7 +408,7 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
     return composed
 
 
-def _changes_of(session: Session, commit: Ended) -> list[Change]:
+def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
     """Return the changes that had led to a commit, which tell who made them; none if its journal is
     damaged.
     """

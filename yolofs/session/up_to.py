@@ -5,10 +5,11 @@ staged.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from yolofs.changes.changes import Change
 from yolofs.commit.select.compose import check_links, compose
 from yolofs.commit.select.split import Authors, Split
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
@@ -24,7 +25,7 @@ def commit_up_to(
     *,
     parts: Split,
     looked: Looked | None = None,
-    is_seen: bool = True,
+    changes: Sequence[Change] | None = None,
     force: bool = False,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
@@ -43,7 +44,7 @@ def commit_up_to(
             session,
             parts=parts,
             looked=looked,
-            is_seen=is_seen,
+            changes=changes,
             force=force,
             progress=progress,
             going_back=going_back,

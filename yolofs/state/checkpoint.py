@@ -224,6 +224,6 @@ def write(directory: bytes, checkpoint: Checkpoint) -> None:
 
 def remove(directory: bytes) -> None:
     """Remove the checkpoint of the session in ``directory``: its journal has ended."""
-    for name in (FILE_NAME, FILE_NAME + b".new"):  # the second is left by who was killed while writing
+    for name in (FILE_NAME, FILE_NAME + b".new"):  # the second is left by a process that was killed while writing
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, name))

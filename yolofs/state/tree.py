@@ -24,6 +24,9 @@ One thing base has to be looked at for: a base file with several names (hard lin
 up through one of them shows its store inode under all of them, and which they are the records do
 not say.  :mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The
 tree counts: :meth:`Tree.nlink`.
+
+Entries, staged files and the tree stand in one module: each record changes all three together, and
+every request passes through here.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Base:
         return self._prefix + rel if rel else self.root
 
     def place(self, rel: bytes) -> bytes:
-        """Return the absolute path at which that lies which base has at a path: nearly always
+        """Return the absolute path of what base has at a path: nearly always
         :meth:`path`.
         """
         moved = self.elsewhere.path(rel) if self.elsewhere is not None else None
@@ -103,7 +103,8 @@ class Base:
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
 
     def refresh_mounts(self) -> None:
-        """Read again what is mounted where below base, and which of it are pseudo filesystems."""
+        """Read again which filesystems are mounted below base, and which of them are pseudo
+        ones."""
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in read_mounts(lines):
@@ -125,8 +126,8 @@ class Base:
         names.
 
         A hidden directory is hidden wherever a bind mount shows it too, and so is what belongs to
-        any other session or user: who could write to a journal would write to base at the next
-        commit there.
+        any other session or user: a program that could write to a journal would write to base by
+        the next commit there.
         """
         if name not in self._hidden_names and not marks.may_be_hidden(name):
             return False
@@ -136,9 +137,7 @@ class Base:
         return marks.may_be_hidden(name) and marks.is_hidden(self.path(rel), name)
 
     def holds_hidden(self, rel: bytes) -> bool:
-        """Tell whether a base directory holds anything hidden, so that it is not as empty as it may
-        look.
-        """
+        """Tell whether a base directory that may look empty holds anything hidden."""
         if rel in self.pseudo:
             return False
         try:

@@ -81,7 +81,7 @@ class Source(NamedTuple):
             os.close(self.fd)
 
 
-class Held(NamedTuple):
+class PathDescriptor(NamedTuple):
     """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes
     alone.
     """
@@ -131,9 +131,9 @@ def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Sou
     try:
         st = os.fstat(fd)
         if stat.S_ISLNK(st.st_mode):
-            return Source(read_metadata(Held(fd), st=st), target=os.readlink(b"", dir_fd=fd))
+            return Source(read_metadata(PathDescriptor(fd), st=st), target=os.readlink(b"", dir_fd=fd))
         if not data or not stat.S_ISREG(st.st_mode):
-            return Source(read_metadata(Held(fd), st=st))
+            return Source(read_metadata(PathDescriptor(fd), st=st))
     finally:
         os.close(fd)
     fd = _open_to_read(path, open_by_no_link if is_base else os.open)
@@ -234,12 +234,12 @@ def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, t
     return write_metadata(dst, read_metadata(src, st=st), times=times)
 
 
-def read_metadata(src: bytes | int | Held, *, st: os.stat_result | None = None) -> Metadata:
+def read_metadata(src: bytes | int | PathDescriptor, *, st: os.stat_result | None = None) -> Metadata:
     """Return the metadata of a path or descriptor; ``st`` is used instead of looking it up."""
     if st is None:
-        st = _stat(src.fd if isinstance(src, Held) else src)
+        st = _stat(src.fd if isinstance(src, PathDescriptor) else src)
     xattrs, unread = [], []
-    place = b"/proc/self/fd/%d" % src.fd if isinstance(src, Held) else src
+    place = b"/proc/self/fd/%d" % src.fd if isinstance(src, PathDescriptor) else src
     follows = not isinstance(src, bytes)
     for name in _list_xattrs(place, follows=follows):
         try:

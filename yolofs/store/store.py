@@ -18,29 +18,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import itertools
 import os
 import re
 import stat
-import struct
-import time
 from collections.abc import Container, Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Protocol, cast
 
 from yolofs.paths import StoreIno
 from yolofs.store import copying
+from yolofs.store.shards import (
+    SHARD_BITS,
+    list_shards,
+    make_private_directory,
+    make_shard,
+    path_of_shard,
+    remove_unfinished,
+)
 from yolofs.system import syscalls
 
-_SHARD_BITS = 8  # 256 store inodes in each directory
-_ACL_DEFAULT = "system.posix_acl_default"
-_GET_FLAGS = 0x80086601 if struct.calcsize("l") == 8 else 0x80046601  # <linux/fs.h>: FS_IOC_GETFLAGS, FS_IOC_SETFLAGS
-_SET_FLAGS = 0x40086602 if struct.calcsize("l") == 8 else 0x40046602
-_TOP_OF_HIERARCHIES = 0x20000  # FS_TOPDIR_FL, chattr +T
-_NEW_SHARD = b"new-"
-_is_new_shard = re.compile(rb"new-[0-9a-f]{16}").fullmatch
-_is_shard = re.compile(rb"0[0-9a-f]|[1-9a-f][0-9a-f]{1,13}").fullmatch
 _is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
 _SHARD_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_OPEN_SHARDS = 16
@@ -54,7 +51,7 @@ _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
 class StorePaths(Protocol):
-    """What who looks needs of a store."""
+    """What is needed of a store to look at its inodes."""
 
     def lstat(self, ino: int) -> os.stat_result:
         """Return the attributes of a store inode.
@@ -70,7 +67,7 @@ class StorePaths(Protocol):
 
 
 class StoreFiles(StorePaths, Protocol):
-    """What who reads needs of a store."""
+    """What is needed of a store to read its inodes."""
 
     def own_path(self, ino: int) -> bytes:
         """Return the absolute path that a store inode has in the store, and nowhere else."""
@@ -114,8 +111,8 @@ class Store:
         self.is_closed = False
         """Whether nothing may be made in it for now."""
         self._modes = Lock()  # held while a mode is widened: see _widened
-        _make_private_directory(directory)
-        self._shards = set(_list_shards(directory))
+        make_private_directory(directory)
+        self._shards = set(list_shards(directory))
         self._next = max(next_ino, self._highest() + 1)
 
     @property
@@ -125,7 +122,7 @@ class Store:
 
     def refresh(self) -> None:
         """Take in the store inodes that another process has made."""
-        self._shards = set(_list_shards(self.directory))
+        self._shards = set(list_shards(self.directory))
         self.skip_past(self._highest())
 
     def skip_past(self, ino: int) -> None:
@@ -154,13 +151,13 @@ class Store:
         """Look at a store inode from its shard, which saves a quarter of what the whole path
         takes.
         """
-        shard = ino >> _SHARD_BITS
+        shard = ino >> SHARD_BITS
         try:
             fd = self._open_shards.get(shard)
             if fd is None:
                 while len(self._open_shards) >= _MOST_OPEN_SHARDS:
                     os.close(self._open_shards.pop(next(iter(self._open_shards))))
-                fd = self._open_shards[shard] = os.open(b"%b/%02x" % (self.directory, shard), _SHARD_FLAGS)
+                fd = self._open_shards[shard] = os.open(path_of_shard(self.directory, shard), _SHARD_FLAGS)
             return os.lstat(b"%d" % ino, dir_fd=fd)
         except OSError:
             return os.lstat(self.own_path(ino))  # what it raises names the whole path
@@ -181,10 +178,8 @@ class Store:
                 os.close(self._open_shards.popitem()[1])
 
     def own_path(self, ino: int) -> bytes:
-        """Return the same in the store itself, as who removes it has to know: :attr:`elsewhere` is
-        base.
-        """
-        shard = ino >> _SHARD_BITS
+        """Return the path in the store itself, which removing needs: :attr:`elsewhere` is base."""
+        shard = ino >> SHARD_BITS
         prefix = self._prefixes.get(shard)
         if prefix is None:
             prefix = self._prefixes[shard] = b"%b/%02x/" % (self.directory, shard)
@@ -202,7 +197,7 @@ class Store:
     def since(self, first: int) -> Iterator[StoreIno]:
         """Yield the numbers of all store inodes present, from ``first`` on, in order."""
         for shard in sorted(self._shards):
-            if shard >= first >> _SHARD_BITS:
+            if shard >= first >> SHARD_BITS:
                 yield from sorted(ino for ino in self._in_shard(shard) if ino >= first)
 
     # --- making store inodes ---
@@ -217,23 +212,12 @@ class Store:
         if self.is_closed:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         ino = self._next
-        shard = ino >> _SHARD_BITS
+        shard = ino >> SHARD_BITS
         if shard not in self._shards:
-            self._make_shard(shard)
+            make_shard(self.directory, shard)
+            self._shards.add(shard)
         self._next = ino + 1
         return StoreIno(ino)
-
-    def _make_shard(self, shard: int) -> None:
-        """Make the directory of a shard, which ext4 is to put where little was deleted lately.
-
-        The place follows from the name that a directory is made under, and shards have the same
-        names everywhere.
-        """
-        _spread(self.directory)
-        made = b"%b/%b%016x" % (self.directory, _NEW_SHARD, time.monotonic_ns())
-        _make_private_directory(made)
-        os.rename(made, b"%b/%02x" % (self.directory, shard))
-        self._shards.add(shard)
 
     def create_file(self, mode: int) -> tuple[StoreIno, int, os.stat_result]:
         """Make an empty regular file with exactly these permission bits, whatever the umask.
@@ -413,9 +397,9 @@ class Store:
         Raises:
             OSError: one cannot be removed; others may be gone.
         """
-        for shard, numbers in itertools.groupby(inos, key=lambda ino: ino >> _SHARD_BITS):
+        for shard, numbers in itertools.groupby(inos, key=lambda ino: ino >> SHARD_BITS):
             try:
-                fd = os.open(b"%b/%02x" % (self.directory, shard), _SHARD_FLAGS)
+                fd = os.open(path_of_shard(self.directory, shard), _SHARD_FLAGS)
             except FileNotFoundError:
                 continue
             try:
@@ -463,10 +447,7 @@ class Store:
                     pass
         for shard in shards:
             self._drop_if_empty(shard)
-        for name in os.listdir(self.directory):
-            if _is_new_shard(name):  # a crash came before its real name
-                with contextlib.suppress(OSError):  # ENOTEMPTY: it is not ours
-                    os.rmdir(os.path.join(self.directory, name))
+        remove_unfinished(self.directory)
         return count
 
     def remove_others(self, kept: Container[int], *, below: int) -> int:
@@ -482,7 +463,7 @@ class Store:
             OSError: one cannot be removed; others may be gone.
         """
         count = 0
-        for shard in list(_list_shards(self.directory)):
+        for shard in list(list_shards(self.directory)):
             for ino in self._in_shard(shard):
                 if ino < below and ino not in kept:
                     self.remove(ino)
@@ -495,14 +476,14 @@ class Store:
 
     def _drop_if_empty(self, shard: int) -> None:
         with contextlib.suppress(OSError):  # ENOTEMPTY, as a rule
-            os.rmdir(b"%b/%02x" % (self.directory, shard))
+            os.rmdir(path_of_shard(self.directory, shard))
             self._shards.discard(shard)
 
     def _in_shard(self, shard: int) -> list[StoreIno]:
         """Return the numbers in one shard; a file that is not ours is passed over."""
-        names = os.listdir(b"%b/%02x" % (self.directory, shard))
+        names = os.listdir(path_of_shard(self.directory, shard))
         numbers = [int(name) for name in names if _is_ino(name)]
-        return cast("list[StoreIno]", [ino for ino in numbers if ino >> _SHARD_BITS == shard])
+        return cast("list[StoreIno]", [ino for ino in numbers if ino >> SHARD_BITS == shard])
 
     def _highest(self) -> int:
         for shard in sorted(self._shards, reverse=True):
@@ -510,42 +491,6 @@ class Store:
             if present:
                 return max(present)
         return 0
-
-
-def _list_shards(directory: bytes) -> Iterator[int]:
-    with os.scandir(directory) as found:
-        for item in found:
-            if _is_shard(item.name) and item.is_dir(follow_symlinks=False):
-                yield int(item.name, 16)
-
-
-def _make_private_directory(path: bytes) -> None:
-    """Make a directory, if it is missing, and let it not pass on a group or an ACL to new files in
-    it.
-    """
-    with contextlib.suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    with contextlib.suppress(OSError):  # ENODATA, as a rule
-        os.removexattr(path, _ACL_DEFAULT)
-    if stat.S_IMODE(os.stat(path).st_mode) != 0o700:  # setgid, if the parent has it
-        os.chmod(path, 0o700)
-
-
-def _spread(path: bytes) -> None:
-    """Have ext4 put each new directory in here into another part of the disk; other filesystems
-    have no such flag.
-
-    To make a file ext4 without a journal looks at each inode beside its directory that was deleted
-    in the last minutes: 4 to 200 µs, if much was.
-    """
-    with contextlib.suppress(OSError):
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            (flags,) = struct.unpack("i", fcntl.ioctl(fd, _GET_FLAGS, bytes(4)))
-            if not flags & _TOP_OF_HIERARCHIES:
-                fcntl.ioctl(fd, _SET_FLAGS, struct.pack("i", flags | _TOP_OF_HIERARCHIES))
-        finally:
-            os.close(fd)
 
 
 def _is_closed_to_us(st: os.stat_result) -> bool:

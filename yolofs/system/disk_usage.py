@@ -9,11 +9,12 @@ _BLOCK = 512
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def size_of(path: bytes, *, without: Container[bytes] = ()) -> int:
+def size_of(path: bytes, *, without: Container[bytes] = (), passed_over: Container[bytes] = ()) -> int:
     """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0
     if it is not there.
 
-    What cannot be looked at is left out, and so is what lies in the directories ``without``.
+    What cannot be looked at is left out, and so is what lies in the directories ``without``.  What
+    is ``passed_over`` is not even looked at.
     """
     total = 0
     seen: set[tuple[int, int]] = set()
@@ -23,6 +24,8 @@ def size_of(path: bytes, *, without: Container[bytes] = ()) -> int:
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
+                    if entry.path in passed_over:
+                        continue
                     st = entry.stat(follow_symlinks=False)
                     if st.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
                         if (st.st_dev, st.st_ino) in seen:

@@ -1,4 +1,4 @@
-"""Python's collector of garbage in cycles, kept away where there is none."""
+"""Python's cycle collector, paused where there is nothing for it to find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel's mount table, and taking a mount away."""
+"""Which mounts there are, and taking one away."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def unmount(mountpoint: bytes, *, lazy: bool) -> None:
     Raises:
         OSError: EBUSY while processes are inside, EINVAL if nothing is mounted there.
     """
-    import ctypes  # this and more of it takes long, and most who look at mounts take none away
+    import ctypes  # this and more of it takes long, and looking at mounts does without
     import subprocess
 
     if os.geteuid() == 0:

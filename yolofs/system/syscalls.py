@@ -265,14 +265,24 @@ def sync_filesystem(fd: int) -> None:
         _raise(b"")
 
 
+def fallocate(fd: int, mode: int, offset: int, length: int) -> None:
+    """Allocate or free room in a file, with the flags of fallocate(2) as ``mode``.
+
+    Raises:
+        OSError: as fallocate(2).
+    """
+    if _libc.fallocate(fd, mode, ctypes.c_int64(offset), ctypes.c_int64(length)):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
 def reserve_space(fd: int, offset: int, length: int) -> None:
     """Have the disk keep space for a range of a file, without changing its size or content.
 
     Raises:
         OSError: as fallocate(2): ENOSPC, EOPNOTSUPP where the filesystem cannot.
     """
-    if _libc.fallocate(fd, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(offset), ctypes.c_int64(length)):
-        _raise(b"")
+    fallocate(fd, _FALLOC_FL_KEEP_SIZE, offset, length)
 
 
 def _renameat2(src_fd: int, src: bytes, dst_fd: int, dst: bytes, flags: int) -> None:

@@ -1,9 +1,10 @@
-"""What git keeps of commits and refs in plain files: parents of a loose commit, names and values of
+"""What git keeps of commits and refs in plain files: parents of commits, names and values of
 refs.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import zlib
 from typing import Final
@@ -15,16 +16,32 @@ _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PARENT = b"parent "
 _SYMBOLIC = b"ref: "
 _HEADS = b"refs/heads/"
+_HASHES = {40: hashlib.sha1, 64: hashlib.sha256}
+"""By the length of names in hex."""
 
 
-def parents_of(compressed: bytes) -> list[bytes] | None:
-    """Return the names of a commit's parents, given the loose object; None if it is no commit."""
+def is_name(text: bytes) -> bool:
+    """Tell whether something is the name of an object, in hex."""
+    return _NAME.fullmatch(text) is not None
+
+
+def unpacked(compressed: bytes) -> bytes:
+    """Return what a loose object holds: its type and size, a zero byte, its content; of what is
+    none, nothing.
+    """
     try:
-        text = zlib.decompressobj().decompress(compressed, _MOST_TEXT_BYTES)
+        return zlib.decompressobj().decompress(compressed, _MOST_TEXT_BYTES)
     except zlib.error:
-        return None
-    head, _, body = text.partition(b"\0")
-    if not head.startswith(b"commit "):
+        return b""
+
+
+def parents_of(whole: bytes, name: bytes) -> list[bytes] | None:
+    """Return the names of a commit's parents, given what :func:`unpacked` returns of it; None if it
+    is no commit, or has another ``name`` than it goes by.
+    """
+    head, _, body = whole.partition(b"\0")
+    hashed = _HASHES[len(name)](whole, usedforsecurity=False)
+    if not head.startswith(b"commit ") or hashed.hexdigest().encode() != name:
         return None
     lines = body.partition(b"\n\n")[0].split(b"\n")
     names = [line[len(_PARENT) :] for line in lines if line.startswith(_PARENT)]

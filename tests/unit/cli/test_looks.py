@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.cli import main as main_module
-from yolofs.cli import output
+from yolofs.cli import command_line, output
 from yolofs.cli.checks import is_in_range
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place
@@ -103,19 +102,19 @@ def test_a_version_is_in_a_range_or_not(version: str, wanted: str, expected: boo
 
 def test_an_error_is_a_sentence_the_details_and_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
     users = [f"{pid} sh /a" for pid in range(12)]
-    assert main_module._report(BusyFilesError("files are open", users=users, hint="close them")) == 8
+    assert command_line._report(BusyFilesError("files are open", users=users, hint="close them")) == 8
     lines = capsys.readouterr().err.splitlines()
     assert lines[:2] == ["yolofs: files are open", "  0 sh /a"]
     assert lines[-3:] == ["  9 sh /a", "  … and 2 more", "hint: close them"]
 
 
 def test_conflicting_paths_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main_module._report(ConflictError("base changed", paths=[b"a\n"])) == 9
+    assert command_line._report(ConflictError("base changed", paths=[b"a\n"])) == 9
     assert capsys.readouterr().err == 'yolofs: base changed\n  "/a\\n"\n'
 
 
 def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main_module._report(PermissionError(13, "Permission denied", "/a b")) == 1
+    assert command_line._report(PermissionError(13, "Permission denied", "/a b")) == 1
     assert capsys.readouterr().err == "yolofs: /a b: Permission denied\n"
 
 
@@ -125,7 +124,7 @@ def test_what_should_not_happen_is_one_line_and_a_file(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(ZeroDivisionError) as caught:
         raise ZeroDivisionError("x")
-    assert main_module._report(caught.value) == 1
+    assert command_line._report(caught.value) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "yolofs: this should not have happened: ZeroDivisionError('x')"
     path = lines[1].removeprefix("hint: the traceback is in ")

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from yolofs.daemon.blockers import InTheWay
+from yolofs.daemon.blockers import Blockers
 from yolofs.errors import BusyFilesError
 from yolofs.system.mount_users import User
 
@@ -26,10 +26,10 @@ class Overlay:
         raise FileNotFoundError(inode)
 
 
-def waiting(monkeypatch: pytest.MonkeyPatch, overlay: Overlay, looking_takes_s: float) -> InTheWay:
+def waiting(monkeypatch: pytest.MonkeyPatch, overlay: Overlay, looking_takes_s: float) -> Blockers:
     now = 0.0
 
-    def no_users(_: InTheWay) -> list[User]:
+    def no_users(_: Blockers) -> list[User]:
         nonlocal now
         now += looking_takes_s
         return []
@@ -37,10 +37,10 @@ def waiting(monkeypatch: pytest.MonkeyPatch, overlay: Overlay, looking_takes_s: 
     def call(function: Callable[[], Any]) -> Any:
         return function()
 
-    monkeypatch.setattr(InTheWay, "_users", no_users)
+    monkeypatch.setattr(Blockers, "_users", no_users)
     clock = SimpleNamespace(monotonic=lambda: now, sleep=lambda _: None)
     monkeypatch.setattr("yolofs.daemon.blockers.time", clock)
-    return InTheWay(cast("Any", overlay), cast("Any", overlay), b"/nowhere", call)
+    return Blockers(cast("Any", overlay), cast("Any", overlay), b"/nowhere", call)
 
 
 def test_a_close_that_arrives_while_processes_are_looked_at_is_in_nobodys_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,19 +9,11 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import (
-    HEADER_1,
-    decode,
-    encode,
-    header,
-    is_sealed,
-    quote,
-    read_header,
-    seal,
-    stamp_of,
-    unquote,
-)
+from yolofs.journal.codec import decode, encode
+from yolofs.journal.header import HEADER_1, header, read_header
+from yolofs.journal.line_fields import quote, unquote
 from yolofs.journal.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
+from yolofs.journal.seals import is_sealed, seal, stamp_of
 from yolofs.paths import Generation, RelPath, StoreIno
 
 TIME = 1767225600123456789

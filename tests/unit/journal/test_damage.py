@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal.codec import HEADER_1, encode, header
+from yolofs.journal.codec import encode
+from yolofs.journal.header import HEADER_1, header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Record, Stage
 from yolofs.paths import RelPath, StoreIno

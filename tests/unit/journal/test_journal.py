@@ -14,9 +14,11 @@ import pytest
 
 from yolofs.errors import JournalError
 from yolofs.journal import file as journal_file
-from yolofs.journal.codec import HEADER_1, Form, encode, header, read_header, seal
+from yolofs.journal.codec import encode
+from yolofs.journal.header import HEADER_1, Form, header, read_header
 from yolofs.journal.journal import Damage, Journal, MarkerAt
 from yolofs.journal.records import Record, Snapshot, Stage, Travel
+from yolofs.journal.seals import seal
 from yolofs.paths import Generation, RelPath, StoreIno
 
 A = Stage(1, RelPath(b"a"), StoreIno(1))

@@ -12,7 +12,8 @@ import pytest
 
 from yolofs.cli.reference import render_preset
 from yolofs.rules import RuleBook, RuleState, parse_rules
-from yolofs.rules.preset import SECTIONS, installation, preset_lines, preset_rules
+from yolofs.rules.preset import installation, preset_lines, preset_rules
+from yolofs.rules.preset_table import SECTIONS
 
 PAGE = Path(__file__).parents[3] / "docs/reference/preset.md"
 HOME, PROJECT = "/home/u", "/home/u/work/p"

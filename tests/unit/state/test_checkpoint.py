@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from yolofs.journal.codec import header
+from yolofs.journal.header import header
 from yolofs.journal.journal import Journal
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath

@@ -1,5 +1,5 @@
-"""Moving a directory name by name, where the filesystem renames none: OverlayFS says EXDEV of those
-that it has below.
+"""Moving a directory name by name, where the filesystem cannot rename it: OverlayFS answers EXDEV
+for a directory of its lower layer.
 
 A directory of the same kind is made beside the target, whatever is in the old one is renamed into
 it, one name after the other, and only then does it get its own name.  Before that begins, what all

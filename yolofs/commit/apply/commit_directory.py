@@ -34,7 +34,6 @@ from yolofs.paths import display
 from yolofs.system.plain_files import read_plain, sync_directory
 
 PLAN = b"plan.json"
-SEAL = b"seal"
 MADE = b"made"
 DONE = b"done"
 BACK = b"back"

@@ -56,7 +56,7 @@ class Displaced:
 
 
 def _spots(step: Park, place: Place, root: bytes, parking: bytes, prefix: bytes) -> Iterator[bytes]:
-    """Yield where that may lie which was parked, the likeliest first."""
+    """Yield the places where a parked thing may lie, the likeliest first."""
     yield os.path.join(parking, b"parked", b"%d" % step.number)
     if place.path != step.path:
         yield _at(root, place.path)

@@ -21,7 +21,6 @@ from yolofs.commit.apply.commit_directory import (
     DONE,
     MADE,
     PLAN,
-    SEAL,
     SETTLED,
     drop,
     has_begun,
@@ -32,6 +31,7 @@ from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.part_links import Ctimes, names_in, note_parted, put_in_place
+from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -61,8 +61,8 @@ class Seals(Protocol):
 
 
 class Unsealed:
-    """Vouches for nothing: for who executes a plan at once and has nobody finish it later, as tests
-    do.
+    """Vouches for nothing: for a plan that is executed at once and never finished later, as in
+    tests.
     """
 
     def of_plan(self, plan: bytes) -> bytes:  # noqa: ARG002 - the protocol's signature
@@ -180,7 +180,7 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
         if not isinstance(error, OSError):
             raise
         hint = _make_room(parking, root, error) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
-        raise _not_prepared(error, root, "", hint) from error
+        raise _not_prepared(error, root, parking, "", hint) from error
 
 
 def resume(
@@ -285,31 +285,41 @@ def _prepare(
             if error.errno in _NO_ROOM
             else "mend that, or commit other paths: yolofs commit PATH..."
         )
-        raise _not_prepared(error, plan.root, " could not be made", hint) from error
+        raise _not_prepared(error, plan.root, parking, " could not be made", hint) from error
     try:
         write_new(parking, MADE, steps.look().encode(), durable=durable)
     except OSError as error:
         hint = (
             f"{'make room' if error.errno in _NO_ROOM else 'mend that'}, or commit other paths: yolofs commit PATH..."
         )
-        raise _not_prepared(error, plan.root, "", hint) from error
+        raise _not_prepared(error, plan.root, parking, "", hint) from error
 
 
 def _make_room(parking: bytes, root: bytes, error: OSError) -> str:
-    session = os.path.dirname(os.path.dirname(parking))
+    session = _session_of(parking)
     where = f"{display(session)} lies"
-    directory = os.path.dirname(os.path.join(root, os.fsencode(error.filename or b"")))
+    directory = os.path.dirname(_named(error, root, parking))
     with contextlib.suppress(OSError):  # it is new, too
         if os.lstat(directory).st_dev != os.lstat(session).st_dev:
             where = f"{display(session)} or {display(directory)} lies"
-    return f"make room where {where}, or begin with what is deleted (yolofs commit PATH...), then: yolofs commit"
+    return f"make room where {where}, or begin with what makes room (yolofs commit PATH...), then: yolofs commit"
 
 
-def _not_prepared(error: OSError, root: bytes, what: str, hint: str) -> NotPreparedError:
-    name = os.fsencode(error.filename) if error.filename is not None else None
-    where = f"{display(os.path.join(root, name) if name else root)}{what}: " if name is not None else ""
+def _session_of(parking: bytes) -> bytes:
+    return os.path.dirname(os.path.dirname(parking))
+
+
+def _named(error: OSError, root: bytes, parking: bytes) -> bytes:
+    """Return the path that an error is about: what names none is about the commit's directory."""
+    if isinstance(error.filename, str | bytes) and error.filename:
+        return os.path.join(root, os.fsencode(error.filename))
+    return parking
+
+
+def _not_prepared(error: OSError, root: bytes, parking: bytes, what: str, hint: str) -> NotPreparedError:
+    where = f"{display(_named(error, root, parking))}{what}"
     return NotPreparedError(
-        f"the commit was not begun: {where}{reason(error)}; base is as it was, and all stays staged", hint=hint
+        f"the commit was not begun: {where}: {reason(error)}; base is as it was, and all stays staged", hint=hint
     )
 
 

@@ -1,5 +1,5 @@
-"""Folders on other devices than the session's, in which that is made which a commit puts there by a
-rename.
+"""Folders on other devices than the session's, in which a commit makes what it then renames into
+place there.
 
 Each lies in a directory of base on that device, which stays where it is: the topmost one that may
 be written in.  Which they are is durable in ``commits/N/far`` before they are made, so that whoever

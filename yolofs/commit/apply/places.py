@@ -8,7 +8,6 @@ symbolic link (:mod:`yolofs.commit.apply.directories`).
 from __future__ import annotations
 
 import os
-import zlib
 from typing import NamedTuple, Self
 
 from yolofs.commit.apply.directories import Directories
@@ -17,10 +16,15 @@ from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.store.copying import at
+from yolofs.system.plain_files import read_plain
 from yolofs.system.syscalls import open_by_no_link
 
 _MOST_KEPT = 64
 """So many directories of earlier commits are open at a time."""
+
+SEAL = b"seal"
+"""The file in a commit's directory that vouches for its plan."""
+_MOST_SEAL_BYTES = 1 << 20
 
 COPIED = b"-copied"
 """How the name ends of what has been copied to the device that it goes to, whole."""
@@ -36,8 +40,18 @@ class Spot(NamedTuple):
 def hidden_prefix(directory: bytes) -> bytes:
     """Return how names in base start that the commit in ``directory`` sets things aside under; a
     number follows.
+
+    Nobody can foresee them: another user who took one in a shared directory would block the commit.
+    They come from its seal, which nobody else can read or make, and which is durable before any of
+    them is used.  Without a seal (in tests) they come from the path.
     """
-    return b".yolofs-%08x-" % zlib.crc32(directory)
+    import hashlib  # takes a while, and only commits want it
+
+    try:
+        known = read_plain(os.path.join(directory, SEAL), _MOST_SEAL_BYTES)
+    except FileNotFoundError:
+        known = directory
+    return b".yolofs-%b-" % hashlib.blake2b(known, digest_size=8).hexdigest().encode()
 
 
 def hidden_far(directory: bytes) -> bytes:

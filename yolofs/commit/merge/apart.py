@@ -1,10 +1,10 @@
 """Merging two texts that changed in places apart, where every line diff comes to the same.
 
 All that a text changed lies between the lines that it still begins with and those that it still
-ends with.  A diff might tell a change otherwise by moving it: a line inserted after its like is as
-well inserted before it.  So nothing is said where the line before or after the place is one of its
-own, too.  Then a diff leaves all lines outside of the place alone; if lines that neither text
-changed lie between the two places, a merge takes each as its text has it.
+ends with: its *place*.  A diff could move a change: a line inserted after an equal line may as
+well stand before it.  So this decides nothing where the line before or after the place also occurs
+in it.  Elsewhere every diff leaves the lines outside of the place alone.  If unchanged lines lie
+between the places of the two texts, a merge takes each place as its text has it.
 """
 
 from __future__ import annotations

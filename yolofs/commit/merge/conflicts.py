@@ -44,8 +44,8 @@ def find_conflicts(
 
     Blocks while it reads files that both sides may have changed to the same.  Of a file whose known
     names are all gone, and that base has under others, it is the path where base had it.  ``names``
-    is the survey of the tree, for who has it already, ``restored`` tells of which ctimes it is
-    known that they are not the host's (:mod:`yolofs.store.restored`).
+    is the survey of the tree, if the caller has it already; ``restored`` tells which ctimes are
+    known not to be the host's (:mod:`yolofs.store.restored`).
 
     Raises:
         OSError: base cannot be read.

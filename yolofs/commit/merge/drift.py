@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container
 from enum import Enum
 
 import msgspec
 
+from yolofs.commit.merge.gone import paths_without_content
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.tree import Entry, Staged, Tree
@@ -43,10 +44,12 @@ class Drift(msgspec.Struct, frozen=True):
     """When the view changed it last; None if that cannot be told."""
     is_deleted: bool
     """Whether the view shows nothing there."""
+    is_without_content: bool = False
+    """Whether its content was in base alone, and is gone from there."""
 
 
 def describe_drift(
-    tree: Tree, base: Base, store: Store, paths: Iterable[RelPath], marked: Container[RelPath]
+    tree: Tree, base: Base, store: Store, paths: Collection[RelPath], marked: Container[RelPath]
 ) -> list[Drift]:
     """Return what is to be said of the conflicts at some paths, as :func:`find_conflicts` returns
     them.
@@ -56,6 +59,7 @@ def describe_drift(
     Raises:
         OSError: base cannot be read.
     """
+    without_content = paths_without_content(tree, base, store, paths)
     by_home = {staged.home: staged for staged in tree.staged.values() if not staged.names}
     found = []
     for path in paths:
@@ -66,7 +70,8 @@ def describe_drift(
             how = How.MARKED
         base_ns = st.st_ctime_ns if st is not None else None
         is_deleted = entry is not None and entry.is_tombstone
-        found.append(Drift(path, how, base_ns, _staged_ns(entry, staged, store), is_deleted))
+        is_without_content = path in without_content
+        found.append(Drift(path, how, base_ns, _staged_ns(entry, staged, store), is_deleted, is_without_content))
     return found
 
 

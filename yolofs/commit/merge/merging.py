@@ -167,7 +167,7 @@ class _Merger:
         return Merge(paths, found.staged, found.theirs, found.fingerprint, merged.content, merged.conflicts, metadata)
 
     def _read(self, paths: tuple[RelPath, ...]) -> Merge | _Texts:
-        """Return what is to be merged, or what comes of it where no texts are."""
+        """Return the texts to be merged, or the result where they are no texts."""
         entry = self._tree.find(paths[0])
         staged = self._staged(entry)
         home = self._home(entry, staged, len(paths))

@@ -3,9 +3,8 @@ no others.
 
 What the view shows is found by walking the override tree over base, what base will have by doing
 the plan's steps on names alone.  Neither asks who holds what (:mod:`yolofs.commit.plan.survivors`),
-as an error there is what this is to find. A difference is a defect of yolofs, or a journal that an
-older one with a defect has written; whichever it is, a commit that would lose a name is not to
-begin.
+as this is to find errors there.  A difference is a defect of yolofs, now or when the journal was
+written.  Either way, a commit that would lose a name does not begin.
 
 Only what the tree or the plan mentions is looked at: of all other names base and view are the same.
 """
@@ -207,7 +206,7 @@ class _Comparison:
             self._refuse()
 
     def _plain_names(self, now: _Seen, then: _Seen) -> list[bytes]:
-        """Return names of which it is plain that they are what they are to be; nearly all of a
+        """Return the names that plainly are what they are to be; nearly all of a
         large plan.
         """
         if now.entry is None or then.after is None or not now.entry.children:
@@ -350,7 +349,7 @@ class _Comparison:
         return staged is not None and not staged.links and isinstance(becomes, tuple) and len(becomes) == 3
 
     def _check_unseen(self) -> None:
-        """See that names which nobody has looked at stay links of those that the view has."""
+        """Check that names that nobody has looked at stay links of those in the view."""
         for staged in self._tree.linked.values():
             if not self._tree.unseen(staged) or staged.ino not in self._becomes:
                 continue

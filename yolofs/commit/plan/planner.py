@@ -42,7 +42,7 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
 
     What host processes did to base meanwhile is taken as it is: call
     :func:`yolofs.commit.merge.conflicts.find_conflicts` first.  ``names`` is the survey that it
-    looked at, for who has it already.
+    looked at, if the caller has it already.
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
@@ -93,14 +93,27 @@ class _Planner:
             raise YolofsError("the base directory itself cannot be replaced by a commit")
 
     def _check_lost(self) -> None:
-        lost = self._survivors.lost
-        if lost:
-            raise ConflictError(
-                f"what is staged at {display(self._base.path(lost[0]))}{' and other paths' if lost[1:] else ''} cannot"
-                " be committed, as the directory or file that it builds on is gone from base",
-                paths=lost,
-                hint="bring that back, or drop what is staged there: yolofs commit --theirs PATH",
+        without_content, cut_off = self._survivors.without_content, self._survivors.cut_off
+        lost = without_content or cut_off
+        if not lost:
+            return
+        if without_content:
+            why = "its content was in base alone, and is gone from there"
+            hint = "bring that back, or drop what is staged there: yolofs commit --theirs PATH"
+        else:
+            why = "its directory is gone from base"
+            hint = (
+                "yolofs commit --ours PATH makes the directory again (alone, or with --dry-run);"
+                " --theirs PATH drops what is staged there"
             )
+        error = ConflictError(
+            f"what is staged at {display(self._base.path(lost[0]))}{' and other paths' if lost[1:] else ''} cannot"
+            f" be committed, as {why}",
+            paths=lost,
+            hint=hint,
+        )
+        error.root = self._base.root
+        raise error
 
     # ---- steps out and in
 

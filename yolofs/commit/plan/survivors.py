@@ -44,10 +44,10 @@ class Survivors:
         """Of several hard links the one that is made first; the others are linked to it."""
         self.nameless: list[tuple[Staged, RelPath]] = []
         """Files that base has under names that nobody has looked at, and where it has them now."""
-        self.lost = [name.path for name in self.names if name.is_cut_off]
-        """What cannot be committed: something in a directory, or with its data in a file, that is
-        gone from base.
-        """
+        self.cut_off = [name.path for name in self.names if name.is_cut_off]
+        """What cannot be committed, as its directory is gone from base."""
+        self.without_content: list[RelPath] = []
+        """What cannot be committed, as its content was in base alone and is gone."""
         self._versions: dict[tuple[int, int], list[Staged]] = {}
         """What the view makes of each base file: several, if the host made hard links of what was
         staged apart.
@@ -154,7 +154,7 @@ class Survivors:
     def _origin_without_file(self, staged: Staged, origin: RelPath) -> RelPath | None:
         """Return the origin of a directory; note what is lost of a file that base no longer has."""
         if not stat.S_ISDIR(self.st(staged).st_mode):
-            self.lost += [entry.path() for entry in staged.names]
+            self.without_content += [entry.path() for entry in staged.names]
             return None
         st = self._base.look(origin)
         return origin if st is not None and stat.S_ISDIR(st.st_mode) else None

@@ -270,7 +270,11 @@ class Choice:
         return found
 
     def _take_along(self, unit: Unit) -> bool:
-        """Take a new directory that something in it needs; not if more than that came with it."""
+        """Take a new directory that something in it needs; not if it is to stay, or more came with
+        it.
+        """
+        if not self._selection.left.isdisjoint(unit.paths):
+            return False
         if unit in self._why or len(unit.slots) != 1 or unit.replaces:
             return False
         self.taken.add(unit)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from yolofs.commit.select.choice import Layout
-from yolofs.commit.select.split import Authors, Splitter
+from yolofs.commit.select.split import Authors, Splitter, parents_first
 from yolofs.commit.select.units import Unit, Units
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
@@ -63,11 +63,13 @@ def restate(
     *,
     dropped: Collection[RelPath] = (),
     rebased: Mapping[StoreIno, Rebased] = {},
+    made_again: Mapping[RelPath, StoreIno] = {},
 ) -> Restated:
     """Return a state without the units that change one of the ``dropped`` paths, and with files as
     they are merged.
 
-    ``rebased`` tells that by the numbers of their store inodes.
+    ``rebased`` tells that by the numbers of their store inodes, ``made_again`` what directories are
+    that base has no more and that the state is to have as new ones.
 
     Raises:
         OSError: base or the store cannot be read.
@@ -76,7 +78,17 @@ def restate(
     kept = _Kept(units, dropped)
     records = Splitter(units, kept, base, lambda _: True, authors).taken_as_state()
     gone = {path for unit in units.all if unit not in kept.taken for path in unit.paths}
-    return Restated([_merged(record, rebased, tree) for record in records], tuple(sorted(gone)))
+    records = _with_directories([_merged(record, rebased, tree) for record in records], made_again, authors)
+    return Restated(records, tuple(sorted(gone)))
+
+
+def _with_directories(records: list[Keep], made_again: Mapping[RelPath, StoreIno], authors: Authors) -> list[Keep]:
+    """Return records in which some directories are new ones, whatever they were."""
+    if not made_again:
+        return records
+    touched = {record.path: record.touched_ns for record in records}
+    new = [authors.sign(Keep(0, path, ino, touched_ns=touched.get(path, 0)), None) for path, ino in made_again.items()]
+    return parents_first([*new, *(record for record in records if record.path not in made_again)])
 
 
 def _merged(record: Keep, all_rebased: Mapping[StoreIno, Rebased], tree: Tree) -> Keep:

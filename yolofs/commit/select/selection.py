@@ -23,7 +23,7 @@ class Selection(msgspec.Struct, frozen=True):
     takes_marked: bool = False
     """Whether what has to be named is taken without that."""
     unnamed: Mapping[RelPath, str] = {}
-    """Why paths are taken only by who names each of them, which has not been done."""
+    """Paths that are taken only where each is named, and are not named; each with the reason."""
     left: frozenset[RelPath] = frozenset()
     """Paths that stay all the same."""
 

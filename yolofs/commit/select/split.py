@@ -50,9 +50,7 @@ class Choosing(Protocol):
 
 
 class Authors:
-    """When, and by which run, the entries of a state were made what they are, as far as their paths
-    tell.
-    """
+    """When each entry of a state was last changed, and by which run, as far as paths tell."""
 
     def __init__(self, records: Iterable[Change], now_ns: int) -> None:
         """``now_ns`` stands in for what is not known."""
@@ -201,13 +199,13 @@ class Splitter:
     def taken(self) -> list[Keep]:
         """Return the entries over base as it is, with the paths that base will have."""
         counts = [self._count(*item) for item in self._tree.unlinked.items() if self._is_linked(item[0], is_taken=True)]
-        return [*counts, *_parents_first(self._taken_records())]
+        return [*counts, *parents_first(self._taken_records())]
 
     def taken_as_state(self) -> list[Keep]:
         """Return the same as a state that goes on being shown, with all that it has of files with
         several names.
         """
-        return [*self._unlinked_by(is_taken=True), *_parents_first(self._taken_records())]
+        return [*self._unlinked_by(is_taken=True), *parents_first(self._taken_records())]
 
     def rest(self) -> list[Keep]:
         """Return the entries over base as it will be, with the paths of the view."""
@@ -224,7 +222,7 @@ class Splitter:
             elif entry in self._left_in and entry.touched_ns:
                 records.append(self._passing(path, entry))
         records += [self._nameless(staged, is_moved=True) for staged in self._files_without_names(is_taken=False)]
-        return [*self._unlinked(), *_parents_first(records)] if records else []
+        return [*self._unlinked(), *parents_first(records)] if records else []
 
     def _is_itself_taken(self, entry: Entry) -> bool:
         """Tell whether what a directory in its place is itself is to be committed."""
@@ -336,5 +334,6 @@ def _there(path: RelPath | None) -> RelPath:
     return path
 
 
-def _parents_first(records: list[Keep]) -> list[Keep]:
+def parents_first(records: list[Keep]) -> list[Keep]:
+    """Return records in an order in which each directory has its own before what is in it."""
     return sorted(records, key=lambda record: record.path.count(b"/") + 1 if record.path else 0)

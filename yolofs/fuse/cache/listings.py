@@ -1,12 +1,13 @@
 """What the kernel was told of the names in a directory, to be told again while it may trust that
 anyway.
 
-The kernel cannot be let keep a listing (``docs/design/performance.md``), and asks for the
-attributes of each name every time.  An answer that it was given with a lifetime it may use by
-itself until that is over or we take it back; so may we, to give it once more for what is left of
-that time.  A change of a file ends the rows that tell of it, a change of the names in a directory
-its listing (:attr:`~yolofs.overlay.inodes.Inode.changes`); other rules, and whatever may have
-changed more than that, end all of them.
+The kernel cannot be allowed to keep a listing (``docs/design/performance.md``), and asks for the
+attributes of each name every time.  It may use an answer until its lifetime is over or we take it
+back.  So may we: the same answer is given again for what is left of that time.
+
+A change of a file ends the rows that tell of it.  A change of the names in a directory ends its
+listing (:attr:`~yolofs.overlay.inodes.Inode.changes`).  Other rules end all of them, and so does
+whatever may have changed more than that.
 """
 
 from __future__ import annotations

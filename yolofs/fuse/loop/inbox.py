@@ -55,6 +55,11 @@ class Inbox:
         """Whether calls are taken."""
         return self._phase is _Phase.OPEN
 
+    @property
+    def has_letters(self) -> bool:
+        """Whether there is something to run."""
+        return bool(self._letters)
+
     def open(self) -> None:
         """Take calls from here on.
 

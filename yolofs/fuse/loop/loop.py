@@ -1,6 +1,6 @@
 """The device loop: a thread that owns all state and waits for the FUSE device in poll().
 
-It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.loop.backend`), the
+It runs the coroutines of pyfuse3's ``main()`` (through :mod:`yolofs.fuse.libfuse.backend`), the
 handlers below them, and between two requests the functions that other threads post.  Why it exists
 and what was rejected: ``docs/design/device-loop.md``.
 
@@ -37,6 +37,9 @@ Ts = TypeVarTuple("Ts")
 
 
 log = logging.getLogger(__name__)
+
+_REQUESTS_IN_A_ROW = 64
+"""After so many the loop looks for what else has happened."""
 
 
 class DeviceClosedError(Exception):
@@ -82,6 +85,7 @@ class DeviceLoop:
 
         self._device_fd = -1
         self._device_readable: Events = []  # what poll() returns if the device is readable and nothing else happened
+        self._serve_one: Callable[[], bool] | None = None  # reads the device by itself
         self._device_waiter: Task | None = None  # has the turn, and is suspended
         self._parked: deque[Task] = deque()  # wait for the turn
         self._pause_count = 0
@@ -358,6 +362,19 @@ class DeviceLoop:
                 self._resumed = self.create_future()
             await self._resumed
 
+    def serve_device(self, fd: int, serve_one: Callable[[], bool]) -> None:
+        """Have ``serve_one`` called whenever the device ``fd`` may have a request, until the loop
+        ends.
+
+        It reads one without blocking and answers it, or sees to it; it returns False if there is
+        none.  So a busy device is not polled at all.  To be called on the loop.
+
+        Raises:
+            ValueError: the loop serves a device already.
+        """
+        self._adopt_device(fd)
+        self._serve_one = serve_one
+
     @property
     def has_reader(self) -> bool:
         """Whether a suspended task waits for the device, or for its turn to."""
@@ -444,10 +461,31 @@ class DeviceLoop:
         if self._parked and self._device_waiter is None:
             scheduler.step(self._parked.popleft())
         events, self._events = self._events, None
+        if events is None and self._serve_one is not None and not self._is_held and scheduler.tasks:
+            events = self._serve(self._serve_one)
         if events is None:
             poll = self._poll_others if self._is_held or self._device_waiter is None else self._poll_all
             events = poll(0) if self._ready or not scheduler.tasks else self._wait(poll)
         self._dispatch(events)
+
+    def _serve(self, serve_one: Callable[[], bool]) -> Events:
+        """Serve requests until something else has happened, and return what :meth:`_dispatch` is to
+        see of it.
+        """
+        ready, timers, inbox = self._ready, self._timers, self._inbox
+        if ready:  # busy tasks and a busy device take turns
+            self._has_served |= serve_one()
+            return self._poll_others(0)
+        for _ in range(_REQUESTS_IN_A_ROW):
+            if serve_one():
+                self._has_served = self._is_warm = True
+            else:
+                events = self._wait(self._poll_all)
+                if events != self._device_readable:
+                    return events
+            if ready or self._is_held or inbox.has_letters or (timers.heap and timers.is_due()):
+                break
+        return self._poll_others(0)
 
     def _dispatch(self, events: Events) -> None:
         is_device_ready = False

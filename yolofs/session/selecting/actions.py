@@ -15,7 +15,6 @@ from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
 from yolofs.session.beside import Beside, beside
-from yolofs.session.making import Making, Metadata
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places
@@ -23,6 +22,7 @@ from yolofs.session.selecting.together import HeldHunk, Together
 from yolofs.session.selecting.wanted_hunks import Kept
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
+from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
 
 SELECTED = b"hunks to commit"
@@ -140,11 +140,11 @@ def _write(trying: Beside, path: RelPath, text: bytes) -> None:
     state = trying.present()
     overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
     try:
-        making = Making(overlay, StateFiles(trying, state.tree))
-        here = making.look(path)
+        writer = ViewWriter(overlay, StateFiles(trying, state.tree))
+        here = writer.look(path)
         if here is None or not stat.S_ISREG(here.mode):
             raise UsageError(f"{display(absolute(trying.base.root, path))} is no regular file any more")
-        with making.held(path) as (inode, here):
+        with writer.held(path) as (inode, here):
             overlay.open(inode, os.O_WRONLY | os.O_TRUNC)
             try:
                 at = 0

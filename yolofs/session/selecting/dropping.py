@@ -26,10 +26,10 @@ from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
 from yolofs.session.beside import Beside
-from yolofs.session.making import Making, Metadata
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
+from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
 from yolofs.store import copying
 from yolofs.system.clock import coarse_clock_ns
@@ -103,7 +103,7 @@ def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
 
 
 def _done(left: list[Change], kept: Kept, places: Places) -> frozenset[int]:
-    """Return the changes that are taken back, where ``left`` are all that there are still."""
+    """Return the changes that are taken back; ``left`` are those that remain."""
     old = {old_path(change) for change in left if change.old is not None}
     back = {
         index
@@ -131,7 +131,7 @@ class _Step(NamedTuple):
     """Does it if it is possible, and tells whether it was."""
 
 
-class _TakingBack(Making):
+class _TakingBack(ViewWriter):
     """Takes changes back in a view."""
 
     def __init__(
@@ -197,7 +197,7 @@ class _TakingBack(Making):
         return there is None or now is None or there.identity != now.identity
 
     def _replace(self, index: int, path: RelPath) -> None:
-        """Put what was there in the place of what is, as it cannot be changed itself."""
+        """Replace what is there by what was, where changing it would not do."""
         change, kept = self._changes[index], self._kept.of(index)
         gone = self._gone(index)
         stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]

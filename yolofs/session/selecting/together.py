@@ -73,7 +73,7 @@ class Together:
                 self._kept.of(index).clear()
 
     def settle_drop(self) -> None:
-        """Put into what is kept all that something needs that is kept."""
+        """Keep all that something kept needs."""
         needs = self._places.needs()
         links = list(self._links())
         changed = True

@@ -13,7 +13,7 @@ _OF_PLACES = frozenset({Kind.ADDED, Kind.DELETED, Kind.RENAMED, Kind.TYPE})
 
 
 def has_place(change: Change) -> bool:
-    """Tell whether a change is about what lies at which path, besides what it is."""
+    """Tell whether a change moves, adds or removes a name."""
     return change.kind in _OF_PLACES
 
 

@@ -1,12 +1,16 @@
-"""What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about: who drops
-pages.
+"""What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about.
 
-By itself the kernel drops what it has cached of a file whenever it hears of another mtime than it
-knew (``FUSE_AUTO_INVAL_DATA``), also where it has just written the file itself, and then has to
-read it back from us: a fifth of all requests of a ``make`` (``docs/design/kernel-options.md``).
-With ``FUSE_EXPLICIT_INVAL_DATA`` it leaves that to us.  libfuse knows both but asks for the first,
-and pyfuse3 does not let us say otherwise.  So for the one message of each side with which a mount
-begins we stand between libfuse and the kernel, and change two bits.
+**Who drops pages.**  By itself the kernel drops what it has cached of a file whenever it hears of
+another mtime than it knew (``FUSE_AUTO_INVAL_DATA``), also where it has just written the file
+itself, and then has to read it back from us: a fifth of all requests of a ``make``
+(``docs/design/kernel-options.md``).  With ``FUSE_EXPLICIT_INVAL_DATA`` it leaves that to us.
+
+**What waits for whom.**  Unless ``FUSE_PARALLEL_DIROPS`` is agreed, the kernel asks for one name of
+a directory at a time, so while one look-up waits, all others in there wait, too.
+
+libfuse knows these, but asks for something else, and pyfuse3 does not let us say otherwise.  So for
+the one message of each side with which a mount begins we stand between libfuse and the kernel, and
+change the bits.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ in linux/fuse.h).
 _ACCEPTED_AT = 28
 """The same in the answer (``struct fuse_out_header`` and ``struct fuse_init_out``)."""
 _AUTO_INVAL_DATA = 1 << 12
+_PARALLEL_DIROPS = 1 << 18
 _EXPLICIT_INVAL_DATA = 1 << 25
 _PATIENCE_MS = 5_000
 
@@ -49,14 +54,15 @@ def open_devices() -> frozenset[int]:
 
 
 class Handshake:
-    """Has the kernel leave it to us to drop pages, if it can.
+    """Has the kernel leave it to us to drop pages, if it can and ``drops_pages_itself`` is not
+    wanted, and ask for several names of a directory at a time.
 
     It stands in for the device at ``number``, the descriptor of a mount that was just made and from
     which nothing has been read, until the answer has been passed on by ``loop``, which is to serve
     the mount.
     """
 
-    def __init__(self, number: int, loop: DeviceLoop) -> None:
+    def __init__(self, number: int, loop: DeviceLoop, *, drops_pages_itself: bool = False) -> None:
         """Take the kernel's message, and put it where libfuse reads.
 
         Raises:
@@ -79,7 +85,8 @@ class Handshake:
             os.dup2(theirs.fileno(), number, inheritable=False)
             if_it_fails.pop_all()
         self._ours.send(offer)
-        self._is_offered = bool(_FLAGS.unpack_from(offer, _OFFERED_AT)[0] & _EXPLICIT_INVAL_DATA)
+        self._drops_pages_itself = drops_pages_itself
+        self._offered: int = _FLAGS.unpack_from(offer, _OFFERED_AT)[0]
         loop.add_reader(self._ours.fileno(), select.POLLIN, lambda _: self._pass_answer())
 
     def end(self) -> None:
@@ -95,16 +102,23 @@ class Handshake:
 
     def _pass_answer(self) -> None:
         answer = bytearray(self._ours.recv(_MAX_BYTES))
-        flags = _FLAGS.unpack_from(answer, _ACCEPTED_AT)[0] if len(answer) >= _ACCEPTED_AT + _FLAGS.size else 0
-        if self._is_offered and flags & _AUTO_INVAL_DATA:
-            _FLAGS.pack_into(answer, _ACCEPTED_AT, flags & ~_AUTO_INVAL_DATA | _EXPLICIT_INVAL_DATA)
-        else:
-            log.info("the kernel drops pages by itself, more than it has to")
+        if len(answer) >= _ACCEPTED_AT + _FLAGS.size:
+            _FLAGS.pack_into(answer, _ACCEPTED_AT, self._agreed(_FLAGS.unpack_from(answer, _ACCEPTED_AT)[0]))
         self._loop.remove_reader(self._ours.fileno())
         try:
             os.write(self._device, answer)
         finally:
             self.end()
+
+    def _agreed(self, accepted: int) -> int:
+        """Return what libfuse accepts, with the bits that are changed."""
+        agreed = accepted | (self._offered & _PARALLEL_DIROPS)
+        if self._drops_pages_itself:
+            return agreed
+        if self._offered & _EXPLICIT_INVAL_DATA and accepted & _AUTO_INVAL_DATA:
+            return agreed & ~_AUTO_INVAL_DATA | _EXPLICIT_INVAL_DATA
+        log.info("the kernel drops pages by itself, more than it has to")
+        return agreed
 
 
 def _leads_to_device(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Making files in the view without a mount, by the operations that a mount calls."""
+"""Makes files in the view without a mount, by the operations that a mount calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yolofs.store import copying
 _NOT_PERMITTED = frozenset([errno.EPERM, errno.EACCES, errno.EOPNOTSUPP])
 
 
-class Making:
+class ViewWriter:
     """Looks at a view by paths, and makes in it what another state has."""
 
     def __init__(self, overlay: Overlay, files: StateFiles) -> None:

@@ -1,7 +1,6 @@
 """Translates between pyfuse3 and :mod:`yolofs.fuse.handlers`; decides nothing.
 
-What becomes of errors, and of requests that cannot be answered at once, is in
-:mod:`yolofs.fuse.requests`.
+What becomes of requests that cannot be answered at once is in :mod:`yolofs.fuse.requests`.
 """
 
 from __future__ import annotations
@@ -11,45 +10,86 @@ import errno
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
-from yolofs.access.questions import Asker
 from yolofs.access.refusals import UndecidedError
-from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.listings import Row
-from yolofs.fuse.current_run import CurrentRun
-from yolofs.fuse.handlers import Answer, DirHandle, Handlers
-from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
-from yolofs.fuse.request import Kind, Name
-from yolofs.fuse.requests import Requests, answering
+from yolofs.fuse.handlers import Answer, DirHandle, PostponedError
+from yolofs.fuse.loop.loop import LoopClosedError
+from yolofs.fuse.request import Kind, Name, Request
+from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
+from yolofs.fuse.transport import Kernel, Served
 from yolofs.overlay import Owner
 
 log = logging.getLogger("yolofs.fuse")
 
 
-class Adapter(Requests):
+Answering: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
+
+
+def answering(kind: Kind, *, tells: bool = False) -> Callable[[Callable[..., Any]], Answering]:
+    """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
+
+    What is judged has its request context as the last argument.  An :class:`OSError` becomes its
+    errno, anything unexpected a logged traceback and EIO, and the mount lives on.  ``tells``: it
+    tells attributes, and keeps nothing locked that has to do with pages, so it may wait until the
+    kernel has dropped the pages that they do not fit.
+    """
+
+    def decorate(handler: Callable[..., Any]) -> Answering:
+        async def answered(self: Adapter, *args: Any) -> Any:
+            try:
+                obstacle: Obstacle | None = None
+                result: Any = None
+                self.current_run.request = args
+                try:
+                    result = handler(self, *args)
+                except (UndecidedError, PostponedError) as error:
+                    obstacle = error
+                except OSError as error:
+                    if not self.makes_room(error):
+                        raise
+                    obstacle = error
+                if obstacle is not None:
+                    result = await self.carry_out(lambda: self.attempt(handler, args), Request(kind, args), obstacle)
+                if self.outdated:
+                    await self.drop_pages(waits=tells)
+                return result
+            except FUSEError:
+                raise
+            except AnsweredError as error:
+                raise FUSEError(error.number) from None
+            except (OSError, LoopClosedError) as error:
+                raise FUSEError(self.errno_of(error, Request(kind, args))) from None
+            except Exception:
+                log.exception("%s failed", kind.value)
+                raise FUSEError(errno.EIO) from None
+
+        return answered
+
+    return decorate
+
+
+class Adapter(Requests, pyfuse3.Operations):
     """The view as pyfuse3 wants it."""
 
     supports_dot_lookup = True
 
-    def __init__(
-        self,
-        handlers: Handlers,
-        loop: DeviceLoop,
-        asker: Asker,
-        freeing: Freeing,
-        current_run: CurrentRun,
-        *,
-        xattrs: bool = False,
-    ) -> None:
-        super().__init__(handlers, loop, asker, freeing, current_run)
+    def __init__(self, served: Served, kernel: Kernel, *, xattrs: bool = False) -> None:
+        super().__init__(served, kernel)
+        self.current_run = served.current_run
         self._xattrs = xattrs
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
+
+    def attempt(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Carry a request out that came before."""
+        self.current_run.request = args
+        return handler(self, *args)
 
     @contextlib.contextmanager
     def unjudged(self) -> Iterator[None]:
@@ -65,11 +105,11 @@ class Adapter(Requests):
 
     def _during_path_walk(self, thread: int, name: Name | None, answer: Callable[[], Answer]) -> EntryAttributes:
         """Ask the thread of a request that was sent back, if this is one, before it is answered."""
-        question = self._sent_back.question_for(thread, name)
+        question = self.sent_back.question_for(thread, name)
         if question is not None:
             raise UndecidedError(question)
         entry = _entry(answer())
-        if not self._sent_back.is_settled(entry.st_ino):
+        if not self.sent_back.is_settled(entry.st_ino):
             entry.attr_timeout = 0
         return entry
 
@@ -77,7 +117,7 @@ class Adapter(Requests):
 
     @answering(Kind.LOOKUP, tells=True)
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
-        if self._sent_back.awaited:
+        if self.sent_back.awaited:
             return self._during_path_walk(ctx.pid, (parent, name), lambda: self._handlers.lookup(parent, name))
         return _entry(self._handlers.lookup(parent, name))
 
@@ -121,7 +161,7 @@ class Adapter(Requests):
 
     @answering(Kind.GETATTR, tells=True)
     def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
-        if self._sent_back.awaited:
+        if self.sent_back.awaited:
             return self._during_path_walk(ctx.pid, None, lambda: self._handlers.getattr(number))
         return _entry(self._handlers.getattr(number))
 
@@ -216,7 +256,7 @@ class Adapter(Requests):
         if is_own:
             self._own_handles.add(opened.handle)
         if not opened.keeps.attributes:
-            pyfuse3.invalidate_inode(number, attr_only=True)  # of attributes alone: this never waits for us
+            self._kernel.forget_attributes(number)
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages)
 
     @answering(Kind.CREATE)

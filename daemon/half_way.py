@@ -1,5 +1,5 @@
-"""What becomes of a commit over which its borrower died or gave up, and what the mount shows if
-nothing can be done.
+"""A commit whose command died or gave up half way: it is finished or taken back, or the mount shows
+what was before it.
 
 ``docs/design/commit.md`` has the reasons.  All of it runs on the device loop.
 """

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Any
 
 _PATIENCE_S = 3.0
-"""So long a reader may take nothing; who reads a list page by page takes longer, and gets the rest
-afterwards.
+"""So long a reader may take nothing.  Somebody who reads a list page by page takes longer, and gets
+the rest afterwards.
 """
 _MOMENT_MS = 20
 _AT_ONCE_BYTES = 256
@@ -29,7 +29,7 @@ _AT_ONCE_BYTES = 256
 
 
 @contextlib.contextmanager
-def held_back(mountpoint: bytes) -> Iterator[None]:
+def deferred_output(mountpoint: bytes) -> Iterator[None]:
     """Keep what is written to stdout and stderr, as far as it cannot be written, until the end of
     the block.
 

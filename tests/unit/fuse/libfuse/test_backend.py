@@ -10,8 +10,8 @@ from typing import Any
 import pyfuse3
 import pytest
 
-from yolofs.fuse.loop import backend
-from yolofs.fuse.loop.backend import Backend, Nursery, Turn
+from yolofs.fuse.libfuse import backend
+from yolofs.fuse.libfuse.backend import Backend, Nursery, Turn
 from yolofs.fuse.loop.loop import DeviceClosedError, DeviceLoop, Future, LoopClosedError
 
 

@@ -1,0 +1,130 @@
+"""Carries a command line out: finds the command, and is the one place that prints errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from yolofs.cli import output
+from yolofs.cli.options import Options
+from yolofs.errors import BusyFilesError, ConflictError, YolofsError
+from yolofs.paths import display
+from yolofs.system import stopping
+
+BROKEN_PIPE = 141
+"""The exit code when nobody reads stdout any more, as shells have it."""
+_SHOWN_USERS = 10
+
+
+def run(words: list[str], options: Options | None) -> int:
+    """Carry a command line out and return its exit code; ``options`` stand for those before the
+    command.
+    """
+    output.prepare()
+    socket_path = os.environ.get("YOLOFS_SOCKET")
+    if socket_path is not None and options is None:
+        code = _inside(words, socket_path)
+        if code is not None:
+            return code
+    try:
+        code = _run_plainly(words) if options is None else None
+        if code is None:
+            from yolofs.cli.group import carry_out
+
+            code = carry_out(words, options)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        _forget_stdout()
+        return BROKEN_PIPE
+    except KeyboardInterrupt as stopped:
+        return stopping.exit_code_of(stopped)
+    except Exception as error:  # noqa: BLE001 - the one place where every error ends
+        _flush()
+        if _wants_traceback(words):
+            import traceback  # what only a mistake of ours needs
+
+            traceback.print_exc()
+        return _report(error)
+
+
+def _run_plainly(words: Sequence[str]) -> int | None:
+    """Carry out a `yolofs run` without options and return its exit code; None if it is something
+    else.
+
+    Agents start all their commands so: they need not wait until click is imported, which takes as
+    long as the sandbox.
+    """
+    command = words[2:] if words[1:2] == ["--"] else words[1:]
+    if words[:1] != ["run"] or not command or (words[1] != "--" and words[1].startswith("-")):
+        return None
+    from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
+
+    return passed_on(run_command([os.fsencode(word) for word in command], Manner()))
+
+
+def _inside(words: Sequence[str], socket_path: str) -> int | None:
+    """Have a command line carried out by the daemon, if we are in a sandbox; None if it is to be
+    done here.
+    """
+    from yolofs.cli.inside import LOCAL
+    from yolofs.cli.inside import main as carry_out
+    from yolofs.cli.run.around_a_run import is_in_sandbox
+
+    if not words or words[0] in LOCAL or words[0].startswith("-") or not is_in_sandbox():
+        return None
+    return carry_out(words, socket_path)
+
+
+def _report(error: Exception) -> int:
+    """Print an error and return its exit code."""
+    match error:
+        case YolofsError():
+            with contextlib.suppress(OSError):  # a terminal that was closed
+                output.fail(error.message, error.hint, _details(error))
+            return error.exit_code
+        case OSError(strerror=str()):
+            from yolofs.os_errors import explain_os_error
+
+            output.fail(*explain_os_error(error))
+            return 1
+        case _:
+            output.fail(f"this should not have happened: {error!r}", f"the traceback is in {_keep_traceback(error)}")
+            return 1
+
+
+def _details(error: YolofsError) -> list[str]:
+    match error:
+        case BusyFilesError():
+            lines = list(error.users)
+        case ConflictError():
+            lines = [display(os.path.join(error.root, path)) for path in error.paths]
+        case _:
+            lines = []
+    more = len(lines) - _SHOWN_USERS
+    return lines if more <= 0 else [*lines[:_SHOWN_USERS], f"… and {more} more"]
+
+
+def _wants_traceback(words: Sequence[str]) -> bool:
+    return "--traceback" in words[: words.index("--") if "--" in words else None]
+
+
+def _keep_traceback(error: Exception) -> str:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile("w", prefix="yolofs-", suffix=".traceback", delete=False) as file:
+        file.write("".join(traceback.format_exception(error)))
+    return file.name
+
+
+def _flush() -> None:
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+
+
+def _forget_stdout() -> None:
+    """Keep Python from complaining at exit that it cannot write what is left."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,0 +1,128 @@
+"""How bash, zsh and fish ask what may stand at the end of a command line, and what they do with the
+answer.
+
+A program in the view may give files and snapshots any name.  So each script has the shell quote
+what it puts into the line, and takes each line of an answer apart in one place only.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+import click
+from click.shell_completion import BashComplete, CompletionItem, ShellComplete, ZshComplete, split_arg_string
+
+from yolofs.cli.completing import VARIABLE
+
+
+class _Bash(BashComplete):
+    """Gets a line for each word: its type and the word."""
+
+    script: ClassVar[str] = f"""\
+_yolofs_completion() {{
+    local response line value
+    response=$(env COMP_WORDS="${{COMP_WORDS[*]}}" COMP_CWORD=$COMP_CWORD {VARIABLE}=bash_complete "$1" 2>/dev/null)
+    while IFS= read -r line; do
+        case $line in
+            dir,*) COMPREPLY=(); compopt -o dirnames ;;
+            file,*) COMPREPLY=(); compopt -o default ;;
+            plain,*)
+                printf -v value %q "${{line#*,}}"; COMPREPLY+=("$value")
+                case $value in *:) compopt -o nospace ;; esac ;;
+        esac
+    done <<< "$response"
+}}
+complete -o nosort -F _yolofs_completion yolofs
+"""
+
+
+class _Zsh(ZshComplete):
+    """Gets three lines for each word: its type, the word, and what is said of it."""
+
+    script: ClassVar[str] = f"""\
+#compdef yolofs
+
+_yolofs_completion() {{
+    local kind value about program="${{(Q)words[1]}}"
+    local -a plain shown apart
+    while IFS= read -r kind && IFS= read -r value && IFS= read -r about; do
+        case $kind in
+            dir) _path_files -/ ;;
+            file) _path_files -f ;;
+            plain)
+                plain+=("$value")
+                shown+=("$value${{about:+  -- $about}}")
+                [[ -n $about ]] && apart=(-l)
+                [[ $value == *: ]] && apart+=(-S '') ;;
+        esac
+    done < <(env COMP_WORDS="${{words[*]}}" COMP_CWORD=$((CURRENT - 1)) {VARIABLE}=zsh_complete \\
+        "${{program/#\\~\\//$HOME/}}" 2>/dev/null)
+    (( $#plain )) && compadd -V yolofs $apart -d shown -a plain
+}}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _yolofs_completion "$@"
+else
+    (( $+functions[compdef] )) || {{ autoload -Uz compinit && compinit -i }}
+    compdef _yolofs_completion yolofs
+fi
+"""
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        return f"{item.type}\n{item.value}\n{_one_line(item.help)}"
+
+
+class _Fish(ShellComplete):
+    """Gets a line for each word: its type, the word, and after a tab what is said of it."""
+
+    name = "fish"
+    script: ClassVar[str] = f"""\
+function _yolofs_completion
+    set -l words (commandline -poc)
+    set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
+    set -l line (commandline -cp | string collect)
+    set -l token (commandline -ct | string collect)
+    for found in (env COMP_WORDS="$line" COMP_CWORD="$token" {VARIABLE}=fish_complete $program 2>/dev/null)
+        set -l parts (string split -m 1 , -- $found)
+        switch $parts[1]
+            case dir
+                __fish_complete_directories "$token"
+            case file
+                __fish_complete_path "$token"
+            case plain
+                printf '%s\\n' $parts[2]
+        end
+    end
+end
+
+complete --no-files --keep-order --command yolofs --arguments '(_yolofs_completion)'
+"""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        words = split_arg_string(os.environ["COMP_WORDS"])[1:]
+        is_begun = bool(os.environ["COMP_CWORD"])
+        return (words[:-1], words[-1]) if is_begun and words else (words, "")
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        about = _one_line(item.help)
+        return f"{item.type},{item.value}\t{about}" if about else f"{item.type},{item.value}"
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+SHELLS: dict[str, type[_Bash | _Zsh | _Fish]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+"""By the names of shells."""
+
+
+def answer(cli: click.Command, instruction: str) -> int:
+    """Print what a shell asks for, and return the exit code; ``instruction`` is what
+    :data:`VARIABLE` holds.
+    """
+    shell, _, what = instruction.partition("_")
+    if shell not in SHELLS or what != "complete":
+        return 1
+    click.echo(SHELLS[shell](cli, {}, "yolofs", VARIABLE).complete().encode())
+    return 0

@@ -1,0 +1,139 @@
+"""The commits that the changes in a ``.git`` have brought: loose ones, and those in packs.
+
+The repository is not believed.  A commit counts only if its content has the name that it goes by;
+and git is not run, as its settings and hooks are the agent's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Self
+
+from yolofs.changes.changes import Change, Kind, Side
+from yolofs.paths import RelPath, join
+from yolofs.store.store import StoreFiles
+from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_name, parents_of, unpacked
+from yolofs.text.git_packs import DamagedPackError, Index, Pack
+
+_PACKS = b"objects/pack/"
+_INDEX, _PACK = b".idx", b".pack"
+MOST_COMMITS = 1_000
+"""So many are counted at the most."""
+_MOST_PACKS = 50
+MOST_PACKED_BYTES = 1 << 22
+"""A ``packed-refs`` with more is not read."""
+
+Read = Callable[[RelPath], bytes | None]
+
+
+class NewCommits:
+    """The new commits of one ``.git``.  Use it in a ``with``."""
+
+    def __init__(self, top: RelPath, changes: Mapping[bytes, Change], store: StoreFiles, read: Read) -> None:
+        """``changes`` are by path below ``top``, the ``.git``; ``read`` returns what either state
+        has at a path that did not change.
+        """
+        self._top = top
+        self._changes = changes
+        self._store = store
+        self._read = read
+        self._open = contextlib.ExitStack()
+        self._packs: list[Pack] | None = None
+        self._gone: list[Index] = []
+        """The indexes of packs that are not there any more: what they had is not new."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def lead_to(self, tip: bytes, known: Collection[bytes]) -> tuple[int, set[bytes]]:
+        """Return how many new commits lead to a tip, and all that they stand on, themselves among
+        it.
+
+        What is ``known`` was there before.
+        """
+        seen: set[bytes] = set()
+        ends: set[bytes] = {tip}
+        todo = [tip]
+        while todo and len(seen) < MOST_COMMITS:
+            name = todo.pop()
+            if name in seen or name in known or not is_name(name):
+                continue
+            parents = self._parents(name)
+            if parents is not None:
+                seen.add(name)
+                ends.update(parents)
+                todo.extend(parents)
+        return len(seen), ends
+
+    def _parents(self, name: bytes) -> list[bytes] | None:
+        """Return the parents of a new commit, None if it is no commit, or was there before."""
+        path = b"objects/" + name[:2] + b"/" + name[2:]
+        change = self._changes.get(path)
+        if change is not None and change.kind is Kind.ADDED and change.new is not None:
+            return parents_of(unpacked(read_side(change.new, self._store, MOST_OBJECT_BYTES) or b""), name)
+        return self._parents_in_packs(name, path) if change is None else None
+
+    def _parents_in_packs(self, name: bytes, path: bytes) -> list[bytes] | None:
+        if self._packs is None:
+            self._packs = self._open_packs(len(name) // 2)
+        binary = bytes.fromhex(name.decode())
+        if not self._packs or self._is_in(self._gone, binary) or self._read(join(self._top, path)) is not None:
+            return None
+        for pack in self._packs:
+            with contextlib.suppress(DamagedPackError, OSError):
+                found = pack.find(binary, MOST_OBJECT_BYTES)
+                if found is not None:
+                    return parents_of(b"%b %d\0%b" % (found.type, len(found.content), found.content), name)
+        return None
+
+    @staticmethod
+    def _is_in(indexes: Iterable[Index], name: bytes) -> bool:
+        for index in indexes:
+            with contextlib.suppress(DamagedPackError, OSError):
+                if index.offset(name) is not None:
+                    return True
+        return False
+
+    def _open_packs(self, name_bytes: int) -> list[Pack]:
+        """Return the packs that came; opens the indexes of those that went, too."""
+        packs: list[Pack] = []
+        names = [name for name in self._changes if name.startswith(_PACKS) and name.endswith(_INDEX)]
+        for name in names[:_MOST_PACKS]:
+            change = self._changes[name]
+            with contextlib.suppress(DamagedPackError, OSError):
+                if change.kind is Kind.DELETED and change.old is not None:
+                    self._gone.append(Index(self._opened(change.old), name_bytes))
+                    continue
+                pack = self._changes.get(name.removesuffix(_INDEX) + _PACK)
+                if change.new is not None and pack is not None and pack.kind is Kind.ADDED and pack.new is not None:
+                    index = Index(self._opened(change.new), name_bytes)
+                    packs.append(Pack(index, self._opened(pack.new), name_bytes))
+        return packs
+
+    def _opened(self, side: Side) -> int:
+        """Return the descriptor of a regular file, which is closed at the end.
+
+        Raises:
+            OSError: it is none, or cannot be opened.
+        """
+        if side.type != stat.S_IFREG or side.data is None:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+        fd = side.open(self._store)
+        self._open.callback(os.close, fd)
+        return fd
+
+
+def read_side(side: Side, store: StoreFiles, most_bytes: int = MOST_PACKED_BYTES) -> bytes | None:
+    """Return the content of a small regular file; None if it is none, or cannot be read."""
+    if side.type != stat.S_IFREG or side.data is None or side.size > most_bytes:
+        return None
+    with contextlib.suppress(OSError), open(side.open(store), "rb") as file:
+        return file.read(most_bytes)
+    return None

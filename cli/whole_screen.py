@@ -1,0 +1,139 @@
+"""A terminal's whole screen: keys by name, tasks beside them, and one way to leave.
+
+:mod:`yolofs.cli.watch` and :mod:`yolofs.cli.review` say what is shown and what a key does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import UIControl
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.defaults import create_output
+
+T = TypeVar("T")
+_ESCAPE_S = 0.05
+"""How long after an escape byte the rest of a key may still come."""
+_NAMES = {
+    Keys.Up: "up",
+    Keys.Down: "down",
+    Keys.Left: "left",
+    Keys.Right: "right",
+    Keys.PageUp: "pageup",
+    Keys.PageDown: "pagedown",
+    Keys.ControlB: "pageup",
+    Keys.ControlF: "pagedown",
+    Keys.Home: "home",
+    Keys.End: "end",
+    Keys.Enter: "enter",
+    Keys.Escape: "escape",
+    Keys.Backspace: "backspace",
+    Keys.Tab: "tab",
+    Keys.ControlC: "c-c",
+    Keys.SIGINT: "c-c",
+    Keys.ControlD: "c-d",
+}
+
+
+class WholeScreen:
+    """A terminal that shows one thing, from :meth:`run` until :meth:`leave`."""
+
+    def __init__(
+        self,
+        control: UIControl,
+        press: Callable[[str], None],
+        *,
+        paste: Callable[[str], None] | None = None,
+        refresh_s: float | None = None,
+        painted: Callable[[], None] | None = None,
+    ) -> None:
+        """``press`` takes each key: a character, or its name (``enter``, ``up``, ``c-c``…).
+
+        ``paste`` takes a pasted text; without it a paste does nothing.  ``painted`` is called each
+        time that the screen has been drawn.
+        """
+        self._press = press
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._app: Application[None] = Application(
+            layout=Layout(Window(control, always_hide_cursor=True)),
+            key_bindings=self._bindings(paste),
+            full_screen=True,
+            refresh_interval=refresh_s,
+            after_render=(lambda _: painted()) if painted is not None else None,
+            output=create_output(always_prefer_tty=True),
+        )
+        self._app.ttimeoutlen = _ESCAPE_S
+
+    @property
+    def output(self) -> Output:
+        """The terminal."""
+        return self._app.output
+
+    @property
+    def tasks(self) -> set[asyncio.Task[Any]]:
+        """What was started and has not ended."""
+        return set(self._tasks)
+
+    async def run(self, begin: Callable[[], None] | None = None) -> None:
+        """Show the screen until it is left, or the terminal is gone.
+
+        Raises what it is left with; SIGTERM and SIGHUP leave it with KeyboardInterrupt.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.leave, KeyboardInterrupt())
+        with contextlib.suppress(EOFError):  # the terminal is gone
+            await self._app.run_async(pre_run=begin)
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """End :meth:`run`, which raises the error if there is one."""
+        if self._app.is_running and not self._app.is_done:
+            self._app.exit(exception=error) if error is not None else self._app.exit()
+
+    def redraw(self) -> None:
+        """Have the screen drawn anew soon."""
+        self._app.invalidate()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start what goes on beside the keys."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _bindings(self, paste: Callable[[str], None] | None) -> KeyBindings:
+        bindings = KeyBindings()
+
+        @bindings.add(Keys.Any)
+        def _(event: KeyPressEvent) -> None:
+            self._pressed(event)
+
+        @bindings.add(Keys.Vt100MouseEvent)
+        def _(_: KeyPressEvent) -> None:
+            """Do nothing: mice are not asked for, and what prompt_toolkit does about them fails for
+            odd reports.
+            """
+
+        if paste is not None:
+
+            @bindings.add(Keys.BracketedPaste)
+            def _(event: KeyPressEvent) -> None:
+                paste(event.data)
+
+        for key in _NAMES:
+            bindings.add(key)(self._pressed)
+        return bindings
+
+    def _pressed(self, event: KeyPressEvent) -> None:
+        key = event.key_sequence[0].key
+        name = _NAMES.get(key) if isinstance(key, Keys) else key
+        if name is not None:
+            self._press(name)

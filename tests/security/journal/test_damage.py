@@ -1,0 +1,159 @@
+"""A journal that was damaged between two commands: what is said, by whom, for how long; and nothing
+is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.security.journal.damaged import (
+    HARMS,
+    NAMES,
+    Harm,
+    changes_of,
+    finding,
+    flipped,
+    harm,
+    journal_of,
+    lines_of,
+    removed,
+    rewrite,
+    stage,
+    swapped,
+)
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.mark.parametrize("how", HARMS, ids=lambda how: how.__name__)
+def test_every_command_names_the_line_and_nothing_is_changed(yolofs: Program, tmp_path: Path, how: Harm) -> None:
+    line, reason = harm(yolofs, tmp_path, how)
+    before = journal_of(yolofs).read_bytes()
+    others = [["diff"], ["log"], ["commit", "--yes"], ["snapshot"], ["travel", "0"], ["abort", "--yes"]]
+    for words in (["status"], ["mount"], ["run", "--", "true"], *(others if how is removed else [])):
+        message = yolofs.refused(*words, code=6)
+        assert f"journal, line {line} (byte " in message
+        assert reason in message
+        assert "yolofs doctor --repair" in message
+    found = finding(yolofs, "journal", code=1)
+    assert found["level"] == "fail"
+    assert found["message"].startswith(f"line {line} (byte ")
+    assert reason in found["message"]
+    assert "yolofs doctor --repair" in found["advice"]
+    assert journal_of(yolofs).read_bytes() == before
+    assert not (yolofs.session / "journal.torn").exists()
+
+
+def test_the_list_of_sessions_tells_of_damage(yolofs: Program) -> None:
+    def damage() -> str | None:
+        (entry,) = yolofs("sessions", "--json", yolofs.session.name).json["sessions"]
+        found: str | None = entry["damage"]
+        return found
+
+    assert damage() is None
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [*lines[:3], *lines[4:]])
+    said = yolofs("sessions").out
+    assert f"{journal_of(yolofs)}, line 4 (byte " in said
+    assert f"a line before it is missing: yolofs -C {yolofs.project} doctor\n" in said
+    assert "a line before it is missing" in (damage() or "")
+    journal_of(yolofs).unlink()
+    assert f"{journal_of(yolofs)} is missing, and there are 5 staged files" in yolofs("sessions").out
+    assert "staged files" in (damage() or "")
+
+
+@pytest.mark.parametrize("how", HARMS, ids=lambda how: how.__name__)
+def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Program, tmp_path: Path, how: Harm) -> None:
+    line, _ = harm(yolofs, tmp_path, how)
+    before = journal_of(yolofs).read_bytes()
+    yolofs("doctor", "--repair", "--yes")
+    good = b"".join(before.splitlines(keepends=True)[: line - 1])
+    assert journal_of(yolofs).read_bytes() == good
+    assert (yolofs.session / "journal.torn").read_bytes().endswith(before[len(good) :] + b"\n")
+    stage(yolofs, "later")
+    assert "A  later" in yolofs("status").out
+
+
+# ---- keeping the rest
+
+
+def test_the_rest_is_kept_if_the_user_says_so(yolofs: Program, tmp_path: Path) -> None:
+    harm(yolofs, tmp_path, removed)
+    before = journal_of(yolofs).read_bytes()
+    message = yolofs("doctor", "--repair", "--keep-rest", code=2).err
+    assert "1 line from there on can be kept; 0 lines cannot, and 1 line is not there any more" in message
+    assert "hint: yolofs doctor --repair --keep-rest --yes" in message
+    assert journal_of(yolofs).read_bytes() == before
+    yolofs("doctor", "--repair", "--keep-rest", "--yes")
+    assert changes_of(yolofs) == ["A  five", "A  one", "A  three", "A  two"]
+    stage(yolofs, "later")
+    assert "A  later" in changes_of(yolofs)
+    assert "nothing to repair" in yolofs("doctor", "--repair", "--keep-rest").err
+
+
+def test_a_changed_line_is_not_told_as_one_that_is_not_there_any_more(yolofs: Program, tmp_path: Path) -> None:
+    harm(yolofs, tmp_path, flipped)
+    message = yolofs("doctor", "--repair", "--keep-rest", code=2).err
+    assert "2 lines from there on can be kept; 1 line cannot\n" in message
+
+
+def test_lines_that_have_changed_places_are_put_back(yolofs: Program, tmp_path: Path) -> None:
+    good = journal_of(yolofs).read_bytes()
+    harm(yolofs, tmp_path, swapped)
+    yolofs("doctor", "--repair", "--keep-rest", "--yes")
+    assert journal_of(yolofs).read_bytes() == good
+
+
+def test_keeping_the_rest_is_a_way_to_repair(yolofs: Program) -> None:
+    assert "yolofs doctor --repair --keep-rest" in yolofs.refused("doctor", "--keep-rest", code=2)
+
+
+# ---- a first line that says nothing
+
+
+def first_changed(lines: list[bytes]) -> list[bytes]:
+    return [b"X" + lines[0][1:], *lines[1:]]
+
+
+def first_zeroed(lines: list[bytes]) -> list[bytes]:
+    return [b"\0" * len(lines[0]), *lines[1:]]  # its newline, too
+
+
+def first_gone(lines: list[bytes]) -> list[bytes]:
+    return lines[1:]
+
+
+@pytest.mark.parametrize("how", [first_changed, first_zeroed, first_gone], ids=lambda how: how.__name__)
+def test_a_damaged_first_line_is_written_anew_by_the_others(
+    yolofs: Program, how: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    good = journal_of(yolofs).read_bytes()
+    rewrite(yolofs, how(lines_of(yolofs)))
+    bad = journal_of(yolofs).read_bytes()
+    assert "yolofs doctor --repair --keep-rest" in yolofs.refused("status", code=6)
+    assert "yolofs doctor --repair --keep-rest" in finding(yolofs, "journal", code=1)["advice"]
+    assert "yolofs doctor --repair --keep-rest --yes" in yolofs("doctor", "--repair", "--keep-rest", code=2).err
+    assert journal_of(yolofs).read_bytes() == bad
+    yolofs("doctor", "--repair", "--keep-rest", "--yes")
+    assert journal_of(yolofs).read_bytes() == good
+    assert bad in (yolofs.session / "journal.torn").read_bytes()
+    assert changes_of(yolofs) == ["A  five", "A  four", "A  one", "A  three", "A  two"]
+
+
+def test_other_damage_is_repaired_along_with_the_first_line(yolofs: Program) -> None:
+    lines = lines_of(yolofs)
+    rewrite(yolofs, [b"X" + lines[0][1:], *lines[1:3], *lines[4:]])
+    yolofs("doctor", "--repair", "--keep-rest", "--yes")
+    assert len(changes_of(yolofs)) == 4
+
+
+def test_where_no_line_tells_the_first_one_all_is_kept_beside_an_empty_journal(yolofs: Program) -> None:
+    journal_of(yolofs).write_bytes(b"nothing\nof use\n")
+    assert "no line after it tells what it was" in yolofs("doctor", "--repair", "--keep-rest", "--yes").err
+    assert changes_of(yolofs) == []
+    assert b"nothing\nof use\n" in (yolofs.session / "journal.torn").read_bytes()
+    assert sorted(path.read_text() for path in (yolofs.session / "lost/1").iterdir()) == sorted(f"{n}\n" for n in NAMES)

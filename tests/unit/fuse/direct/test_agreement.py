@@ -1,0 +1,74 @@
+"""What is agreed with kernels of several versions as a mount begins."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+
+from yolofs.fuse.direct.agreement import MAX_WRITE, agree
+from yolofs.fuse.direct.protocol import INIT_OUT, Init
+
+OFFERS_OF_5_4 = 0x03FFFFFB
+"""All that a kernel of the protocol's version 7.31 knows, INIT_EXT and younger left out."""
+OFFERS_OF_3_15 = 0x0003FFFB
+
+
+def first_message(minor: int, offered: int, *, major: int = 7) -> bytearray:
+    body = struct.pack("=IIII", major, minor, 131072, offered)
+    return bytearray(struct.pack("=IIQQIIIHH", 40 + len(body), 26, 2, 0, 0, 0, 0, 0, 0) + body)
+
+
+def agreed(minor: int, offered: int, *, drops_pages_itself: bool = False) -> tuple[int, Init, int]:
+    """Return minor version, what is accepted, and how many pages a request may have."""
+    answer = agree(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself)
+    assert struct.unpack_from("=IiQ", answer) == (80, 0, 2)
+    fields = INIT_OUT.unpack(answer)
+    assert fields[3] == 7
+    assert fields[9] == MAX_WRITE
+    return fields[4], Init(fields[6]), fields[11]
+
+
+def test_a_young_kernel_leaves_pages_to_us_and_asks_for_several_names_at_a_time() -> None:
+    minor, accepted, pages = agreed(45, 0x7FFFFFFB)
+    assert minor == 31
+    assert Init.EXPLICIT_INVAL_DATA | Init.PARALLEL_DIROPS | Init.INIT_EXT in accepted
+    assert Init.AUTO_INVAL_DATA not in accepted
+    assert pages == 256
+
+
+def test_what_is_not_offered_is_not_accepted() -> None:
+    minor, accepted, _ = agreed(31, OFFERS_OF_5_4)
+    assert minor == 31
+    assert int(accepted) & ~OFFERS_OF_5_4 == 0
+
+
+def test_an_old_kernel_drops_pages_by_itself() -> None:
+    minor, accepted, _ = agreed(23, OFFERS_OF_3_15)
+    assert minor == 23
+    assert Init.AUTO_INVAL_DATA in accepted
+    assert Init.EXPLICIT_INVAL_DATA not in accepted
+
+
+def test_where_we_would_tell_it_too_late_the_kernel_drops_pages_by_itself() -> None:
+    _, accepted, _ = agreed(45, 0x7FFFFFFB, drops_pages_itself=True)
+    assert Init.AUTO_INVAL_DATA in accepted
+    assert Init.EXPLICIT_INVAL_DATA not in accepted
+
+
+@pytest.mark.parametrize("refused", [1 << 16, 1 << 17, 1 << 24], ids=["writeback", "no open", "no opendir"])
+def test_what_would_make_the_view_wrong_is_never_accepted(refused: int) -> None:
+    _, accepted, _ = agreed(45, 0x7FFFFFFB)
+    assert not int(accepted) & refused
+
+
+@pytest.mark.parametrize(
+    ("major", "minor", "offered"),
+    [(8, 0, 0x7FFFFFFB), (7, 22, OFFERS_OF_3_15), (7, 31, 0)],
+    ids=["8.0", "7.22", "bare"],
+)
+def test_a_kernel_that_speaks_too_little_is_refused(major: int, minor: int, offered: int) -> None:
+    with pytest.raises(OSError, match="version") as refused:
+        agree(2, first_message(minor, offered, major=major), drops_pages_itself=False)
+    assert refused.value.errno == errno.EPROTO

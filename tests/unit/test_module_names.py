@@ -1,0 +1,69 @@
+"""Modules that docstrings and pages name are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOPS = ("cli", "config", "daemon", "yolofs")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs/design").glob("*.md")), *sorted((ROOT / "docs/guide").glob("*.md"))]
+
+
+def packages_that_list_modules() -> Iterator[Path]:
+    """Yield the packages whose docstring has a list: ``::``, then a line for each module."""
+    for top in TOPS:
+        for path in sorted((ROOT / top).rglob("__init__.py")):
+            if not any(above.is_symlink() for above in path.parents) and "::\n\n    " in docstring(path):
+                yield path.parent
+
+
+def docstring(path: Path) -> str:
+    return ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
+@pytest.mark.parametrize("package", [str(path.relative_to(ROOT)) for path in packages_that_list_modules()])
+def test_a_package_that_lists_its_modules_lists_all_and_no_others(package: str) -> None:
+    text = docstring(ROOT / package / "__init__.py")
+    listed = {line.split()[0].rstrip("/,") for line in text.splitlines() if line.startswith("    ")}
+    there = {path.stem for path in (ROOT / package).rglob("*.py") if path.stem != "__init__"}
+    folders = {path.name for path in (ROOT / package).rglob("*") if path.is_dir()}
+    assert listed - there - folders == set()
+    assert {name for name in there if not re.search(rf"\b{name}\b", text)} == set()
+
+
+def test_each_python_file_that_a_page_names_is_there() -> None:
+    tops = (*TOPS, "tests", "scripts", "benchmarks")
+    names = {path.relative_to(ROOT).as_posix() for top in tops for path in (ROOT / top).rglob("*.py")}
+    names |= {name.rpartition("/")[2] for name in names} | {
+        "setup.py",
+        "pyfloor.py",
+    }  # the second is a benchmark's, of another program
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in PAGES
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text())
+        if name not in names and f"yolofs/{name}" not in names
+    ]
+    assert missing == []
+
+
+def test_each_module_that_a_page_names_by_its_folder_is_there() -> None:
+    folders = {path.name for top in TOPS for path in (ROOT / top).rglob("*") if (path / "__init__.py").is_file()}
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in PAGES
+        for name in re.findall(r"`((?:\w+/)+\w+)/?`", page.read_text())
+        if name.split("/")[0] in folders | set(TOPS) and not is_there(name)
+    ]
+    assert missing == []
+
+
+def is_there(name: str) -> bool:
+    """Tell whether a name like ``commit/select/compose`` is a module or a folder."""
+    places = [ROOT / name, ROOT / "yolofs" / name]
+    return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places)

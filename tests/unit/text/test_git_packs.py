@@ -1,0 +1,129 @@
+"""Packs that git made are read as git reads them; damaged ones never yield what git would not."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.repositories import git
+from yolofs.text.git_packs import DamagedPackError, Index, Pack, Stored, patched
+
+MOST = 1 << 22
+
+
+@pytest.fixture(params=["sha1", "sha256"])
+def repository(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A repository in one pack, with deltas of both kinds of object and an object of 100 kB."""
+    git(tmp_path, "init", "-q", f"--object-format={request.param}")
+    git(tmp_path, "config", "user.email", "a@b")
+    git(tmp_path, "config", "user.name", "a")
+    text = [f"{random.Random(number).random()}\n" for number in range(6_000)]
+    for number in range(6):
+        text[number * 100] = f"changed {number}\n"
+        (tmp_path / "file").write_text("".join(text))
+        git(tmp_path, "add", "file")
+        git(tmp_path, "commit", "-q", "-m", "the same long message " * 40 + str(number))
+    git(tmp_path, "tag", "-a", "-m", "one", "one")
+    git(tmp_path, "gc", "-q")
+    return tmp_path
+
+
+def answered(repository: Path, *words: str, given: str | None = None) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=repository, input=given, capture_output=True, check=True, text=True, encoding="latin-1"
+    )
+    return done.stdout
+
+
+def opened(stack: ExitStack, repository: Path, suffix: str) -> int:
+    (path,) = (repository / ".git/objects/pack").glob(f"*.{suffix}")
+    fd = os.open(path, os.O_RDONLY)
+    stack.callback(os.close, fd)
+    return fd
+
+
+@pytest.fixture
+def names(repository: Path) -> list[str]:
+    return answered(repository, "rev-list", "--all", "--objects", "--no-object-names").split()
+
+
+@pytest.fixture
+def pack(repository: Path, names: list[str]) -> Iterator[Pack]:
+    with ExitStack() as stack:
+        width = len(names[0]) // 2
+        yield Pack(Index(opened(stack, repository, "idx"), width), opened(stack, repository, "pack"), width)
+
+
+def test_each_object_is_what_git_says_it_is(repository: Path, names: list[str], pack: Pack) -> None:
+    assert "\nchain length = " in answered(repository, "verify-pack", "-v", *map(str, repository.rglob("*.pack")))
+    kinds = set()
+    for name in names:
+        kind = answered(repository, "cat-file", "-t", name).strip()
+        content = answered(repository, "cat-file", kind, name).encode("latin-1")
+        assert pack.find(bytes.fromhex(name), MOST) == Stored(kind.encode(), content)
+        kinds.add(kind)
+    assert kinds == {"commit", "tree", "blob", "tag"}
+
+
+def test_what_is_not_there_is_not_found(names: list[str], pack: Pack) -> None:
+    for byte in (0, 1, 127, 255):
+        assert pack.find(bytes([byte]) * (len(names[0]) // 2), MOST) is None
+
+
+def test_an_object_that_is_too_large_is_refused(repository: Path, pack: Pack) -> None:
+    blob = answered(repository, "rev-parse", "HEAD:file").strip()
+    with pytest.raises(DamagedPackError):
+        pack.find(bytes.fromhex(blob), 1_000)
+
+
+def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: list[str]) -> None:
+    """Any byte changed, anything cut off: an answer or this error, at once."""
+    draw = random.Random(1)
+    for _ in range(150):
+        suffix = draw.choice(["idx", "pack"])
+        (path,) = (repository / ".git/objects/pack").glob(f"*.{suffix}")
+        whole = path.read_bytes()
+        at = draw.randrange(len(whole))
+        path.chmod(0o600)
+        path.write_bytes(whole[:at] if draw.random() < 0.2 else whole[:at] + draw.randbytes(3) + whole[at + 3 :])
+        with ExitStack() as stack:
+            width = len(names[0]) // 2
+            try:
+                index = Index(opened(stack, repository, "idx"), width)
+            except DamagedPackError:
+                path.write_bytes(whole)
+                continue
+            damaged = Pack(index, opened(stack, repository, "pack"), width)
+            for name in names:
+                with suppress(DamagedPackError):
+                    damaged.find(bytes.fromhex(name), MOST)
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "delta",
+    [
+        b"",
+        b"\x05",
+        b"\x05\x03",
+        b"\x04\x03\x03abc",  # of another base
+        b"\x05\x03\x00",  # an instruction that git keeps for later
+        b"\x05\x03\x04abc",
+        b"\x05\x03\x91\x04\x03",  # beyond the end of the base
+        b"\x05\x02\x03abc",
+        b"\x05\xff\xff\xff\xff\x7f",
+    ],
+)
+def test_a_delta_that_does_not_fit_is_refused(delta: bytes) -> None:
+    with pytest.raises(DamagedPackError):
+        patched(b"12345", delta, MOST)
+
+
+def test_a_delta_copies_and_inserts() -> None:
+    assert patched(b"12345", b"\x05\x05\x91\x01\x03\x02ab", MOST) == b"234ab"

@@ -1,0 +1,175 @@
+"""What base has when it has become what a tree shows, while it is not that yet."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+
+from yolofs.commit.plan.kept import KeptAndStore, kept_of
+from yolofs.commit.plan.survivors import Survivors
+from yolofs.journal.records import Fingerprint, owner_of
+from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.syscalls import device_and_mount
+
+
+class BaseAfterwards:
+    """Base as ``first`` makes it.  Only looks."""
+
+    def __init__(self, first: Tree, base: Base, store: Store, kept: KeptAndStore, survivors: Survivors) -> None:
+        """``kept``: the store, and what earlier commits keep; ``survivors``: what of base ``first``
+        keeps.
+        """
+        self._first = first
+        self._base = base
+        self._store = store
+        self._kept = kept
+        self._survivors = survivors
+
+    def place_of(self, rel: RelPath) -> RelPath | None:
+        """Return where base has afterwards what it has at a path now, None if it has it no more."""
+        names: list[bytes] = []
+        while True:
+            holder = self._survivors.name_of.get(rel)
+            if holder is not None or not rel:
+                place = holder.path() if holder is not None else ROOT
+                break
+            rel, name = split(rel)
+            names.append(name)
+        for name in reversed(names):
+            entry = self._first.find(place)
+            if entry is not None and entry.children and name in entry.children:
+                return None
+            place = join(place, name)
+        return place
+
+    def _change_of(self, rel: RelPath) -> Staged | None:
+        """Return what the first tree makes of a thing of base that stays: other metadata, or other
+        content.
+        """
+        holder = self._survivors.name_of.get(rel)
+        if holder is not None and holder.staged is not None:
+            return holder.staged
+        st = self._base.look(rel)
+        if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
+            return None
+        return self._survivors.version_of(st)
+
+    def is_content_kept(self, rel: RelPath) -> bool:
+        """Tell whether a thing of base that stays keeps its content."""
+        change = self._change_of(rel)
+        if change is None or change.origin is not None:
+            return True
+        st = self._base.lstat(rel)
+        return not stat.S_ISREG(st.st_mode)
+
+    def fingerprint(self, rel: RelPath, known: Fingerprint | None = None) -> Fingerprint:
+        """Return the fingerprint that a file of base has afterwards; ``known``: that it is to have
+        been seen with.
+
+        Of what the host has deleted it stays what is known.
+        """
+        here = self._base.look(rel)
+        if here is None and known is not None:
+            return known
+        here = here if here is not None else self._base.lstat(rel)
+        fingerprint = known if known is not None else self._base.fingerprint(here)
+        change = self._change_of(rel)
+        if change is None:
+            return fingerprint
+        st = self._survivors.st(change)
+        size = fingerprint.size if change.origin is not None else st.st_size
+        keeps_owner = (st.st_uid, st.st_gid) == (here.st_uid, here.st_gid)  # else it may not be ours to give
+        return Fingerprint(st.st_mtime_ns, size, fingerprint.ino, owner_of(st) if keeps_owner else None)
+
+    def there(self, place: RelPath | None, name: bytes) -> tuple[Entry | None, RelPath | None]:
+        """Return what base has at a name afterwards: an entry of the first tree, or the base path
+        that it has now.
+        """
+        if place is None:
+            return None, None
+        entry = self._first.find(place)
+        if entry is not None and entry.children and name in entry.children:
+            child = entry.children[name]
+            return (child, None) if not child.is_tombstone else (None, None)
+        shown = self._first.resolve(place)
+        if shown is None or shown.base is None:
+            return None, None
+        rel = join(shown.base, name)
+        return None, rel if self._base.look(rel) is not None else None
+
+    def comes_there(self, slot: RelPath | None, there: Entry | None) -> tuple[RelPath | None, Fingerprint | None]:
+        """Return the place and fingerprint of a file that comes back where another one is shown:
+        that it replaces.
+        """
+        kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
+        if slot is None or there is None or there.staged is None or kept is None:
+            return None, None
+        st, path = self._survivors.st(there.staged), self._kept.path(there.staged.ino)
+        if stat.S_ISDIR(st.st_mode) or self._device_after(slot) != device_and_mount(path):  # it is copied, another then
+            return None, None
+        return slot, self._base.fingerprint(st)
+
+    def links_after(self, st: os.stat_result, names: Sequence[RelPath]) -> int:
+        """Return how many names base has afterwards for a file that has these now; 0 for one."""
+        version = self._survivors.version_of(st)
+        made = [entry for entry in version.names if entry not in self._survivors.of] if version is not None else []
+        count = st.st_nlink - sum(self.place_of(name) is None for name in names) + len(made)
+        return count if count > 1 else 0
+
+    def is_changed(self, rel: RelPath, st: os.stat_result) -> bool:
+        """Tell whether a thing of base that stays gets other content or metadata; ``st``: its
+        attributes now.
+        """
+        change = self._change_of(rel)
+        if change is None:
+            return False
+        if change.origin is None and stat.S_ISREG(st.st_mode):
+            return True
+        new = copying.read_metadata(self._store.path(change.ino))
+        old = copying.read_metadata(self._base.path(rel))
+        is_directory = stat.S_ISDIR(st.st_mode)
+        looks = (st.st_mode, st.st_uid, st.st_gid, 0 if is_directory else st.st_mtime_ns)
+        wanted = (new.st.st_mode, new.st.st_uid, new.st.st_gid, 0 if is_directory else new.st.st_mtime_ns)
+        return looks != wanted or sorted(new.xattrs) != sorted(old.xattrs)
+
+    def touched(self, entry: Entry | None, rel: RelPath, st: os.stat_result) -> int:
+        """Return the time that a directory shows, if base has another one afterwards; else 0."""
+        if entry is not None and entry.touched_ns:
+            return entry.touched_ns
+        return st.st_mtime_ns if self._gets_other_time(rel, st) else 0
+
+    def loses_epoch(self, entry: Entry | None, rel: RelPath, st: os.stat_result) -> bool:
+        """Tell whether a directory shows the time 0, which only a store inode can say, and base has
+        another then.
+        """
+        is_touched = entry is not None and entry.touched_ns
+        return not st.st_mtime_ns and not is_touched and self._gets_other_time(rel, st)
+
+    def _gets_other_time(self, rel: RelPath, st: os.stat_result) -> bool:
+        holder = self._survivors.name_of.get(rel)
+        if holder is None or (holder.staged is None and not holder.touched_ns):
+            return False
+        after = holder.touched_ns
+        if not after and holder.staged is not None:
+            after = self._survivors.st(holder.staged).st_mtime_ns
+        return after != st.st_mtime_ns
+
+    def goes_to_another_device(self, rel: RelPath, place: RelPath) -> bool:
+        """Tell whether a file of base is copied when the first tree puts it where it is to be."""
+        is_there = self._base.look(rel) is not None  # else the host has deleted it
+        return is_there and device_and_mount(self._base.path(rel)) != self._device_after(place)
+
+    def _device_after(self, place: RelPath) -> tuple[int, int]:
+        """Return the device and mount that something is on which the first tree puts in a place."""
+        above = split(place)[0]
+        while above:
+            shown, there = self._first.resolve(above), self._base.look(above)
+            if shown is not None and shown.base == above and there is not None:
+                return device_and_mount(self._base.path(above))
+            above = split(above)[0]  # it is made or moved there, to the device of the one above
+        return device_and_mount(self._base.path(ROOT))

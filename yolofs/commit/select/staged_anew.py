@@ -1,0 +1,233 @@
+"""What base loses or gets otherwise is staged, so that the view goes on showing it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, NoReturn
+
+import msgspec
+
+from yolofs.commit.select.base_afterwards import BaseAfterwards
+from yolofs.errors import HardLinksError
+from yolofs.journal.records import Keep
+from yolofs.paths import RelPath, StoreIno, display, split
+from yolofs.state.link_names import find_names_at
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import copying
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+
+
+class Composed(msgspec.Struct):
+    """What is left staged."""
+
+    records: list[Keep] = []
+    """The entries, parents before children; none if the view shows just what base will have."""
+    numbers: list[StoreIno] = []
+    """The store inodes that were made for it."""
+    left_out: dict[RelPath, tuple[str, ...]] = {}
+    """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+
+
+class Thing(NamedTuple):
+    """What a name of the view shows."""
+
+    entry: Entry | None
+    staged: Staged | None
+    base: RelPath | None
+    """The path in base of what is not staged; of a staged directory where its names come from."""
+
+
+class StagedAnew:
+    """Collects the records of what is left staged, and makes the store inodes that they need."""
+
+    def __init__(
+        self,
+        second: Tree,
+        base: Base,
+        store: Store,
+        after: BaseAfterwards,
+        known: Mapping[RelPath, StoreIno],
+        sign: Callable[[Keep, Staged | None], Keep],
+    ) -> None:
+        """``second``: what the view shows; ``known`` and ``sign`` as for
+        :func:`~yolofs.commit.select.compose.compose`.
+        """
+        self._second = second
+        self._base = base
+        self._store = store
+        self._after = after
+        self._known = known
+        self._sign = sign
+        self.found = Composed()
+        self.unlinked: dict[int, int] = dict(second.unlinked)
+        """How many names that base has for a file the view lacks, by the file's number."""
+        self.copies: dict[tuple[int, int], StoreIno] = {}
+        """Store inodes that stand for base files with several names, by device and inode number."""
+        self._copied: dict[StoreIno, StoreIno] = {}
+        """Those that stand for staged files whose data was in base and is not afterwards."""
+        self._noted: set[RelPath] = set()
+
+    def stage(self, path: RelPath, thing: Thing, st: os.stat_result, slot: RelPath | None, there: Entry | None) -> None:
+        """Stage what base has no more afterwards."""
+        assert thing.base is not None
+        touched = thing.entry.touched_ns if thing.entry is not None else 0
+        if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
+            home, fingerprint = (None, None) if stat.S_ISDIR(st.st_mode) else self._after.comes_there(slot, there)
+            ino = self._content(thing.base)
+            self.add(Keep(0, path, ino, home=home, base=fingerprint, touched_ns=touched))
+            return
+        file = st.st_dev, st.st_ino
+        ino_or_none = self.copies.get(file)
+        if ino_or_none is None:
+            ino_or_none = self.copies[file] = self._linked_to_what_stays(thing.base, st) or self._content(thing.base)
+        plain = Keep(0, path, ino_or_none)
+        other = next((record for record in self.found.records if record.ino == ino_or_none), plain)
+        self.add(msgspec.structs.replace(other, path=path, touched_ns=0))
+
+    def stage_again(
+        self, path: RelPath, thing: Thing, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
+    ) -> None:
+        """Stage what base has otherwise afterwards: as it is now."""
+        assert thing.base is not None
+        if stat.S_ISDIR(st.st_mode):
+            ino = self.copy(thing.base, data=False)
+            touched = thing.entry.touched_ns if thing.entry is not None else 0
+            self.add(Keep(0, path, ino, origin=place, touched_ns=touched))
+            return
+        if st.st_nlink > 1 and self._after.goes_to_another_device(thing.base, place):
+            self._part_names(path, thing.base, st, is_nameless=is_nameless)
+            return
+        file = st.st_dev, st.st_ino
+        ino_or_none = self.copies.get(file)
+        has_data = self._after.is_content_kept(thing.base) and stat.S_ISREG(st.st_mode)
+        if ino_or_none is None:
+            ino_or_none = self.copies[file] = self.copy(thing.base, data=not has_data)
+        fingerprint = self._after.fingerprint(thing.base)
+        links = self._after.links_after(st, find_names_at(self._base, thing.base)[0]) if st.st_nlink > 1 else 0
+        key = -self._base.number(st) if links else 0
+        origin = place if has_data else None
+        if links and not is_nameless:
+            self.count_name(self._base.number(st))
+        record = Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key)
+        if not links and self._after.goes_to_another_device(thing.base, place):
+            record = Keep(0, path, ino_or_none, origin=origin)
+        if is_nameless:
+            self.add_nameless(msgspec.structs.replace(record, is_nameless=True))
+        else:
+            self.add(record)
+
+    def _linked_to_what_stays(self, rel: RelPath, st: os.stat_result) -> StoreIno | None:
+        """Stage another name of a file, which stays in base, so that names that do not can be links
+        of it.
+        """
+        names, _ = find_names_at(self._base, rel)
+        staying = [(name, place) for name in names if (place := self._after.place_of(name)) is not None]
+        if not staying or self._second.linked or self._second.unlinked:
+            if staying:
+                self.refuse(rel)
+            return None
+        name, place = staying[0]
+        path = self._path_in_view(name)
+        if path is None:
+            self.refuse(rel)
+        has_data = self._after.is_content_kept(name) and stat.S_ISREG(st.st_mode)
+        ino = self.copy(name, data=not has_data)
+        links = self._after.links_after(st, names)
+        key = -self._base.number(st) if links else 0
+        fingerprint = self._after.fingerprint(name)
+        if links:
+            self.count_name(-key)
+        self._noted.discard(path)
+        self.found.records = [record for record in self.found.records if record.path != path]
+        origin = place if has_data else None
+        self.add(Keep(0, path, ino, origin=origin, home=place, base=fingerprint, key=key, links=links))
+        return ino
+
+    def _part_names(self, path: RelPath, rel: RelPath, st: os.stat_result, *, is_nameless: bool) -> None:
+        """Stage each name of a file that comes to lie on another device as a file of its own, as it
+        is now.
+
+        By which number base has it afterwards nobody knows yet, so its names cannot be known by
+        that.
+        """
+        names, _ = find_names_at(self._base, rel)
+        shown = [path if name == rel else self._path_in_view(name) for name in names]
+        if is_nameless or len(names) != st.st_nlink or None in shown:
+            self.refuse(path)
+        self.copies[st.st_dev, st.st_ino] = ino = self.copy(rel, data=True)
+        for one in shown:
+            if one is not None:
+                self.add(Keep(0, one, ino if one == path else self.copy(rel, data=True)))
+                self.found.left_out[one] = ("hard link",)
+
+    def data_of(self, staged: Staged) -> tuple[StoreIno, RelPath | None]:
+        """Return what shows a staged file afterwards: a store inode, and where in base its data is,
+        if it is there.
+        """
+        place = self._after.place_of(staged.origin) if staged.origin is not None else None
+        if staged.origin is None or (place is not None and self._after.is_content_kept(staged.origin)):
+            return staged.ino, place
+        return self.with_data(staged), None
+
+    def with_data(self, staged: Staged) -> StoreIno:
+        """Return a store inode that has the data, too, which a staged file had in base."""
+        assert staged.origin is not None
+        ino = self._copied.get(staged.ino)
+        if ino is None:
+            ino = self._copied[staged.ino] = self.copy(staged.origin, data=True)
+            copying.copy_metadata(self._store.path(staged.ino), self._store.path(ino))
+        return ino
+
+    def _content(self, rel: RelPath) -> StoreIno:
+        """Return a store inode that is what base has at a path."""
+        ino = self._known.get(rel)
+        return ino if ino is not None else self.copy(rel, data=True)
+
+    def copy(self, rel: RelPath, *, data: bool) -> StoreIno:
+        """Return a store inode that is a copy of what base has at a path, made now."""
+        ino = self._store.reserve()
+        left_out = self._store.copy_into(ino, self._base.path(rel), data=data)
+        self.found.numbers.append(ino)
+        if left_out:
+            self.found.left_out[rel] = left_out
+        return ino
+
+    def _path_in_view(self, rel: RelPath) -> RelPath | None:
+        """Return where the view shows what base has at a path; None if that cannot be told, or it
+        does not.
+        """
+        above, name = split(rel)
+        while above:
+            entry = self._second.find(above)
+            if entry is not None and entry.source != above:
+                return None
+            above = split(above)[0]
+        shown = self._second.resolve(rel)
+        return rel if shown is not None and shown.base == rel and shown.staged is None and name else None
+
+    def count_name(self, number: int) -> None:
+        """Note that one of the names that base has for a file is an entry now, and no other one
+        beside it.
+        """
+        self.unlinked[number] = self.unlinked.get(number, 0) + 1
+
+    def add(self, record: Keep, staged: Staged | None = None) -> None:
+        """Add a record, unless there is one for its path."""
+        if record.path in self._noted:
+            return
+        self._noted.add(record.path)
+        self.found.records.append(self._sign(record, staged))
+
+    def add_nameless(self, record: Keep, staged: Staged | None = None) -> None:
+        """Add the record of a file that the view shows by no entry of its own."""
+        self.found.records.append(self._sign(record, staged))
+
+    def refuse(self, path: RelPath) -> NoReturn:
+        """Raise HardLinksError about a path of base."""
+        raise HardLinksError(
+            f"{display(self._base.path(path))} has hard links that are staged and that this would change, too",
+            hint="commit or abort what is staged first",
+        )

@@ -1,0 +1,37 @@
+"""Which transport a mount gets."""
+
+from __future__ import annotations
+
+import os
+from typing import Final, Literal, TypeAlias
+
+from yolofs.errors import MountError
+from yolofs.fuse.transport import MakeTransport
+
+Setting: TypeAlias = Literal["auto", "direct", "pyfuse3"]
+"""The values of ``mount.transport``."""
+
+VARIABLE: Final = "YOLOFS_TRANSPORT"
+"""The environment variable that says what "auto" is; the tests of the other one set it."""
+
+_AUTO: Final = "pyfuse3"
+
+
+def transport_for(setting: Setting = "auto") -> MakeTransport:
+    """Return what makes a transport.
+
+    Raises:
+        MountError: there is no such transport, or pyfuse3 is not installed.
+    """
+    name = os.environ.get(VARIABLE, _AUTO) if setting == "auto" else setting
+    if name == "direct":
+        from yolofs.fuse.direct.transport import DirectTransport
+
+        return DirectTransport
+    if name != "pyfuse3":
+        raise MountError(f"there is no transport {name!r}", hint='set mount.transport to "auto", "direct" or "pyfuse3"')
+    try:
+        from yolofs.fuse.libfuse.transport import Pyfuse3Transport
+    except ImportError as error:
+        raise MountError(f"pyfuse3 cannot be used: {error}", hint='set mount.transport to "direct"') from error
+    return Pyfuse3Transport

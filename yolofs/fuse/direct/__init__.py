@@ -1,0 +1,1 @@
+"""The kernel's FUSE protocol, spoken directly: no libfuse, nothing to compile."""

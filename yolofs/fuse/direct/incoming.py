@@ -1,0 +1,141 @@
+"""Requests as the kernel sends them, taken apart: those that make, remove or rename names, and what
+of any is needed when it has to wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from yolofs.fuse.direct.protocol import (
+    CREATE_IN,
+    HANDLE,
+    IN,
+    IN_SIZE,
+    MKDIR_IN,
+    MKNOD_IN,
+    RENAME2_IN,
+    Opcode,
+)
+from yolofs.fuse.request import Kind, Request
+
+Buffer = bytearray | bytes
+_CREATE_NAME_AT = IN_SIZE + 16
+_MKNOD_NAME_AT = IN_SIZE + 16
+_MKDIR_NAME_AT = IN_SIZE + 8
+_LINK_NAME_AT = IN_SIZE + 8
+_RENAME_NAMES_AT = IN_SIZE + 8
+_RENAME2_NAMES_AT = IN_SIZE + 16
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Who has sent a request."""
+
+    uid: int
+    gid: int
+    pid: int
+    """The thread's number; 0 where our pid namespace does not show it."""
+
+
+def name(buffer: Buffer, size: int) -> bytes:
+    """Return the name that a look-up, unlink or rmdir is about."""
+    return bytes(buffer[IN_SIZE : size - 1])
+
+
+def create(buffer: Buffer, size: int) -> tuple[bytes, int, int]:
+    """Return name, mode and flags of a file to be made and opened."""
+    flags, mode = CREATE_IN.unpack_from(buffer, IN_SIZE)
+    return bytes(buffer[_CREATE_NAME_AT : size - 1]), mode, flags
+
+
+def mknod(buffer: Buffer, size: int) -> tuple[bytes, int, int]:
+    """Return name, mode and device number of a file to be made."""
+    mode, rdev = MKNOD_IN.unpack_from(buffer, IN_SIZE)
+    return bytes(buffer[_MKNOD_NAME_AT : size - 1]), mode, rdev
+
+
+def mkdir(buffer: Buffer, size: int) -> tuple[bytes, int]:
+    """Return name and mode of a directory to be made."""
+    return bytes(buffer[_MKDIR_NAME_AT : size - 1]), MKDIR_IN.unpack_from(buffer, IN_SIZE)[0]
+
+
+def symlink(buffer: Buffer, size: int) -> tuple[bytes, bytes]:
+    """Return name and target of a link to be made."""
+    made, _, target = bytes(buffer[IN_SIZE : size - 1]).partition(b"\0")
+    return made, target
+
+
+def link(buffer: Buffer, size: int) -> tuple[int, bytes]:
+    """Return the number of a file, and its new name."""
+    return HANDLE.unpack_from(buffer, IN_SIZE)[0], bytes(buffer[_LINK_NAME_AT : size - 1])
+
+
+def rename(buffer: Buffer, size: int) -> tuple[bytes, int, bytes]:
+    """Return old name, new directory and new name; without flags the kernel sends this one."""
+    old, _, new = bytes(buffer[_RENAME_NAMES_AT : size - 1]).partition(b"\0")
+    return old, HANDLE.unpack_from(buffer, IN_SIZE)[0], new
+
+
+def rename2(buffer: Buffer, size: int) -> tuple[bytes, int, bytes, int]:
+    """Return old name, new directory, new name and flags."""
+    directory, flags = RENAME2_IN.unpack_from(buffer, IN_SIZE)
+    old, _, new = bytes(buffer[_RENAME2_NAMES_AT : size - 1]).partition(b"\0")
+    return old, directory, new, flags
+
+
+_KINDS = {
+    Opcode.LOOKUP: Kind.LOOKUP,
+    Opcode.GETATTR: Kind.GETATTR,
+    Opcode.SETATTR: Kind.SETATTR,
+    Opcode.READLINK: Kind.READLINK,
+    Opcode.SYMLINK: Kind.SYMLINK,
+    Opcode.MKNOD: Kind.MKNOD,
+    Opcode.MKDIR: Kind.MKDIR,
+    Opcode.UNLINK: Kind.UNLINK,
+    Opcode.RMDIR: Kind.RMDIR,
+    Opcode.RENAME: Kind.RENAME,
+    Opcode.RENAME2: Kind.RENAME,
+    Opcode.LINK: Kind.LINK,
+    Opcode.OPEN: Kind.OPEN,
+    Opcode.WRITE: Kind.WRITE,
+    Opcode.STATFS: Kind.STATFS,
+    Opcode.RELEASE: Kind.RELEASE,
+    Opcode.SETXATTR: Kind.SETXATTR,
+    Opcode.GETXATTR: Kind.GETXATTR,
+    Opcode.LISTXATTR: Kind.LISTXATTR,
+    Opcode.REMOVEXATTR: Kind.REMOVEXATTR,
+    Opcode.OPENDIR: Kind.OPENDIR,
+    Opcode.READDIRPLUS: Kind.READDIR,
+    Opcode.RELEASEDIR: Kind.RELEASEDIR,
+    Opcode.CREATE: Kind.CREATE,
+    Opcode.FALLOCATE: Kind.FALLOCATE,
+    Opcode.COPY_FILE_RANGE: Kind.COPY_FILE_RANGE,
+}
+"""Of what may have to wait, or be refused by a rule."""
+
+_ARGUMENTS: dict[int, Callable[[Buffer, int, int], tuple[Any, ...]]] = {
+    Opcode.LOOKUP: lambda buffer, size, node: (node, name(buffer, size)),
+    Opcode.SYMLINK: lambda buffer, size, node: (node, *symlink(buffer, size)),
+    Opcode.MKNOD: lambda buffer, size, node: (node, *mknod(buffer, size)),
+    Opcode.MKDIR: lambda buffer, size, node: (node, *mkdir(buffer, size)),
+    Opcode.UNLINK: lambda buffer, size, node: (node, name(buffer, size)),
+    Opcode.RMDIR: lambda buffer, size, node: (node, name(buffer, size)),
+    Opcode.RENAME: lambda buffer, size, node: (node, *rename(buffer, size), 0),
+    Opcode.RENAME2: lambda buffer, size, node: (node, *rename2(buffer, size)),
+    Opcode.LINK: lambda buffer, size, node: (link(buffer, size)[0], node, link(buffer, size)[1]),
+    Opcode.CREATE: lambda buffer, size, node: (node, *create(buffer, size)),
+}
+
+
+def request(message: Buffer, size: int) -> Request | None:
+    """Return a request as it is known while it waits, or when it is refused; None for a kind that
+    does neither.
+    """
+    opcode, _, node, uid, gid, pid = IN.unpack_from(message)
+    kind = _KINDS.get(opcode)
+    if kind is None:
+        return None
+    arguments = _ARGUMENTS[opcode](message, size, node) if opcode in _ARGUMENTS else (node,)
+    return Request(kind, (*arguments, Sender(uid, gid, pid)))

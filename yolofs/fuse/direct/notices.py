@@ -1,0 +1,49 @@
+"""What the kernel is told without having asked."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from yolofs.fuse.direct.protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
+
+_UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
+
+
+class Notices:
+    """Tells the kernel, through the descriptor ``device``, what to forget; for any thread.
+
+    That it does not know the file, or the name, is no error.
+
+    Raises:
+        OSError: as of write(2).
+    """
+
+    def __init__(self, device: int) -> None:
+        self._device = device
+
+    def forget_attributes(self, number: int) -> None:
+        """Have it ask for a file's attributes when it next needs them.
+
+        A negative offset leaves the pages alone.  So this never waits for a request.
+        """
+        self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, Notice.INVAL_INODE, 0, number, -1, 0))
+
+    def forget_file(self, number: int) -> None:
+        """Have it drop all that it has cached of a file, or of a directory's listing.
+
+        Waits for requests about the pages.
+        """
+        self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, Notice.INVAL_INODE, 0, number, 0, 0))
+
+    def forget_name(self, parent: int, name: bytes) -> None:
+        """Have it look a name up when it next needs it.  Waits while the directory is locked."""
+        size = INVAL_ENTRY_OUT.size + len(name) + 1
+        self._tell(INVAL_ENTRY_OUT.pack(size, Notice.INVAL_ENTRY, 0, parent, len(name), 0) + name + b"\0")
+
+    def _tell(self, message: bytes) -> None:
+        try:
+            os.write(self._device, message)
+        except OSError as error:
+            if error.errno not in _UNKNOWN:
+                raise

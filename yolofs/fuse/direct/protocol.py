@@ -1,0 +1,166 @@
+"""The kernel's FUSE protocol as far as the view speaks it: numbers and layouts of
+``include/uapi/linux/fuse.h``.
+
+All is in native byte order and without padding of the compiler's own.  A request is a header, a
+body of its kind, and names that end with a zero byte.
+"""
+
+from __future__ import annotations
+
+import enum
+from struct import Struct
+from typing import Final
+
+
+class Opcode(enum.IntEnum):
+    """The kinds of requests."""
+
+    LOOKUP = 1
+    FORGET = 2
+    GETATTR = 3
+    SETATTR = 4
+    READLINK = 5
+    SYMLINK = 6
+    MKNOD = 8
+    MKDIR = 9
+    UNLINK = 10
+    RMDIR = 11
+    RENAME = 12
+    LINK = 13
+    OPEN = 14
+    READ = 15
+    WRITE = 16
+    STATFS = 17
+    RELEASE = 18
+    FSYNC = 20
+    SETXATTR = 21
+    GETXATTR = 22
+    LISTXATTR = 23
+    REMOVEXATTR = 24
+    FLUSH = 25
+    INIT = 26
+    OPENDIR = 27
+    READDIR = 28
+    RELEASEDIR = 29
+    FSYNCDIR = 30
+    CREATE = 35
+    INTERRUPT = 36
+    DESTROY = 38
+    BATCH_FORGET = 42
+    FALLOCATE = 43
+    READDIRPLUS = 44
+    RENAME2 = 45
+    LSEEK = 46
+    COPY_FILE_RANGE = 47
+
+
+OPCODES: Final = 64
+"""More than there are kinds of requests."""
+
+
+class Notice(enum.IntEnum):
+    """What the kernel is told without having asked."""
+
+    INVAL_INODE = 2
+    INVAL_ENTRY = 3
+
+
+class Init(enum.IntFlag):
+    """What a kernel offers as a mount begins, and what of it is accepted."""
+
+    ASYNC_READ = 1 << 0
+    ATOMIC_O_TRUNC = 1 << 3
+    EXPORT_SUPPORT = 1 << 4
+    BIG_WRITES = 1 << 5
+    AUTO_INVAL_DATA = 1 << 12
+    DO_READDIRPLUS = 1 << 13
+    ASYNC_DIO = 1 << 15
+    PARALLEL_DIROPS = 1 << 18
+    MAX_PAGES = 1 << 22
+    EXPLICIT_INVAL_DATA = 1 << 25
+    INIT_EXT = 1 << 30
+
+
+MAJOR: Final = 7
+MINOR: Final = 31
+"""The version that we speak: Linux 5.4's.  A younger kernel speaks it, too."""
+
+ROOT: Final = 1
+"""The root's number."""
+
+# Parts of the kernel's messages.
+
+IN: Final = Struct("=4xIQQIII4x")
+"""``fuse_in_header`` without its length: opcode, unique, node, uid, gid, pid."""
+IN_SIZE: Final = 40
+HANDLE: Final = Struct("=Q")
+"""Of release, releasedir and fsync; the directory of a link or rename; the count of a forget."""
+OPEN_IN: Final = Struct("=I")
+CREATE_IN: Final = Struct("=II")
+MKNOD_IN: Final = Struct("=II")
+MKDIR_IN: Final = Struct("=I")
+RENAME2_IN: Final = Struct("=QI")
+IO_IN: Final = Struct("=QQI")
+"""Of read, write and readdir: handle, offset, size."""
+WRITE_DATA_AT: Final = IN_SIZE + 40
+SETATTR_IN: Final = Struct("=I4xQQ8xqqqIIIIIII")
+"""valid, handle, size, atime, mtime, ctime, their nanoseconds, mode, unused, uid, gid."""
+SETXATTR_IN: Final = Struct("=II")
+GETXATTR_IN: Final = Struct("=I")
+FORGETS_IN: Final = Struct("=I")
+FORGET_ONE: Final = Struct("=QQ")
+FALLOCATE_IN: Final = Struct("=QQQI")
+COPY_FILE_RANGE_IN: Final = Struct("=QQQQQQQ")
+LSEEK_IN: Final = Struct("=QQI")
+INIT_IN: Final = Struct("=IIII")
+INTERRUPT_IN: Final = Struct("=Q")
+
+
+class Valid(enum.IntFlag):
+    """Which fields of a setattr count."""
+
+    MODE = 1 << 0
+    UID = 1 << 1
+    GID = 1 << 2
+    SIZE = 1 << 3
+    ATIME = 1 << 4
+    MTIME = 1 << 5
+    HANDLE = 1 << 6
+    ATIME_NOW = 1 << 7
+    MTIME_NOW = 1 << 8
+
+
+# Answers, each with its header: length, negative errno, unique.
+
+_ATTR: Final = (
+    "QQQqqqIIIIIIIIII"  # ino size blocks a- m- ctime, their nanoseconds, mode nlink uid gid rdev blksize flags
+)
+_ENTRY: Final = "QQQQII" + _ATTR  # node generation name's and attributes' lifetime, their nanoseconds
+OUT: Final = Struct("=IiQ")
+OUT_SIZE: Final = 16
+ENTRY_OUT: Final = Struct("=IiQ" + _ENTRY)
+CREATE_OUT: Final = Struct("=IiQ" + _ENTRY + "QII")
+ATTR_OUT: Final = Struct("=IiQQII" + _ATTR)
+OPEN_OUT: Final = Struct("=IiQQII")
+COUNT_OUT: Final = Struct("=IiQII")
+"""Of write, copy_file_range, getxattr and listxattr: a number of bytes."""
+OFFSET_OUT: Final = Struct("=IiQQ")
+STATFS_OUT: Final = Struct("=IiQQQQQQIII28x")
+"""blocks bfree bavail files ffree, bsize namelen frsize"""
+INIT_OUT: Final = Struct("=IiQIIIIHHIIHHI28x")
+"""major minor max_readahead flags, max_background congestion_threshold, max_write time_gran,
+max_pages map_alignment, flags2
+"""
+DIRENTPLUS: Final = Struct("=" + _ENTRY + "QQII")
+"""Followed by the name, and zero bytes to a multiple of eight."""
+DIRENTPLUS_LIFETIMES: Final = Struct("=QQII")
+DIRENTPLUS_LIFETIMES_AT: Final = 16
+
+KEEP_CACHE: Final = 1 << 1
+"""Of an open: the pages that the kernel has of the file are right."""
+CACHE_DIR: Final = 1 << 3
+"""Of an opendir: the kernel may keep the listing."""
+
+INVAL_INODE_OUT: Final = Struct("=IiQQqq")
+INVAL_ENTRY_OUT: Final = Struct("=IiQQII")
+"""Followed by the name and a zero byte."""

@@ -1,0 +1,553 @@
+"""Reads requests from the device and answers them: the hot path.
+
+A request is answered before the next one is read, unless it has to wait; then a task of the loop
+carries it out later, from the bytes that came.  An :class:`OSError` becomes its errno, anything
+unexpected a logged traceback and EIO, and the mount lives on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from yolofs.access.refusals import UndecidedError
+from yolofs.fuse.direct import incoming
+from yolofs.fuse.direct.agreement import MAX_WRITE, agree
+from yolofs.fuse.direct.listing import Listed
+from yolofs.fuse.direct.notices import Notices
+from yolofs.fuse.direct.protocol import (
+    CACHE_DIR,
+    COPY_FILE_RANGE_IN,
+    FALLOCATE_IN,
+    FORGET_ONE,
+    FORGETS_IN,
+    GETXATTR_IN,
+    HANDLE,
+    IN,
+    IN_SIZE,
+    INTERRUPT_IN,
+    IO_IN,
+    KEEP_CACHE,
+    LSEEK_IN,
+    OPCODES,
+    OPEN_IN,
+    SETATTR_IN,
+    SETXATTR_IN,
+    WRITE_DATA_AT,
+    Opcode,
+    Valid,
+)
+from yolofs.fuse.direct.replies import Replies
+from yolofs.fuse.handlers import Answer, PostponedError
+from yolofs.fuse.loop.loop import Future, LoopClosedError
+from yolofs.fuse.request import Name, Request
+from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
+from yolofs.fuse.transport import Options, Served
+from yolofs.overlay import Owner
+
+log = logging.getLogger("yolofs.fuse")
+
+_BUFFER_SIZE = MAX_WRITE + (1 << 16)
+_GONE = frozenset([errno.ENODEV, errno.ECONNABORTED])
+"""The mount has been taken away."""
+_WITHDRAWN = frozenset([errno.ENOENT, errno.EINTR])
+"""Of a read: the request was taken back meanwhile.  Of a write: nobody waits for the answer."""
+_SECOND_NS = 1_000_000_000
+_MAY_WAIT = frozenset(
+    [
+        Opcode.LOOKUP,
+        Opcode.GETATTR,
+        Opcode.READDIRPLUS,
+        Opcode.SYMLINK,
+        Opcode.MKNOD,
+        Opcode.MKDIR,
+        Opcode.UNLINK,
+        Opcode.RMDIR,
+        Opcode.RENAME,
+        Opcode.RENAME2,
+        Opcode.LINK,
+        Opcode.CREATE,
+    ]
+)
+"""They keep nothing locked that has to do with pages.  So they may wait until the kernel has
+dropped those that are outdated.
+"""
+
+Reply = memoryview | bytearray | bytes
+Answering = Callable[[int, int], Reply | None]
+"""Carries out the request in the buffer, about a node and of a size in bytes; None: there is
+nothing to say, or it is said later.
+"""
+
+
+class Server:
+    """Answers what comes from ``device``; belongs to the device loop."""
+
+    def __init__(self, served: Served, options: Options, device: int, notices: Notices) -> None:
+        self._handlers = served.handlers
+        self._overlay = served.handlers.overlay
+        self._loop = served.loop
+        self._freeing = served.freeing
+        self._options = options
+        self._requests = Requests(served, notices)
+        self._sent_back = self._requests.sent_back
+        self._outdated = self._requests.outdated
+        self._notices = notices
+        self._current_run = served.current_run
+        self._fd = device
+        self._device = io.FileIO(device, "r+b", closefd=False)
+        self._readinto = self._device.readinto  # says None where readv(2) would make an exception
+        self._buffer = bytearray(_BUFFER_SIZE)
+        self._bytes = memoryview(self._buffer)
+        self._replies = Replies(_BUFFER_SIZE)
+        self._listed = Listed(served.handlers, self._replies.out)
+        self._unique = self._uid = self._gid = 0
+        self.pid = 0
+        """The thread that has sent the request which is carried out."""
+        self._sender = (self,)
+        self._own_threads: set[int] = set()
+        self._own_handles: set[int] = set()
+        self._suspended: dict[int, Request] = {}
+        """The requests that wait, by their unique numbers."""
+        self.ended: Future[None] = served.loop.create_future()
+        """Done when the mount has been taken away."""
+        self.answers: list[Answering] = self._table()
+
+    def _table(self) -> list[Answering]:
+        table: list[Answering] = [self._unknown] * OPCODES
+        for opcode, answer in (
+            (Opcode.LOOKUP, self._lookup),
+            (Opcode.FORGET, self._forget),
+            (Opcode.GETATTR, self._getattr),
+            (Opcode.SETATTR, self._setattr),
+            (Opcode.READLINK, self._readlink),
+            (Opcode.SYMLINK, self._symlink),
+            (Opcode.MKNOD, self._mknod),
+            (Opcode.MKDIR, self._mkdir),
+            (Opcode.UNLINK, self._unlink),
+            (Opcode.RMDIR, self._rmdir),
+            (Opcode.RENAME, self._rename),
+            (Opcode.LINK, self._link),
+            (Opcode.OPEN, self._open),
+            (Opcode.READ, self._read),
+            (Opcode.WRITE, self._write),
+            (Opcode.STATFS, self._statfs),
+            (Opcode.RELEASE, self._release),
+            (Opcode.FSYNC, self._fsync),
+            (Opcode.INIT, self._init),
+            (Opcode.OPENDIR, self._opendir),
+            (Opcode.RELEASEDIR, self._releasedir),
+            (Opcode.FSYNCDIR, self._fsyncdir),
+            (Opcode.CREATE, self._create),
+            (Opcode.INTERRUPT, self._interrupt),
+            (Opcode.DESTROY, self._destroy),
+            (Opcode.BATCH_FORGET, self._batch_forget),
+            (Opcode.FALLOCATE, self._fallocate),
+            (Opcode.READDIRPLUS, self._readdirplus),
+            (Opcode.RENAME2, self._rename2),
+            (Opcode.LSEEK, self._lseek),
+            (Opcode.COPY_FILE_RANGE, self._copy_file_range),
+        ):
+            table[opcode] = answer
+        if self._options.xattrs:
+            table[Opcode.GETXATTR] = self._getxattr
+            table[Opcode.LISTXATTR] = self._listxattr
+            table[Opcode.SETXATTR] = self._setxattr
+            table[Opcode.REMOVEXATTR] = self._removexattr
+        return table
+
+    @contextlib.contextmanager
+    def unjudged(self) -> Iterator[None]:
+        """Open files for the calling thread without judging while the block runs."""
+        thread = threading.get_native_id()
+        self._own_threads.add(thread)
+        try:
+            yield
+        finally:
+            self._own_threads.discard(thread)
+
+    # ---- one request
+
+    def serve_one(self) -> bool:
+        """Read a request and answer it, or see to it; false if there is none."""
+        try:
+            size = self._readinto(self._buffer)
+        except OSError as error:
+            if error.errno in _WITHDRAWN:
+                return True
+            if error.errno not in _GONE:
+                raise
+            if not self.ended.is_done:
+                self.ended.set_result(None)
+            return False
+        if not size:
+            return False
+        opcode, unique, node, self._uid, self._gid, self.pid = IN.unpack_from(self._buffer)
+        self._unique = unique
+        self._current_run.request = self._sender
+        try:
+            reply = self.answers[opcode](node, size)
+        except (UndecidedError, PostponedError) as obstacle:
+            self._suspend(size, obstacle)
+        except OSError as error:
+            self._failed(size, error)
+        except Exception:
+            log.exception("request %d failed", opcode)
+            self._say(self._replies.error(unique, errno.EIO))
+        else:
+            if self._outdated:
+                self._drop_pages(opcode, reply)
+            elif reply is not None:
+                self._say(reply)
+        return True
+
+    def _say(self, reply: Reply) -> None:
+        try:
+            os.write(self._fd, reply)
+        except OSError as error:
+            if error.errno not in _WITHDRAWN and error.errno not in _GONE:
+                raise
+
+    def _say_data(self, unique: int, data: Reply) -> None:
+        try:
+            os.writev(self._fd, (self._replies.head(unique, len(data)), data))
+        except OSError as error:
+            if error.errno not in _WITHDRAWN and error.errno not in _GONE:
+                raise
+
+    def _done(self) -> memoryview:
+        return self._replies.error(self._unique, 0)
+
+    def _unknown(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        """Of what the view does not serve the kernel mostly asks once."""
+        return self._replies.error(self._unique, errno.ENOSYS)
+
+    # ---- what is in a request's way
+
+    def _failed(self, size: int, error: OSError) -> None:
+        unique = self._unique
+        if self._requests.makes_room(error):
+            self._suspend(size, error)
+            return
+        self._say(self._replies.error(unique, self._errno_of(self._buffer, size, error)))
+
+    def _errno_of(self, message: incoming.Buffer, size: int, error: OSError | LoopClosedError) -> int:
+        request = incoming.request(message, size)
+        if request is not None:
+            return self._requests.errno_of(error, request)
+        return self._handlers.errno_of(error) if isinstance(error, OSError) else errno.EINTR
+
+    def _suspend(self, size: int, obstacle: Obstacle) -> None:
+        message = bytes(self._bytes[:size])
+        self._loop.spawn(self._later(message, obstacle), name=f"request {self._unique}")
+
+    async def _later(self, message: bytes, obstacle: Obstacle) -> None:
+        """Carry out a request that something is in the way of, and answer it."""
+        opcode, unique, _, _, _, _ = IN.unpack_from(message)
+        size = len(message)
+        request = incoming.request(message, size)
+        assert request is not None
+        self._suspended[unique] = request
+        try:
+            reply = await self._requests.carry_out(lambda: self._again(message), request, obstacle)
+            if self._outdated:
+                kept = bytes(reply) if reply is not None else None
+                await self._requests.drop_pages(waits=opcode in _MAY_WAIT)
+                reply = kept
+        except AnsweredError as error:
+            reply = self._replies.error(unique, error.number)
+        except (OSError, LoopClosedError) as error:
+            reply = self._replies.error(unique, self._errno_of(message, size, error))
+        except Exception:
+            log.exception("request %d failed", opcode)
+            reply = self._replies.error(unique, errno.EIO)
+        finally:
+            del self._suspended[unique]
+        if reply is not None:
+            self._say(reply)
+
+    def _again(self, message: bytes) -> Reply | None:
+        """Carry out a request that came before."""
+        size = len(message)
+        self._buffer[:size] = message
+        opcode, self._unique, node, self._uid, self._gid, self.pid = IN.unpack_from(message)
+        self._current_run.request = self._sender
+        answer: Answering = self.answers[opcode]
+        return answer(node, size)
+
+    def _drop_pages(self, opcode: int, reply: Reply | None) -> None:
+        """Have the kernel drop what the host has made wrong; before the answer if that may wait."""
+        if opcode not in _MAY_WAIT:
+            if reply is not None:
+                self._say(reply)
+            self._loop.spawn(self._requests.drop_pages(waits=True), name="drop pages")
+        else:
+            self._loop.spawn(self._say_after_dropping(bytes(reply or b"")), name="drop pages")
+
+    async def _say_after_dropping(self, reply: bytes) -> None:
+        await self._requests.drop_pages(waits=True)
+        self._say(reply)
+
+    def _during_path_walk(self, name: Name | None) -> None:
+        """Ask the thread of a request that was sent back, if this is one, before it is answered."""
+        question = self._sent_back.question_for(self.pid, name)
+        if question is not None:
+            raise UndecidedError(question)
+
+    def _settled(self, answer: Answer) -> Answer:
+        """Let the kernel remember nothing of a directory that somebody has to ask for again."""
+        if answer.attr is not None and not self._sent_back.is_settled(answer.attr.number):
+            answer.attr_timeout_s = 0.0
+        return answer
+
+    def _in_thread(self, job: Callable[[], bytes | None]) -> None:
+        """Answer with what ``job`` returns, which another thread does."""
+        self._loop.spawn(self._say_result(self._unique, job), name=f"request {self._unique}")
+
+    async def _say_result(self, unique: int, job: Callable[[], bytes | None]) -> None:
+        try:
+            data = await self._loop.in_thread(job)
+        except OSError as error:
+            self._say(self._replies.error(unique, self._handlers.errno_of(error)))
+        except LoopClosedError:  # unmounting: nobody can tell any more whether it reached the disk
+            self._say(self._replies.error(unique, errno.EIO))
+        except Exception:
+            log.exception("a request failed in a thread")
+            self._say(self._replies.error(unique, errno.EIO))
+        else:
+            self._say_data(unique, data or b"")
+
+    # ---- names
+
+    def _lookup(self, node: int, size: int) -> Reply:
+        name = bytes(self._bytes[IN_SIZE : size - 1])
+        if self._sent_back.awaited:
+            self._during_path_walk((node, name))
+            return self._replies.entry(self._unique, self._settled(self._handlers.lookup(node, name)))
+        return self._replies.entry(self._unique, self._handlers.lookup(node, name))
+
+    def _forget(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+        self._overlay.forget(node, HANDLE.unpack_from(self._buffer, IN_SIZE)[0])
+
+    def _batch_forget(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+        (count,) = FORGETS_IN.unpack_from(self._buffer, IN_SIZE)
+        start = IN_SIZE + 8
+        self._handlers.forget(list(FORGET_ONE.iter_unpack(self._bytes[start : start + FORGET_ONE.size * count])))
+
+    def _mknod(self, node: int, size: int) -> Reply:
+        name, mode, rdev = incoming.mknod(self._buffer, size)
+        answer = self._handlers.mknod(node, name, mode, rdev, Owner(self._uid, self._gid))
+        return self._replies.entry(self._unique, answer)
+
+    def _mkdir(self, node: int, size: int) -> Reply:
+        name, mode = incoming.mkdir(self._buffer, size)
+        return self._replies.entry(self._unique, self._handlers.mkdir(node, name, mode, Owner(self._uid, self._gid)))
+
+    def _symlink(self, node: int, size: int) -> Reply:
+        name, target = incoming.symlink(self._buffer, size)
+        answer = self._handlers.symlink(node, name, target, Owner(self._uid, self._gid))
+        return self._replies.entry(self._unique, answer)
+
+    def _link(self, node: int, size: int) -> Reply:
+        number, name = incoming.link(self._buffer, size)
+        return self._replies.entry(self._unique, self._handlers.link(number, node, name))
+
+    def _unlink(self, node: int, size: int) -> Reply:
+        self._handlers.unlink(node, incoming.name(self._buffer, size))
+        return self._done()
+
+    def _rmdir(self, node: int, size: int) -> Reply:
+        self._handlers.rmdir(node, incoming.name(self._buffer, size))
+        return self._done()
+
+    def _rename(self, node: int, size: int) -> Reply:
+        name, directory, new_name = incoming.rename(self._buffer, size)
+        self._handlers.rename(node, name, directory, new_name, 0)
+        return self._done()
+
+    def _rename2(self, node: int, size: int) -> Reply:
+        self._handlers.rename(node, *incoming.rename2(self._buffer, size))
+        return self._done()
+
+    # ---- attributes
+
+    def _getattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        if self._sent_back.awaited:
+            self._during_path_walk(None)
+            return self._replies.attributes(self._unique, self._settled(self._handlers.getattr(node)))
+        return self._replies.attributes(self._unique, self._handlers.getattr(node))
+
+    def _setattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        valid, _, length, atime_s, mtime_s, _, atime_ns, mtime_ns, _, mode, _, uid, gid = SETATTR_IN.unpack_from(
+            self._buffer, IN_SIZE
+        )
+        answer = self._handlers.setattr(
+            node,
+            mode if valid & Valid.MODE else None,
+            uid if valid & Valid.UID else None,
+            gid if valid & Valid.GID else None,
+            length if valid & Valid.SIZE else None,
+            _time_ns(valid, Valid.ATIME, Valid.ATIME_NOW, atime_s, atime_ns),
+            _time_ns(valid, Valid.MTIME, Valid.MTIME_NOW, mtime_s, mtime_ns),
+            is_open=bool(valid & Valid.HANDLE),
+        )
+        return self._replies.attributes(self._unique, answer)
+
+    def _readlink(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+        self._say_data(self._unique, self._handlers.readlink(node))
+
+    def _statfs(self, node: int, size: int) -> Reply | None:  # noqa: ARG002 - as all
+        """Tell what is free, after all that was removed is; the loop goes on serving meanwhile."""
+        if self._freeing.count:
+            self._freeing.hand_over()
+            self._loop.spawn(self._statfs_when_freed(self._unique), name="statfs")
+            return None
+        return self._replies.statfs(self._unique, self._handlers.statvfs())
+
+    async def _statfs_when_freed(self, unique: int) -> None:
+        with contextlib.suppress(LoopClosedError, RuntimeError):  # RuntimeError: the system's limit on threads
+            await self._loop.in_thread(self._freeing.wait)
+        try:
+            self._say(self._replies.statfs(unique, self._handlers.statvfs()))
+        except OSError as error:
+            self._say(self._replies.error(unique, self._handlers.errno_of(error)))
+
+    def _getxattr(self, node: int, size: int) -> Reply | None:
+        room = GETXATTR_IN.unpack_from(self._buffer, IN_SIZE)[0]
+        return self._sized(room, self._handlers.getxattr(node, bytes(self._bytes[IN_SIZE + 8 : size - 1])))
+
+    def _listxattr(self, node: int, size: int) -> Reply | None:  # noqa: ARG002 - as all
+        room = GETXATTR_IN.unpack_from(self._buffer, IN_SIZE)[0]
+        return self._sized(room, b"".join(name + b"\0" for name in self._handlers.listxattr(node)))
+
+    def _sized(self, room: int, data: bytes) -> Reply | None:
+        """Say how long an attribute is, to who has no room; or the attribute."""
+        if not room:
+            return self._replies.count(self._unique, len(data))
+        if len(data) > room:
+            return self._replies.error(self._unique, errno.ERANGE)
+        self._say_data(self._unique, data)
+        return None
+
+    def _setxattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - the value tells its own
+        length, flags = SETXATTR_IN.unpack_from(self._buffer, IN_SIZE)
+        start = IN_SIZE + SETXATTR_IN.size
+        end = self._buffer.index(0, start)
+        name, value = bytes(self._bytes[start:end]), bytes(self._bytes[end + 1 : end + 1 + length])
+        self._handlers.setxattr(node, name, value, flags)
+        return self._done()
+
+    def _removexattr(self, node: int, size: int) -> Reply:
+        self._handlers.removexattr(node, incoming.name(self._buffer, size))
+        return self._done()
+
+    # ---- files
+
+    def _open(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        (flags,) = OPEN_IN.unpack_from(self._buffer, IN_SIZE)
+        is_own = self.pid in self._own_threads
+        opened = self._handlers.open(node, flags, self._uid, is_judged=not is_own)
+        if flags & os.O_ACCMODE:
+            self._current_run.opened(opened.handle, self.pid)
+        if is_own:
+            self._own_handles.add(opened.handle)
+        keeps = opened.keeps
+        if not keeps.attributes:
+            self._notices.forget_attributes(node)
+        return self._replies.opened(self._unique, opened.handle, KEEP_CACHE if keeps.pages else 0)
+
+    def _create(self, node: int, size: int) -> Reply:
+        name, mode, flags = incoming.create(self._buffer, size)
+        opened, answer = self._handlers.create(node, name, mode, flags, Owner(self._uid, self._gid))
+        self._current_run.opened(opened.handle, self.pid)
+        return self._replies.created(self._unique, opened, answer)
+
+    def _read(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+        """Answer from memory, or have a worker thread wait for the disk."""
+        handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
+        data = self._handlers.read(handle, offset, length)
+        if data is None:
+            self._in_thread(self._handlers.read_job(handle, offset, length))
+        else:
+            self._say_data(self._unique, data)
+
+    def _write(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
+        self._current_run.request = (handle,)
+        data = bytes(self._bytes[WRITE_DATA_AT : WRITE_DATA_AT + length])
+        return self._replies.count(self._unique, self._handlers.write(handle, offset, data))
+
+    def _release(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
+        self._own_handles.discard(handle)
+        self._current_run.released(handle)
+        self._handlers.release(handle)
+        return self._done()
+
+    def _fsync(self, node: int, size: int) -> Reply | None:  # noqa: ARG002 - as all
+        (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
+        if handle in self._own_handles:  # Mount.flush: only the kernel's cache was to be written out
+            return self._done()
+        self._in_thread(self._handlers.sync_job(self._handlers.sync_fd(handle)))
+        return None
+
+    def _fsyncdir(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+        self._in_thread(self._handlers.sync_job(None))
+
+    def _fallocate(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        handle, offset, length, mode = FALLOCATE_IN.unpack_from(self._buffer, IN_SIZE)
+        self._current_run.request = (handle,)
+        self._handlers.fallocate(handle, mode, offset, length)
+        return self._done()
+
+    def _lseek(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        handle, offset, whence = LSEEK_IN.unpack_from(self._buffer, IN_SIZE)
+        return self._replies.offset(self._unique, self._handlers.seek(handle, offset, whence))
+
+    def _copy_file_range(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        source, source_offset, _, target, offset, length, _ = COPY_FILE_RANGE_IN.unpack_from(self._buffer, IN_SIZE)
+        self._current_run.request = (target,)
+        copied = self._handlers.copy_range(source, source_offset, target, offset, length)
+        return self._replies.count(self._unique, copied)
+
+    # ---- directories
+
+    def _opendir(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        """The kernel may keep the listing, and tell the one that it has as long as we would."""
+        handle = self._handlers.opendir(node)
+        flags = CACHE_DIR | (KEEP_CACHE if self._handlers.would_tell_again(handle) else 0)
+        return self._replies.opened(self._unique, handle, flags)
+
+    def _readdirplus(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        handle, start, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
+        return self._replies.listing(self._unique, self._listed.tell(handle, start, length))
+
+    def _releasedir(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        self._handlers.releasedir(HANDLE.unpack_from(self._buffer, IN_SIZE)[0])
+        return self._done()
+
+    # ---- the mount
+
+    def _init(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        return agree(self._unique, self._buffer, drops_pages_itself=self._options.drops_pages_itself)
+
+    def _interrupt(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+        (unique,) = INTERRUPT_IN.unpack_from(self._buffer, IN_SIZE)
+        request = self._suspended.get(unique)
+        if request is not None:
+            self._requests.interrupt(request)
+
+    def _destroy(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+        return self._done()
+
+
+def _time_ns(valid: int, given: Valid, now: Valid, seconds: int, rest_ns: int) -> int | None:
+    if valid & now:
+        return time.time_ns()
+    return seconds * _SECOND_NS + rest_ns if valid & given else None

@@ -1,0 +1,1 @@
+"""Between pyfuse3 and the handlers."""

@@ -1,0 +1,101 @@
+"""What stands between the kernel and :mod:`yolofs.fuse.handlers`, as the mount sees it.
+
+There are two: :mod:`yolofs.fuse.libfuse` is pyfuse3's, :mod:`yolofs.fuse.direct` speaks the
+kernel's protocol itself.  ``docs/design/transport.md`` says what each has that the other lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Protocol
+
+from yolofs.access.questions import Asker
+from yolofs.fuse.cache.freeing import Freeing
+from yolofs.fuse.current_run import CurrentRun
+from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.loop.loop import DeviceLoop
+from yolofs.fuse.trace import Trace
+
+FILESYSTEM_NAME = "yolofs"
+"""What the mount table names as the source and, behind ``fuse.``, as the type of a mount."""
+
+
+class Kernel(Protocol):
+    """What the kernel can be told.  That it does not know the file is no error.
+
+    Raises:
+        OSError: it refuses for another reason.
+    """
+
+    def forget_attributes(self, number: int) -> None:
+        """Have it ask for a file's attributes when it next needs them.  Never waits."""
+
+    def forget_file(self, number: int) -> None:
+        """Have it drop all that it has cached of a file.
+
+        Blocks, and needs the loop to serve meanwhile.
+        """
+
+    def forget_name(self, parent: int, name: bytes) -> None:
+        """Have it look a name up when it next needs it.  Blocks while the directory is locked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a mount is to be; times in seconds."""
+
+    allow_other: bool
+    drops_pages_itself: bool
+    """Whether the kernel is to drop pages by what it hears of times, as we would tell it too
+    late.
+    """
+    xattrs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a transport works with."""
+
+    handlers: Handlers
+    loop: DeviceLoop
+    asker: Asker
+    freeing: Freeing
+    current_run: CurrentRun
+
+
+class Transport(Kernel, Protocol):
+    """One mount's way to the kernel.  Used once."""
+
+    def mount(self, mountpoint: bytes) -> None:
+        """Mount; requests wait until :meth:`serve` runs.
+
+        Raises:
+            MountError: the kernel or fusermount3 refuses.
+        """
+
+    async def serve(self) -> None:
+        """Serve until the mount is taken away or the loop is stopped: the ``main`` of the loop."""
+
+    def close(self, *, unmount: bool) -> None:
+        """Let go of the kernel, after the loop has ended; ``unmount``: take the mount away."""
+
+    def unjudged(self) -> contextlib.AbstractContextManager[None]:
+        """Open files for the calling thread without judging while the block runs: it is
+        :meth:`yolofs.fuse.mount.Mount.flush`'s.
+        """
+
+    def count(self, trace: Trace) -> None:
+        """Have requests counted; to be called before :meth:`mount`."""
+
+
+class MakeTransport(Protocol):
+    """A kind of transport."""
+
+    tells_interrupts: bool
+    """Whether it calls :meth:`yolofs.access.questions.Asker.withdraw` for who is interrupted or
+    killed while a request waits for an answer.
+    """
+
+    def __call__(self, served: Served, options: Options, /) -> Transport:
+        """Make one."""

@@ -1,0 +1,118 @@
+"""How the fields of a journal's line are spelled: strings, paths, numbers, fingerprints."""
+
+from __future__ import annotations
+
+import re
+
+from yolofs.journal.records import Fingerprint
+from yolofs.paths import NAME_MAX, RelPath, display, parse_relpath
+
+MODE = rb"[1-7][0-7]{0,9}"
+"""Matches what a file's type and permission bits look like, in octal digits."""
+_is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
+"""Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
+_ESCAPED = re.compile(f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]")  # no literal: mypyc cannot write surrogates
+"""What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are
+not UTF-8.
+"""
+_ESCAPE = re.compile(rb"%([0-9A-F]{2})")
+_is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
+"""30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
+_is_mode = re.compile(MODE).fullmatch
+_has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
+
+
+# --- strings --------------------------------------------------------------------------------------
+
+
+def quote(raw: bytes) -> bytes:
+    """Return the one spelling of ``raw`` as a field; never empty, never with a space or a newline
+    in it.
+    """
+    if _is_plain(raw):
+        return raw
+    if not raw:
+        return b"%"
+    text = raw.decode("utf-8", "surrogateescape")
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
+
+
+def unquote(field: bytes) -> bytes:
+    """Return the bytes that ``field`` spells.
+
+    Raises:
+        ValueError: it is not what :func:`quote` would write.
+    """
+    if _is_plain(field):
+        return field
+    if field == b"%":
+        return b""
+    raw = _ESCAPE.sub(lambda found: bytes((int(found[1], 16),)), field)
+    if not field or quote(raw) != field:
+        raise ValueError(f"badly percent-encoded: {display(field)}" if field else "a field is empty")
+    return raw
+
+
+def has_simple_names(path: bytes) -> bool:
+    """Tell cheaply that ``path`` surely is a good relative path below base; most are."""
+    return (
+        0 < len(path) <= NAME_MAX
+        and path[0] != 0x2F  # a slash
+        and path[-1] != 0x2F
+        and b"//" not in path
+        and b"\0" not in path
+        and ((path[0] != 0x2E and b"/." not in path) or not _has_dots(path))
+    )
+
+
+def write_path(path: bytes) -> bytes:
+    """Return a path below base as a field; ValueError if it is none."""
+    return path if _is_plain(path) and has_simple_names(path) else quote(parse_relpath(path))
+
+
+def read_path(field: bytes) -> RelPath:
+    """Return the path below base that a field spells; ValueError if it spells none."""
+    path = unquote(field)
+    return RelPath(path) if has_simple_names(path) else parse_relpath(path)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def read_number(field: bytes, least: int | None = None) -> int:
+    """Return the number that a field spells; ValueError if it is none, or below ``least``."""
+    if not _is_number(field):
+        raise ValueError(f"not a number: {display(field)}")
+    number = int(field)
+    if least is not None and number < least:
+        raise ValueError(f"{number} is below {least}")
+    return number
+
+
+def checked(number: int, least: int) -> int:
+    """Return a number; ValueError if it is below ``least`` and so could not be read back."""
+    if number < least:
+        raise ValueError(f"{number} is below {least}")
+    return number
+
+
+def write_fingerprint(base: Fingerprint) -> bytes:
+    """Return the field for a fingerprint, with the space before it."""
+    text = b" base=%d:%d:%d" % (base.mtime_ns, checked(base.size, 0), checked(base.ino, 0))
+    if base.owner is None:
+        return text
+    mode, uid, gid = base.owner
+    return b"%b:%o:%d:%d" % (text, checked(mode, 1), checked(uid, 0), checked(gid, 0))
+
+
+def read_fingerprint(value: bytes) -> Fingerprint:
+    """Return the fingerprint that such a field's value spells; ValueError if it is none."""
+    parts = value.split(b":")
+    if len(parts) not in (3, 6):
+        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: base={display(value)}")
+    mtime, size, ino = read_number(parts[0]), read_number(parts[1], 0), read_number(parts[2], 0)
+    if len(parts) == 3:
+        return Fingerprint(mtime, size, ino)
+    if not _is_mode(parts[3]):
+        raise ValueError(f"not an octal number: {display(parts[3])}")
+    return Fingerprint(mtime, size, ino, (int(parts[3], 8), read_number(parts[4], 0), read_number(parts[5], 0)))
