@@ -22,8 +22,9 @@ def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
 
 
 def adopt(project: bytes, state: bytes | None = None) -> Found:
-    """Move such a session for a user who has said that it is his: what could do harm is shown, and
-    nothing asked.
+    """Move such a session for a user who has said that it is their own.
+
+    What could do harm is shown, and nothing is asked.
     """
     with earlier_session(project) as earlier:
         check_earlier(earlier)

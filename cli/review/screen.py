@@ -67,10 +67,10 @@ class _Control(UIControl):
 
 
 def review(worker: Worker) -> str:
-    """Have somebody at the terminal review until he leaves; return what is to be said at the end.
+    """Have the user at the terminal review until they leave; return what is to be said at the end.
 
     Raises:
-        KeyboardInterrupt: he pressed Ctrl-C.
+        KeyboardInterrupt: they pressed Ctrl-C.
         YolofsError: there is nothing to be shown.
     """
     return asyncio.run(_Screen(worker).run())
@@ -97,7 +97,7 @@ class _Screen:
         """Show it until the user leaves; return what is to be said at the end.
 
         Raises:
-            KeyboardInterrupt: he pressed Ctrl-C.
+            KeyboardInterrupt: they pressed Ctrl-C.
             YolofsError: there is nothing to be shown.
         """
         sys.setswitchinterval(_SWITCH_S)
