@@ -58,7 +58,7 @@ def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, forc
     try:
         commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
     except StaleHunkError as error:
-        error.hint = "it is asked anew: yolofs commit -p"
+        error.hint = "yolofs commit -p asks about what is there now"
         raise
 
 
