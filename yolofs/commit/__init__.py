@@ -17,7 +17,7 @@ In the order in which a commit goes through them::
     merge/  where base has changed, too
       conflicts    where that is
       drift        how, and when: what is said of it
-      gone         what it takes where base has no more what something is staged in or about
+      gone         directories and files that base has no more, and about which something is staged
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
       apart        the same where no way to compare could tell it otherwise
