@@ -19,7 +19,7 @@ def has_right_checksum(line: bytes, stamp: int = 0) -> bool:
 
 
 def stamp_of(line: bytes) -> int | None:
-    """Return the stamp with which ``line``, without its newline, would be sealed; None if it ends
+    """Return the stamp with which ``line``, without its newline, would be right; None if it ends
     in no checksum.
     """
     found = _is_closing(line[-10:])

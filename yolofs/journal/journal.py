@@ -443,7 +443,7 @@ class Journal:
                     if not has_right_checksum(line, stamp):
                         number = self._record_count + 1
                         if end < file_size or journal_damage.is_misplaced(line, self.form, number):
-                            self._fail_unsealed(offset, number)
+                            self._fail_at(offset, number)
                         return
                     if line[0] not in _CHANGE_TAGS:
                         record = self._decode_at(offset, line, stamp)
@@ -462,7 +462,7 @@ class Journal:
         except JournalError as error:
             self._fail(offset, error)
 
-    def _fail_unsealed(self, offset: int, number: int) -> NoReturn:
+    def _fail_at(self, offset: int, number: int) -> NoReturn:
         self._fail(offset, JournalError(journal_damage.explain(self._fd, self.form, offset, number)))
 
     def _fail(self, offset: int, cause: JournalError) -> NoReturn:

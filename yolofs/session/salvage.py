@@ -15,7 +15,7 @@ from yolofs.errors import JournalError
 from yolofs.journal import damage as journal_damage
 from yolofs.journal import file as journal_file
 from yolofs.journal import length as journal_length
-from yolofs.journal.checksums import has_right_checksum, stamp_of
+from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
@@ -140,7 +140,7 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     stamps = (form.stamp(number) for number in range(damage.line_number - 1, damage.line_number + len(rest.bodies)))
     with open(path, "rb") as file:
         good = b"".join(journal_file.read_chunks(file.fileno(), 0, damage.offset_bytes))
-    repaired = _write_beside(path, [good, *map(seal, rest.bodies, stamps)])
+    repaired = _write_beside(path, [good, *map(with_checksum, rest.bodies, stamps)])
     try:
         _check(repaired)
     except JournalError as error:
