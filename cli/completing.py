@@ -32,7 +32,7 @@ _FILES = CompletionItem("", type="file")
 Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
+def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
     """Make of a function that finds words in a session one that click calls.
 
     Before ``--`` it offers no word that would be an option.
@@ -159,11 +159,11 @@ def sources(context: click.Context, parameter: click.Parameter, incomplete: str)
 def undone_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer paths that the commit has changed whose number is given."""
     number = context.params.get("number") or ""
-    return _offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
+    return offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
 
 
-_any_generation = _offered(_generations)
-versions = _offered(_versions)
-staged_paths = _offered(_staged_paths)
-runs = _offered(_runs)
-commits = _offered(_commits)
+_any_generation = offered(_generations)
+versions = offered(_versions)
+staged_paths = offered(_staged_paths)
+runs = offered(_runs)
+commits = offered(_commits)

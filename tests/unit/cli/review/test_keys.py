@@ -202,10 +202,20 @@ def test_q_leaves_at_once_only_if_nothing_is_accepted(model: ReviewModel) -> Non
 def test_keys_wait_for_the_lines_that_they_are_about(model: ReviewModel) -> None:
     press(model, "jjl")
     assert model.focus is Focus.DIFF
-    assert model.is_waiting
+    assert model.has_to_wait(" ")
     one = change(b"p/a")
     model.loaded(one, view_of(one, text("1" * 16, 0, (b"a\n",), (b"A\n",))))
-    assert not model.is_waiting
+    assert not model.has_to_wait(" ")
+
+
+def test_after_a_drop_all_keys_but_moves_wait_for_what_differs_now(model: ReviewModel) -> None:
+    known = model.comparison
+    assert known is not None
+    model.done("dropped it")
+    assert model.has_to_wait(" ")
+    assert not model.has_to_wait("j")
+    model.compared(known)
+    assert not model.has_to_wait(" ")
 
 
 @pytest.mark.parametrize("size", [(20, 5), (60, 15), (300, 100)])
