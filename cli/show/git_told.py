@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.changes.changes import Aspect, Change, Kind, Side
-from yolofs.cli.show.git_new_commits import MOST_COMMITS, MOST_PACKED_BYTES, NewCommits, Read, read_side
+from yolofs.cli.show.git_new_objects import MOST_COMMITS, MOST_PACKED_BYTES, NewObjects, Read, read_side
 from yolofs.paths import RelPath, display, join
 from yolofs.store.store import StoreFiles
 from yolofs.text.git_commits import branch_of, parse_packed, parse_ref
@@ -31,7 +31,10 @@ _OF_PACKS = re.compile(
 _REWRITTEN = re.compile(rb"pack/multi-pack-index.*|info/.*").fullmatch
 """Below ``objects``, what git itself writes anew under the same name."""
 _NOTES = frozenset(
-    {b"HEAD", b"packed-refs", b"COMMIT_EDITMSG", b"ORIG_HEAD", b"FETCH_HEAD", b"MERGE_MSG", b"AUTO_MERGE", b"index"}
+    {
+        *(b"HEAD", b"FETCH_HEAD", b"ORIG_HEAD", b"packed-refs", b"info/refs", b"index"),
+        *(b"COMMIT_EDITMSG", b"MERGE_MSG", b"AUTO_MERGE"),
+    }
 )
 
 
@@ -51,12 +54,12 @@ class GitDirectory:
 
     def tell(self) -> str:
         """Return what happened; as little as "2 files" where that is all that can be told."""
-        with NewCommits(self._top, self._changes, self._store, self._read) as commits:
-            branches = self._of_branches(commits)
+        with NewObjects(self._top, self._changes, self._store, self._read) as found:
+            branches, objects = self._of_branches(found), self._of_objects(found)
         words = [*branches, *self._of_other_refs(), *self._of_head()]
         if b"index" in self._changes:
             words.append("index")
-        words += self._of_objects()
+        words += objects
         others = sorted(name for name, change in self._changes.items() if self._is_other(name, change))
         words += [display(name) for name in others if name in _DECIDES]
         rest = [display(name) for name in others if name not in _DECIDES]
@@ -64,15 +67,15 @@ class GitDirectory:
             words.append(_few(rest, "other files"))
         return ", ".join(words) or "nothing but its own notes"
 
-    def _of_objects(self) -> list[str]:
-        """Return what happened to objects, apart from new ones: git makes them, and never writes to
-        them again.
+    def _of_objects(self, found: NewObjects) -> list[str]:
+        """Return what happened to objects, apart from new ones and such that are in a pack now: git
+        makes them, and never writes to them again.
         """
         removed = changed = 0
         for name, change in self._changes.items():
             if not name.startswith(_OBJECTS) or _is_directory(change.new or change.old):
                 continue
-            removed += change.kind is Kind.DELETED
+            removed += change.kind is Kind.DELETED and not found.has_packed(name[len(_OBJECTS) :])
             changed += _is_object(name[len(_OBJECTS) :]) and self._is_written_over(name, change)
         return [
             f"{count} object file{_s(count)} {what}"
@@ -89,7 +92,7 @@ class GitDirectory:
 
     # ---- refs
 
-    def _of_branches(self, commits: NewCommits) -> list[str]:
+    def _of_branches(self, found: NewObjects) -> list[str]:
         moved = self._moved(_HEADS)
         known = {old for _, (old, _) in self._moved(_REFS) if old is not None}
         told = []
@@ -98,7 +101,7 @@ class GitDirectory:
             if new is None:
                 told.append(f"branch {name} deleted")
             else:
-                told.append(_branch_text(name, old, *commits.lead_to(new, known)))
+                told.append(_branch_text(name, old, *found.commits_to(new, known)))
         return told + ([f"{len(moved) - _MOST_NAMED} more branches"] if len(moved) > _MOST_NAMED else [])
 
     def _of_other_refs(self) -> list[str]:

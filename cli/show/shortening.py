@@ -10,7 +10,7 @@ from yolofs.changes.changes import Change
 from yolofs.cli.options import options
 from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
-from yolofs.cli.show.git_new_commits import read_side
+from yolofs.cli.show.git_new_objects import read_side
 from yolofs.cli.show.git_told import GitDirectory
 from yolofs.cli.show.listing import Place
 from yolofs.hostcode.git_ignored import Repositories

@@ -5,12 +5,14 @@ what it is.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
 
 pytestmark = pytest.mark.mount
 
@@ -187,6 +189,74 @@ def test_names_of_a_file_with_hard_links_may_change_before_and_after(
         assert _linked(project) == _linked(view) == later
 
 
+def _add_to_another(view: Path) -> None:
+    os.link(view / "two", view / "four", follow_symlinks=False)
+
+
+def _set_time(view: Path) -> None:
+    os.utime(view / "two", (5, 5), follow_symlinks=False)
+
+
+def _remove_one(view: Path) -> None:
+    (view / "one").unlink()
+
+
+def _move_one(view: Path) -> None:
+    (view / "one").rename(view / "moved")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("symlink", _remove_one, _add_to_another),
+        ("symlink", _move_one, _set_time),
+        ("fifo", _remove_one, _set_time),
+        ("fifo", _add_to_another, _remove_one),
+    ],
+)
+def test_so_may_names_of_links_and_fifos(
+    yolofs: Program, kind: str, before: Callable[[Path], None], after: Callable[[Path], None]
+) -> None:
+    project = yolofs.project
+    (project / "one").symlink_to("somewhere") if kind == "symlink" else os.mkfifo(project / "one")
+    for name in ("two", "three"):
+        os.link(project / "one", project / name, follow_symlinks=False)
+    with yolofs.mounted() as view:
+        before(view)
+        yolofs("snapshot", "before")
+        earlier = _special(view)
+        after(view)
+        later = _special(view)
+        assert earlier != later
+        yolofs("commit", "--up-to", "before", "--yes")
+        assert _special(project) == earlier
+        assert _special(view) == later
+        yolofs("commit", "--yes")
+        assert _special(view) == later
+        assert _names(_special(project)) == _names(later)  # a time of theirs alone is no change
+
+
+def _names(special: dict[str, tuple[int, int, str, list[str]]]) -> dict[str, list[str]]:
+    return {name: found[-1] for name, found in special.items()}
+
+
+def _special(top: Path) -> dict[str, tuple[int, int, str, list[str]]]:
+    """Return of each file that is neither regular nor a directory its type, time, target and
+    names.
+    """
+    files = {path.name: path.lstat() for path in top.iterdir() if path.is_symlink() or path.is_fifo()}
+    files.pop(".yolofs", None)
+    return {
+        name: (
+            stat.S_IFMT(st.st_mode),
+            int(st.st_mtime) if int(st.st_mtime) == 5 else 0,
+            os.readlink(top / name) if stat.S_ISLNK(st.st_mode) else "",
+            sorted(other for other, one in files.items() if one.st_ino == st.st_ino and one.st_nlink == st.st_nlink),
+        )
+        for name, st in sorted(files.items())
+    }
+
+
 def _linked(top: Path) -> dict[str, tuple[str, int, int, list[str]]]:
     """Return of each file its content, mode, how many names it has, and which these are."""
     files = [path for path in sorted(top.rglob("*")) if path.is_file() and path.name != ".yolofs.toml"]
@@ -203,16 +273,22 @@ def _linked(top: Path) -> dict[str, tuple[str, int, int, list[str]]]:
 def test_a_dry_run_refuses_what_the_commit_refuses_for_hard_links(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    (project / "one").symlink_to("somewhere")
-    os.link(project / "one", project / "two", follow_symlinks=False)
+    (project / "one").write_text("1\n")
+    for name in (project / "two", tmp_path / "outside"):
+        name.hardlink_to(project / "one")
     yolofs = Program(project)
     yolofs("init")
-    with yolofs.mounted() as view:
-        (view / "two").unlink()
-        os.utime(view / "one", (5, 5), follow_symlinks=False)
-        yolofs("snapshot", "first")
-        (view / "later").write_text("l\n")
-        said = yolofs("commit", "--up-to", "first", "--yes", code=19).err
-        assert "has hard links that are staged" in said
-        for word in ("--dry-run", "--script"):
-            assert yolofs.refused("commit", "--up-to", "first", word, code=19) == said
+    view = CoreDriver(os.fsencode(project))  # no rule asks about the name outside
+    view.unlink(b"two")
+    view.append(b"one", b"2\n")
+    view.close()
+    yolofs("snapshot", "first")
+    view = CoreDriver(os.fsencode(project))
+    view.create(b"later", b"l\n", 0o644)
+    view.close()
+    said = yolofs("commit", "--up-to", "first", "--yes", code=19).err
+    assert f"{project}/" in said
+    assert "not all its names were found" in said
+    assert "yolofs commit" in said.partition("hint: ")[2]
+    for word in ("--dry-run", "--script"):
+        assert yolofs.refused("commit", "--up-to", "first", word, code=19) == said

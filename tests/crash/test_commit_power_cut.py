@@ -323,7 +323,9 @@ STATES = how_many(ci=90, nightly=1000)
 
 
 def states(recording: Recording, count: int, share: int) -> Iterator[tuple[int, Model, int]]:
-    """Yield so many moments, models and seeds: most of them while base is changed."""
+    """Yield so many moments, models and seeds: most of them while base is changed, the first one
+    before anything is done.
+    """
     rng = dice("power cut", share)
     length = len(recording.operations)
     barriers = [index for index, one in enumerate(recording.operations) if isinstance(one, Synced) and one.is_barrier]
@@ -331,7 +333,7 @@ def states(recording: Recording, count: int, share: int) -> Iterator[tuple[int, 
     for number in range(count):
         begin = 0 if number % 8 == 0 else first
         model = (Model.LOOSE, Model.ORDERED, Model.LOOSE, Model.ALL)[number % 4]
-        yield rng.randint(begin, length), model, rng.randrange(1 << 30)
+        yield rng.randint(begin, length) if number else 0, model, rng.randrange(1 << 30)
 
 
 def check_states(recorded: Recorded, count: int, share: int) -> None:

@@ -87,7 +87,7 @@ def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
     assert "interrupted" not in program("status").err
     program("commit", "--yes")
     assert tree_of(project) == expected
-    assert [path.name for path in (session_of(project) / "commits").iterdir()] == ["1"]
+    assert [path.name for path in (session_of(project) / "commits").iterdir() if path.is_dir()] == ["1"]
 
 
 def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.commit.apply import execution, steps
+from yolofs.commit.apply import execution, keeping, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.step_log import Line
@@ -228,25 +229,29 @@ def test_some_of_it_is_finished_and_the_rest_stays_staged(project: Path, prepare
     assert seen == {True, False}
 
 
+def note(
+    order: list[str], patch: pytest.MonkeyPatch, module: object, name: str, text: Callable[[tuple[Any, ...]], str]
+) -> None:
+    """Have each call of a function noted in ``order``, as ``text`` says it of the arguments."""
+    really = getattr(module, name)
+
+    def act(*arguments: Any, **options: Any) -> object:
+        order.append(text(arguments))
+        return really(*arguments, **options)
+
+    patch.setattr(module, name, act)
+
+
 def test_all_is_made_on_its_device_and_durable_before_the_first_step(
     project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = prepare()
     order: list[str] = []
-
-    def noting(module: object, name: str, text: Callable[[tuple[Any, ...]], str]) -> None:
-        really = getattr(module, name)
-
-        def act(*arguments: Any, **options: Any) -> object:
-            order.append(text(arguments))
-            return really(*arguments, **options)
-
-        monkeypatch.setattr(module, name, act)
-
+    noting = partial(note, order, monkeypatch)
     noting(steps.Steps, "_make_file", lambda arguments: f"make on {os.fstat(arguments[2].directory.fd).st_dev}")
     noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
     noting(execution, "_do_one", lambda _: "step")
-    noting(steps, "copy_tree", lambda arguments: f"copy to {os.stat(os.path.dirname(arguments[1])).st_dev}")
+    noting(keeping, "copy_tree", lambda arguments: f"copy to {os.stat(os.path.dirname(arguments[1])).st_dev}")
     with Session.open(os.fsencode(project), Access.WRITE) as session:
         commit(session)
     assert base_of(project) == expected
@@ -267,16 +272,7 @@ def test_what_was_copied_is_deleted_when_its_copy_is_durable_and_that_is_durable
     prepare()
     times = times_shown(project)
     order: list[str] = []
-
-    def noting(module: object, name: str, text: Callable[[tuple[Any, ...]], str]) -> None:
-        really = getattr(module, name)
-
-        def act(*arguments: Any, **options: Any) -> object:
-            order.append(text(arguments))
-            return really(*arguments, **options)
-
-        monkeypatch.setattr(module, name, act)
-
+    noting = partial(note, order, monkeypatch)
     noting(steps.Steps, "sync", lambda _: "sync")
     noting(steps.Steps, "_discard", lambda _: "delete")
     noting(execution, "write_new", lambda arguments: arguments[1].decode())

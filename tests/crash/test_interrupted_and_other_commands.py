@@ -118,3 +118,23 @@ def test_what_an_undo_needs_is_kept_by_the_undo_itself(tmp_path: Path) -> None:
     assert [one["commit"] for one in program("commits", "--json").json["commits"]] == [5]
     program("undo", "5", "--yes")
     assert exactly(project) == before
+
+
+def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_until_it_can(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    expected = with_commits(project)
+    program = Program(project)
+    interrupt(project, 6, "commit", "--yes")
+    before = exactly(project)
+    made = program.session / "commits/3/made"
+    text = made.read_bytes()
+    made.write_bytes(text[:-9])
+    for way in ("--continue", "--roll-back"):
+        said = program.refused("commit", way, code=15)
+        assert f"what it noted before its first step cannot be read ({made}: what was noted" in said
+        assert "hint: put that right, then yolofs commit --continue; or yolofs commit --discard-interrupted" in said
+    assert "cannot be read" in program("status").err
+    assert exactly(project) == before
+    made.write_bytes(text)
+    program("commit", "--continue")
+    assert {path: what for path, what in tree_of(project).items() if path != b".yolofs.toml"} == expected

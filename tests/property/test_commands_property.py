@@ -23,7 +23,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.test_commit_property import DIRECTORIES, FILES, fill_base, hard_links, has_second_device
 from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Edit, Host
-from tests.support.host_edits import edits_without_links as edits
+from tests.support.host_edits import edits_without_renaming as edits
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.drift import Settled, Wish, check_settled

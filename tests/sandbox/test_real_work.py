@@ -33,7 +33,8 @@ with zipfile.ZipFile('local_wheel-1-py3-none-any.whl', 'w') as wheel:
     wheel.writestr('local_wheel-1.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: local-wheel\\nVersion: 1\\n')
     wheel.writestr('local_wheel-1.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
     wheel.writestr('local_wheel-1.dist-info/RECORD', '')"
-{sys.executable} -m venv env && env/bin/pip install -q --no-index ./local_wheel-1-py3-none-any.whl
+{sys.executable} -m venv --without-pip env
+{sys.executable} -m pip --python env/bin/python install -q --no-index ./local_wheel-1-py3-none-any.whl
 env/bin/python -c 'import local_wheel'
 """
 NPM = """

@@ -335,10 +335,7 @@ def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Pa
 
 
 def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None:
-    project = tmp_path / "small"
-    project.mkdir()
-    small = Program(project)
-    small("init")
+    small = _small(tmp_path)
     with small.mounted():
         assert "only a view of / can be the root of a sandbox" in small.refused("run", "true", code=14)
 
@@ -362,10 +359,7 @@ def test_where_the_settings_name_another_base_the_hint_says_so_and_no_mount_is_l
 
 
 def test_without_a_sandbox_no_mount_is_left_but_one_that_was_there_stays(tmp_path: Path) -> None:
-    project = tmp_path / "small"
-    project.mkdir()
-    small = Program(project)
-    small("init")
+    small = _small(tmp_path)
     small.refused("run", "true", code=14, PATH="/nowhere")
     assert "not mounted" in small("status").out
     with small.mounted("--root", "/"):
@@ -411,11 +405,16 @@ def test_after_a_mount_of_another_base_a_run_says_first_that_a_commit_was_interr
         small("unmount")
 
 
-def _with_its_own_base(tmp_path: Path) -> Program:
+def _small(tmp_path: Path) -> Program:
     project = tmp_path / "small"
     project.mkdir()
     small = Program(project)
     small("init")
+    return small
+
+
+def _with_its_own_base(tmp_path: Path) -> Program:
+    small = _small(tmp_path)
     with small.mounted("--root", ".") as view:
         (view / "made").write_text("x\n")
     return small

@@ -4,6 +4,7 @@ deletes.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,17 @@ def test_commits_that_the_agent_has_packed_are_counted(repository: Program, scri
     commits = "git commit -q --allow-empty -m first; git commit -q --allow-empty -m second"
     repository("run", "sh", "-c", f"set -e; {commits}; {script}")
     assert told_of_git(repository).startswith(told)
+
+
+def test_objects_that_were_packed_are_not_told_as_removed_and_others_are(repository: Program) -> None:
+    repository("run", "sh", "-c", "git commit -q --allow-empty -m second; git gc -q")
+    assert told_of_git(repository) == "1 commit on main"
+    script = """
+        git update-ref -d HEAD; git reflog expire --expire=now --all; rm -f .git/index
+        git commit -q --allow-empty -m empty; git gc -q --prune=now
+    """
+    repository("run", "sh", "-c", script)
+    assert re.search(r"main rewritten, .*, \d+ object files removed", told_of_git(repository))
 
 
 def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ import sys
 
 TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/", os.path.join(os.environ.get("TMPDIR", "/tmp"), ""))
 """What tests make is below these, and always looked through."""
+CHECKOUT = os.path.join(os.path.realpath(os.path.join(os.path.dirname(__file__), "../..")), "")
+"""No test changes this, wherever it lies."""
 SURVEY = runpy.run_path(os.path.join(os.path.dirname(__file__), "../../daemon/runs/native_survey.py"))
 
 
@@ -40,9 +42,10 @@ def main(niceness: int, directories: list[bytes]) -> None:
     """Report on each directory as soon as it is known."""
     os.nice(niceness)
     for directory in directories:
-        is_kept = not os.fsdecode(directory).startswith(TEMPORARY) and "XDG_RUNTIME_DIR" in os.environ
+        name = os.fsdecode(directory)
+        stays = name.startswith(CHECKOUT) or not name.startswith(TEMPORARY)
         try:
-            SURVEY["_write"](kept(directory) if is_kept else report(directory))
+            SURVEY["_write"](kept(directory) if stays and "XDG_RUNTIME_DIR" in os.environ else report(directory))
         except BrokenPipeError:
             return
 

@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 
+_READ_ONLY = 1
 _BIND = 4096
 _DETACH = 2
 
 
 @contextmanager
-def mounted_disk(place: Path, *, mib: int = 16, source: Path | None = None) -> Iterator[None]:
+def mounted_disk(
+    place: Path, *, mib: int = 16, source: Path | None = None, is_read_only: bool = False
+) -> Iterator[None]:
     """Mount a disk of so many MiB in memory at a place for the time of the block; the test is
     skipped where root may not.
 
@@ -25,7 +28,7 @@ def mounted_disk(place: Path, *, mib: int = 16, source: Path | None = None) -> I
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if source is None:
-        failed = libc.mount(b"none", bytes(place), b"tmpfs", 0, b"size=%dm" % mib)
+        failed = libc.mount(b"none", bytes(place), b"tmpfs", _READ_ONLY * is_read_only, b"size=%dm" % mib)
     else:
         failed = libc.mount(bytes(source), bytes(place), None, _BIND, None)
     if failed:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from yolofs.errors import MountError
-from yolofs.fuse.transport import MakeTransport
+
+if TYPE_CHECKING:
+    from yolofs.fuse.direct.transport import DirectTransport
+    from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 
 Setting: TypeAlias = Literal["auto", "direct", "pyfuse3"]
 """The values of ``mount.transport``."""
+
+TransportClass: TypeAlias = "type[DirectTransport | Pyfuse3Transport]"
+"""Each makes a :class:`yolofs.fuse.transport.Transport`."""
 
 VARIABLE: Final = "YOLOFS_TRANSPORT"
 """The environment variable that says what "auto" is; the tests of the other one set it."""
@@ -17,8 +23,8 @@ VARIABLE: Final = "YOLOFS_TRANSPORT"
 _AUTO: Final = "pyfuse3"
 
 
-def transport_for(setting: Setting = "auto") -> MakeTransport:
-    """Return what makes a transport.
+def transport_for(setting: Setting = "auto") -> TransportClass:
+    """Return the class of a transport.
 
     Raises:
         MountError: there is no such transport, or pyfuse3 is not installed.

@@ -24,7 +24,7 @@ from yolofs.fuse.loop.idle_cpus import idle_cpus_to_keep_awake
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.transport import MakeTransport, Options, Served
+from yolofs.fuse.transport import Options, Served, Transport
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import RelPath
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
@@ -92,7 +92,7 @@ class Mount:
         keep_awake: bool = False,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,
-        make_transport: MakeTransport | None = None,
+        make_transport: choice.TransportClass | None = None,
     ) -> None:
         self.overlay = overlay
         self.mountpoint = mountpoint
@@ -115,7 +115,7 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._transport = (make_transport or choice.transport_for())(
+        self._transport: Transport = (make_transport or choice.transport_for())(
             Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run),
             Options(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
         )

@@ -65,7 +65,12 @@ class Served:
 
 
 class Transport(Kernel, Protocol):
-    """One mount's way to the kernel.  Used once."""
+    """One mount's way to the kernel.  Used once.
+
+    Its class has ``tells_interrupts``: whether it calls
+    :meth:`yolofs.access.questions.Asker.withdraw` for everybody who is interrupted or killed while
+    a request waits for an answer.
+    """
 
     def mount(self, mountpoint: bytes) -> None:
         """Mount; requests wait until :meth:`serve` runs.
@@ -84,18 +89,7 @@ class Transport(Kernel, Protocol):
         """Open files for the calling thread without judging while the block runs: it is
         :meth:`yolofs.fuse.mount.Mount.flush`'s.
         """
+        ...
 
     def count(self, trace: Trace) -> None:
         """Have requests counted; to be called before :meth:`mount`."""
-
-
-class MakeTransport(Protocol):
-    """A kind of transport."""
-
-    tells_interrupts: bool
-    """Whether it calls :meth:`yolofs.access.questions.Asker.withdraw` for who is interrupted or
-    killed while a request waits for an answer.
-    """
-
-    def __call__(self, served: Served, options: Options, /) -> Transport:
-        """Make one."""

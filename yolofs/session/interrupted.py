@@ -17,13 +17,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from yolofs.commit import Plan, describe
-from yolofs.commit.apply import ready, step_log
-from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED
+from yolofs.commit.apply import step_log
+from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, read_ready
 from yolofs.commit.apply.how_far import how_far
 from yolofs.commit.apply.places import SEAL, hidden_prefix
+from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.plan import Fetch, Park, Place
 from yolofs.commit.plan.recheck import find_in_way, find_obstacle, find_problem
-from yolofs.errors import CommitError, TrustError, YolofsError
+from yolofs.errors import CommitError, TrustError, YolofsError, reason
 from yolofs.paths import RelPath, display, split
 from yolofs.registry import seal
 from yolofs.registry.identity import identity_of
@@ -238,10 +239,10 @@ def examine(
         if problems:
             raise _MendableError(*problems)
         plan = _checked(text, base)
+        made = _what_was_made(commit)
     except _MisfitError as misfit:
         is_mendable = isinstance(misfit, _MendableError)
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
-    made = ready.decode(read_plainly(os.path.join(commit, MADE)) or b"")
     logged = min(len(step_log.read(commit)), len(plan.steps))
     done, is_exact = how_far(plan, base, commit, made)
     is_settled = os.path.lexists(os.path.join(commit, SETTLED))
@@ -257,7 +258,7 @@ def examine(
     obstacle = find_obstacle(plan, base, store, done=logged, is_settled=is_settled)
     if obstacle:
         return msgspec.structs.replace(found, problems=(obstacle,), is_mendable=True)
-    inodes = {one.inode for one in made.made.values()} if made is not None else set()
+    inodes = {one.inode for one in made.made.values()}
     in_way = find_in_way(plan, base, done=logged, made=inodes) if not is_settled else ""
     return msgspec.structs.replace(found, plan=plan, in_way=in_way)
 
@@ -292,6 +293,17 @@ def _checked(text: bytes, base: Base) -> Plan:
     if problem:
         raise _MendableError(problem)
     return plan
+
+
+def _what_was_made(commit: bytes) -> Ready:
+    """Return what is known of a commit by identity, without which neither way is safe; nothing
+    where nothing was written yet.
+    """
+    try:
+        return read_ready(commit) or Ready()
+    except OSError as error:
+        place = display(os.path.join(commit, MADE))
+        raise _MendableError(f"what it noted before its first step cannot be read ({place}: {reason(error)})") from None
 
 
 def _mtime_ns(path: bytes) -> int:

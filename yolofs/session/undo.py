@@ -29,7 +29,8 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
-from yolofs.commit.undo.inverse import Inverse, invert
+from yolofs.commit.undo.inverse import invert
+from yolofs.commit.undo.whose import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Change as Recorded

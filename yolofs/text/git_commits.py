@@ -25,6 +25,11 @@ def is_name(text: bytes) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_called(whole: bytes, name: bytes) -> bool:
+    """Tell whether an object, as :func:`unpacked` returns it, has a name."""
+    return _HASHES[len(name)](whole, usedforsecurity=False).hexdigest().encode() == name
+
+
 def unpacked(compressed: bytes) -> bytes:
     """Return what a loose object holds: its type and size, a zero byte, its content; of what is
     none, nothing.
@@ -40,8 +45,7 @@ def parents_of(whole: bytes, name: bytes) -> list[bytes] | None:
     is no commit, or has another ``name`` than it goes by.
     """
     head, _, body = whole.partition(b"\0")
-    hashed = _HASHES[len(name)](whole, usedforsecurity=False)
-    if not head.startswith(b"commit ") or hashed.hexdigest().encode() != name:
+    if not head.startswith(b"commit ") or not is_called(whole, name):
         return None
     lines = body.partition(b"\n\n")[0].split(b"\n")
     names = [line[len(_PARENT) :] for line in lines if line.startswith(_PARENT)]

@@ -23,6 +23,7 @@ The plan's steps and the folders ``new``, ``parked`` and ``replaced`` belong to
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 
@@ -74,11 +75,21 @@ def holds_something(folder: bytes) -> bool:
 
 
 def read_ready(parking: bytes) -> Ready | None:
-    """Return what was written of a commit before its first step, None if nothing was."""
+    """Return what was written of a commit before its first step, None if nothing was.
+
+    Danger: without it what lies in base would be believed by its presence.
+
+    Raises:
+        OSError: it cannot be read, or is damaged.
+    """
+    path = os.path.join(parking, MADE)
     try:
-        return decode(read_plain(os.path.join(parking, MADE), _MOST_READY))
-    except OSError:
+        ready = decode(read_plain(path, _MOST_READY))
+    except FileNotFoundError:
         return None
+    if ready is None:
+        raise OSError(errno.EIO, "what was noted before the first step is damaged", path)
+    return ready
 
 
 def drop(parking: bytes) -> None:

@@ -8,12 +8,14 @@ its name, so that a commit that is taken back, or given up, has lost nothing; th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable
 from typing import TypeAlias
 
 from yolofs.commit.apply.commit_directory import read_ready
+from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
@@ -102,7 +104,9 @@ def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:
 
     All of its steps are done.
     """
-    ready = read_ready(directory)
+    ready: Ready | None = None
+    with contextlib.suppress(OSError):  # then who looks for them finds them missing
+        ready = read_ready(directory)
     made = ready.made if ready is not None else {}
     linked = {number for number, one in made.items() if one.is_link}
     steps = (step for step in plan.steps if isinstance(step, Create) and step.number in linked)

@@ -19,11 +19,12 @@ from yolofs.commit.apply import by_names, step_log
 from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
 from yolofs.commit.apply.found import place_for
+from yolofs.commit.apply.keeping import UNMADE
+from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Made, Ready, looks_of
 from yolofs.commit.apply.resume import sync_path
-from yolofs.commit.apply.steps import UNMADE, listing_at
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.plan.plan import (
     Create,

@@ -75,8 +75,7 @@ def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> s
     steps = plan.steps[done:]
     if steps and os.statvfs(base.root).f_flag & os.ST_RDONLY:
         return f"{display(base.root)} is read-only"
-    old = {step.path for step in steps if isinstance(step, Park | Remove)}
-    moving = old.union(step.path for step in steps if isinstance(step, Place | MakeDirectory))
+    moving = {step.path for step in steps if isinstance(step, Park | Remove | Place | MakeDirectory)}
     own = {step.inode for step in plan.steps if isinstance(step, Park | Fetch | Remove)}
     looked: set[RelPath] = set()
     for step in steps:
@@ -89,7 +88,7 @@ def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> s
                 return f"{display(base.path(directory))} is immutable or append-only (chattr)"
         if not isinstance(step, Create | Place | MakeDirectory) or getattr(step, "replaced", None) is not None:
             continue
-        st = base.look(step.path) if step.path not in old else None
+        st = base.look(step.path)
         if st is not None and st.st_ino not in made and st.st_ino not in own:
             return f"{display(base.path(step.path))} has been made there meanwhile and is in the way"
     return ""

@@ -146,7 +146,7 @@ class _Composing:
         try:
             self._linked.find(self._names)
         except CannotTellError as error:
-            self._anew.refuse(error.args[0])
+            self._anew.refuse(error.path, error.why)
 
     def _tell_links(self) -> None:
         """Add the records of files with hard links of which both have changed names."""
@@ -172,7 +172,8 @@ class _Composing:
         own.
         """
         place, staged = linked.place, linked.staged
-        has_data = place is not None and self._after.is_content_kept(linked.home)
+        is_regular = stat.S_ISREG(self._base.lstat(linked.home).st_mode)  # others have all in their store inode
+        has_data = place is not None and is_regular and self._after.is_content_kept(linked.home)
         if staged is None:
             ino = self._anew.copy(linked.home, data=not has_data)
         elif staged.origin is None or has_data:

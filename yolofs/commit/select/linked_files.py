@@ -43,7 +43,13 @@ class LinkedFile(NamedTuple):
 
 
 class CannotTellError(Exception):
-    """Not all names of a file can be found, or told apart; the argument is a path of it."""
+    """Not all names of a file can be found, or told apart."""
+
+    def __init__(self, path: RelPath, why: str) -> None:
+        """``path`` is one of it, ``why`` follows a colon."""
+        super().__init__(path, why)
+        self.path = path
+        self.why = why
 
 
 class LinkedFiles:
@@ -88,7 +94,8 @@ class LinkedFiles:
         found = find_all_names_at(self._base, wanted.values())
         for file, rel in wanted.items():
             if file not in found:
-                raise CannotTellError(rel)
+                why = "not all its names were found, as some lie outside of base or there is too much to look through"
+                raise CannotTellError(rel, why)
             self.told[file] = self._tell(rel, found[file])
 
     # ---- which
@@ -109,7 +116,7 @@ class LinkedFiles:
                     yield (st.st_dev, st.st_ino), rel
                 elif rel == name.natural and self._place_of(rel) is None:
                     if self._shown_at(rel) is not None:
-                        raise CannotTellError(rel)
+                        raise CannotTellError(rel, "it is shown by a name that base is to lose")
                     self.taken[self._base.number(st)] += 1
         for staged in self._first.staged.values():
             later = self._second.staged.get(staged.ino)
@@ -138,10 +145,12 @@ class LinkedFiles:
         places = {name: place for name in names if (place := self._place_of(name)) is not None}
         made = [entry.path() for entry in version.names if entry not in self._survivors.of] if version else []
         is_kept = version is not None and kept_of(version.ino) is not None
-        if not stat.S_ISREG(st.st_mode) or is_kept or (made and not places):
-            raise CannotTellError(rel)
+        if is_kept:
+            raise CannotTellError(rel, "what an earlier commit keeps is to take its place")
+        if made and not places:
+            raise CannotTellError(rel, "base is to have it by new names alone")
         if any(self._is_far(name, place) for name, place in places.items()):
-            raise CannotTellError(rel)
+            raise CannotTellError(rel, "it is to go to another disk, where it is another file")
         home = next(iter(places), rel)
         view = {shown for name in names if (shown := self._shown_at(name)) is not None}
         if staged is not None:
@@ -173,7 +182,7 @@ class LinkedFiles:
         """
         homes = set(names)
         if any(one is not staged and one.home in homes for one in tree.staged.values()):
-            raise CannotTellError(rel)
+            raise CannotTellError(rel, "names of it were staged as files of their own")
 
     def _shown_at(self, rel: RelPath) -> RelPath | None:
         """Return where the view shows what base has at a path, by no name of its own if it is

@@ -225,9 +225,9 @@ class StagedAnew:
         """Add the record of a file that the view shows by no entry of its own."""
         self.found.records.append(self._sign(record, staged))
 
-    def refuse(self, path: RelPath) -> NoReturn:
-        """Raise HardLinksError about a path of base."""
+    def refuse(self, path: RelPath, why: str = "what becomes of each name cannot be told") -> NoReturn:
+        """Raise HardLinksError about a path of base; ``why`` is the reason."""
         raise HardLinksError(
-            f"{display(self._base.path(path))} has hard links that are staged and that this would change, too",
-            hint="commit or abort what is staged first",
+            f"{display(self._base.path(path))} has hard links that are staged and that this would change, too: {why}",
+            hint="commit all that is staged first (yolofs commit), or drop it (yolofs abort)",
         )

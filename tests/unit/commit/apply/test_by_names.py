@@ -43,3 +43,43 @@ def test_a_move_that_was_interrupted_goes_on_in_what_it_has_made(tree: Path) -> 
     moved(tree)
     assert (tree / "new/inner/file").read_text() == "x"
     assert not (tree / "old").exists()
+
+
+def test_the_new_directories_are_all_that_the_old_ones_were(tree: Path) -> None:
+    for name, mode in (("old/inner", 0o2750), ("old", 0o700)):
+        (tree / name).chmod(mode)
+        os.utime(tree / name, ns=(1, 1_400_000_000_000_000_007))
+    moved(tree)
+    for name, mode in (("new/inner", 0o2750), ("new", 0o700)):
+        st = (tree / name).stat()
+        assert (st.st_mode & 0o7777, st.st_mtime_ns) == (mode, 1_400_000_000_000_000_007)
+
+
+def test_a_name_that_is_taken_there_ends_it_and_nothing_is_written_over(tree: Path) -> None:
+    (tree / "new/inner").mkdir(parents=True)
+    (tree / "new/inner/file").write_text("the host's")
+    with pytest.raises(FileExistsError):
+        moved(tree)
+    assert (tree / "new/inner/file").read_text() == "the host's"
+    assert (tree / "old/inner/file").read_text() == "x"
+
+
+def test_a_directory_that_is_emptied_and_gone_already_is_passed_over(tree: Path) -> None:
+    fd = os.open(tree, os.O_PATH | os.O_DIRECTORY)
+    try:
+        listing = by_names.listing_of((fd, b"old"))
+        by_names.move((fd, b"old"), (fd, b"new"), listing)
+        by_names.move((fd, b"old"), (fd, b"new"), listing)
+    finally:
+        os.close(fd)
+    assert (tree / "new/inner/file").read_text() == "x"
+
+
+def test_a_listing_that_is_damaged_is_named(tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path / "names")
+    assert by_names.read(path) is None
+    by_names.write({}, path, durable=True)
+    assert by_names.read(path) == {}
+    (tmp_path / "names").write_bytes(b"\xc1")
+    with pytest.raises(OSError, match="what was noted of a directory is damaged"):
+        by_names.read(path)

@@ -449,16 +449,22 @@ def test_metadata_of_a_file_of_the_hosts_is_not_set(scribe: CommitScribe, parkin
     assert at(scribe, b"a").stat().st_mode & 0o777 == 0o640
 
 
-@pytest.mark.parametrize("way", [resume, roll_back])
-def test_a_directory_of_the_hosts_is_not_closed_for_one_that_was_opened_up(
-    tmp_path: Path, parking: bytes, way: Callable[..., object]
-) -> None:
+def opened_up(tmp_path: Path, parking: bytes) -> tuple[CommitScribe, Plan, Path]:
+    """Do a commit, short of its end, that has to open a directory up."""
     directory = tmp_path / "base/d"
     directory.mkdir(parents=True)
     directory.chmod(0o500)
     scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
     scribe.write(b"d/n", b"staged")
     plan = all_done(scribe, parking)
+    return scribe, plan, directory
+
+
+@pytest.mark.parametrize("way", [resume, roll_back])
+def test_a_directory_of_the_hosts_is_not_closed_for_one_that_was_opened_up(
+    tmp_path: Path, parking: bytes, way: Callable[..., object]
+) -> None:
+    scribe, plan, directory = opened_up(tmp_path, parking)
     directory.rename(tmp_path / "base/was d")
     directory.mkdir(0o700)
     way(plan, scribe.store, parking=parking)
@@ -469,12 +475,7 @@ def test_a_directory_of_the_hosts_is_not_closed_for_one_that_was_opened_up(
 def test_a_directory_that_a_killed_commit_has_opened_up_is_closed_again(
     tmp_path: Path, parking: bytes, way: Callable[..., object]
 ) -> None:
-    directory = tmp_path / "base/d"
-    directory.mkdir(parents=True)
-    directory.chmod(0o500)
-    scribe = CommitScribe(os.fsencode(tmp_path / "base"), os.fsencode(tmp_path / "store"))
-    scribe.write(b"d/n", b"staged")
-    plan = all_done(scribe, parking)
+    scribe, plan, directory = opened_up(tmp_path, parking)
     directory.chmod(0o700)
     way(plan, scribe.store, parking=parking)
     assert directory.stat().st_mode & 0o777 == 0o500

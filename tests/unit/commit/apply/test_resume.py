@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from tests.support.commit_model import CommitScribe, scan
 from tests.unit.commit.apply.test_identity import all_done, at, killed_after, parking, scribe
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.commit_directory import BACK, SETTLED
+from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.rollback import BackSteps
-from yolofs.commit.apply.steps import UNMADE, Steps
+from yolofs.commit.apply.step_log import Log
+from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Remove
 from yolofs.errors import CommitError
@@ -86,3 +89,25 @@ def test_a_directory_that_was_opened_up_to_be_removed_is_kept_with_the_mode_that
     kept.chmod(0o700)  # an ordinary user has to, for the moment of the rename; and then the process was killed
     resume(plan, scribe.store, parking=parking)
     assert stat.S_IMODE(kept.stat().st_mode) == 0o500
+
+
+@pytest.mark.parametrize("way", [resume, roll_back])
+@pytest.mark.parametrize("damage", ["not readable", "cut off"])
+def test_nothing_is_done_where_it_cannot_be_told_what_is_the_commits_own(
+    scribe: CommitScribe, parking: bytes, way: Callable[..., object], damage: str
+) -> None:
+    """Else the host's file would be taken for the staged one, as it is there."""
+    scribe.write(b"n", b"staged")
+    plan = scribe.plan()
+    killed_after(Log, "cut", lambda *_: True, partial(execute, plan, scribe.store, parking=parking))
+    at(scribe, b"n").write_text("the host's\n")
+    made = Path(os.fsdecode(parking), "made")
+    if damage == "cut off":
+        made.write_bytes(made.read_bytes()[:-9])
+    else:
+        made.unlink()
+        made.symlink_to("nowhere")
+    with pytest.raises(OSError, match="damaged" if damage == "cut off" else "no regular file"):
+        way(plan, scribe.store, parking=parking)
+    assert at(scribe, b"n").read_text() == "the host's\n"
+    assert not os.path.lexists(os.path.join(parking, b"done"))

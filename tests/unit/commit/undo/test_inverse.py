@@ -17,7 +17,8 @@ from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite
 from yolofs.commit.undo.applied import Applied, Later
-from yolofs.commit.undo.inverse import Inverse, invert
+from yolofs.commit.undo.inverse import invert
+from yolofs.commit.undo.whose import Inverse
 from yolofs.paths import RelPath
 from yolofs.system import syscalls
 
@@ -91,6 +92,20 @@ def test_what_has_the_number_of_something_that_was_moved_is_not_taken_for_it(com
         assert inverse.tree().find(b"moved") is inverse.tree().find(name) is None
 
 
+def put_link_of_that_number(path: Path, target: Path) -> None:
+    """Put a symbolic link in the place of a file, with its number where the filesystem gives that
+    again.
+    """
+    number = path.stat().st_ino
+    path.unlink()
+    for count in range(100):
+        link = path.with_name(f"{path.name} link {count}")
+        link.symlink_to(target)
+        if link.lstat().st_ino == number:
+            break
+    link.rename(path)
+
+
 def test_a_mode_is_not_given_back_through_a_symbolic_link_that_has_the_number(commits: Commits, tmp_path: Path) -> None:
     scribe = commits.scribe
     at(scribe, b"a").chmod(0o666)
@@ -99,16 +114,7 @@ def test_a_mode_is_not_given_back_through_a_symbolic_link_that_has_the_number(co
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("not in base\n")
     elsewhere.chmod(0o600)
-    number = at(scribe, b"a").stat().st_ino
-    at(scribe, b"a").unlink()
-    for count in range(100):
-        link = tmp_path / f"base/link {count}"
-        link.symlink_to(elsewhere)
-        if link.lstat().st_ino == number:
-            link.rename(at(scribe, b"a"))
-            break
-    else:
-        at(scribe, b"a").symlink_to(elsewhere)
+    put_link_of_that_number(at(scribe, b"a"), elsewhere)
     inverse = inverse_of(commits, force=True)
     assert inverse.stays == {b"a": "it is not there any more"}
     assert inverse.tree().find(b"a") is None
@@ -148,9 +154,7 @@ def test_where_no_birth_is_told_the_kind_tells_that_it_is_another_thing(
     scribe.remove(b"g1")
     commits.commit(1)
     for name in (b"a", b"g2"):
-        number = at(scribe, name).stat().st_ino
-        at(scribe, name).unlink()
-        put_directory_of_that_number(at(scribe, name), number)
+        put_link_of_that_number(at(scribe, name), at(scribe, b"zz"))
     inverse = inverse_of(commits, force=True)
     assert inverse.stays == {b"a": "it is not there any more"}
     assert inverse.copies == [b"g1"]

@@ -1,4 +1,5 @@
-"""The commits that the changes in a ``.git`` have brought: loose ones, and those in packs.
+"""The commits that the changes in a ``.git`` have brought, loose ones and those in packs; and what
+is packed that was loose.
 
 The repository is not believed.  A commit counts only if its content has the name that it goes by;
 and git is not run, as its settings and hooks are the agent's.
@@ -16,7 +17,7 @@ from typing import Self
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.paths import RelPath, join
 from yolofs.store.store import StoreFiles
-from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_name, parents_of, unpacked
+from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_called, is_name, parents_of, unpacked
 from yolofs.text.git_packs import DamagedPackError, Index, Pack
 
 _PACKS = b"objects/pack/"
@@ -24,14 +25,15 @@ _INDEX, _PACK = b".idx", b".pack"
 MOST_COMMITS = 1_000
 """So many are counted at the most."""
 _MOST_PACKS = 50
+_MOST_ASKED = 2_000
 MOST_PACKED_BYTES = 1 << 22
 """A ``packed-refs`` with more is not read."""
 
 Read = Callable[[RelPath], bytes | None]
 
 
-class NewCommits:
-    """The new commits of one ``.git``.  Use it in a ``with``."""
+class NewObjects:
+    """What is new in one ``.git``: commits, and packs.  Use it in a ``with``."""
 
     def __init__(self, top: RelPath, changes: Mapping[bytes, Change], store: StoreFiles, read: Read) -> None:
         """``changes`` are by path below ``top``, the ``.git``; ``read`` returns what either state
@@ -43,6 +45,7 @@ class NewCommits:
         self._read = read
         self._open = contextlib.ExitStack()
         self._packs: list[Pack] | None = None
+        self._asked = 0
         self._gone: list[Index] = []
         """The indexes of packs that are not there any more: what they had is not new."""
 
@@ -52,7 +55,7 @@ class NewCommits:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def lead_to(self, tip: bytes, known: Collection[bytes]) -> tuple[int, set[bytes]]:
+    def commits_to(self, tip: bytes, known: Collection[bytes]) -> tuple[int, set[bytes]]:
         """Return how many new commits lead to a tip, and all that they stand on, themselves among
         it.
 
@@ -83,15 +86,30 @@ class NewCommits:
     def _parents_in_packs(self, name: bytes, path: bytes) -> list[bytes] | None:
         if self._packs is None:
             self._packs = self._open_packs(len(name) // 2)
-        binary = bytes.fromhex(name.decode())
-        if not self._packs or self._is_in(self._gone, binary) or self._read(join(self._top, path)) is not None:
+        was_there = self._is_in(self._gone, bytes.fromhex(name.decode()))
+        if not self._packs or was_there or self._read(join(self._top, path)) is not None:
             return None
+        return parents_of(self._packed(name), name)
+
+    def has_packed(self, rest: bytes) -> bool:
+        """Tell whether a loose object, by its path below ``objects``, is in a pack that came, with
+        the content that it had: true only of what is small, and of the first 2,000 that are asked
+        about.
+        """
+        name = rest.replace(b"/", b"")
+        self._asked += 1
+        return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
+
+    def _packed(self, name: bytes) -> bytes:
+        """Return what a pack that came has of an object, as :func:`unpacked` returns it."""
+        if self._packs is None:
+            self._packs = self._open_packs(len(name) // 2)
         for pack in self._packs:
             with contextlib.suppress(DamagedPackError, OSError):
-                found = pack.find(binary, MOST_OBJECT_BYTES)
+                found = pack.find(bytes.fromhex(name.decode()), MOST_OBJECT_BYTES)
                 if found is not None:
-                    return parents_of(b"%b %d\0%b" % (found.type, len(found.content), found.content), name)
-        return None
+                    return b"%b %d\0%b" % (found.type, len(found.content), found.content)
+        return b""
 
     @staticmethod
     def _is_in(indexes: Iterable[Index], name: bytes) -> bool:

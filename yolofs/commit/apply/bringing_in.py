@@ -1,0 +1,181 @@
+"""The steps of a commit that put something in place: new, moved, or another name of a file."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+
+from yolofs.commit.apply.directories import rename_with
+from yolofs.commit.apply.keeping import NO_LINK, Arrival, Keeping
+from yolofs.commit.apply.places import Spot, copied_from
+from yolofs.commit.apply.ready import LINKED
+from yolofs.commit.apply.trees import ctimes_below, has_names_elsewhere
+from yolofs.commit.plan.plan import (
+    Create,
+    Duplicate,
+    Link,
+    MakeDirectory,
+    Place,
+)
+from yolofs.paths import RelPath, split
+from yolofs.store import copying
+from yolofs.system import syscalls
+
+
+class BringingIn(Keeping):
+    """Brings things in."""
+
+    def _make_directory(self, step: MakeDirectory) -> None:
+        parent, name = split(step.path)
+        if step.number in self._made:
+            made = self._made_at(step.number)
+            rename_with(self._directories, (self._fd(made), made.name), (parent, name), syscalls.rename_noreplace)
+        elif not step.number:
+            self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
+        else:
+            beside = self._beside(step.path, step.number)
+            self._directories.within(parent, lambda fd: os.mkdir(beside.name, 0o700, dir_fd=fd))
+            self._mark_made(beside, step)
+            source = self._unlocked(beside), beside.name
+            rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
+
+    def _create(self, step: Create) -> None:
+        made = self._made.get(step.number)
+        if made is not None and made.folder == LINKED:
+            self._name_store_inode(step)
+            return
+        if made is not None:
+            spot = self._made_at(step.number)
+        else:
+            spot = self._workplace(step.path, step.number)
+            self._make_file(step, spot)
+            self._mark_made(spot, step)
+        self._bring_in(spot, step)
+
+    def _name_store_inode(self, step: Create) -> None:
+        source = self._store.own_path(step.ino)
+        parent, _, name = step.path.rpartition(b"/")
+        try:
+            try:
+                os.link(source, name, dst_dir_fd=self._directories.open(RelPath(parent)), follow_symlinks=False)
+            except PermissionError:
+                if not self._directories.unlock(RelPath(parent)):
+                    raise
+                os.link(source, name, dst_dir_fd=self._directories.open(RelPath(parent)), follow_symlinks=False)
+        except OSError as error:
+            self.may_not_link = error.errno in NO_LINK
+            raise
+
+    def _link(self, step: Link) -> None:
+        target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
+        source, _ = self._reach(step.existing)
+        try:
+            self._unlocked(target)
+            os.link(
+                source.name,
+                target.name,
+                src_dir_fd=self._fd(source),
+                dst_dir_fd=self._fd(target),
+                follow_symlinks=False,
+            )
+        except OSError as error:
+            if error.errno not in NO_LINK:
+                raise
+            self._copy_instead(source, step)
+        else:
+            if step.replaced is not None:
+                self._bring_in(target, step)
+
+    def _copy_instead(self, source: Spot, step: Link) -> None:
+        spot = self._workplace(step.path, step.number)
+        self._unlocked(spot)
+        self._note(step.path, ("hard link", *copying.copy_node(self._at(source), self._at(spot))))
+        self._mark_made(spot, step)
+        self._bring_in(spot, step)
+
+    def _duplicate(self, step: Duplicate) -> None:
+        if step.number in self._made:
+            self._bring_in(self._made_at(step.number), step)
+            return
+        spot = self._workplace(step.path, step.number)
+        self._unlocked(spot)
+        source, _ = self._reach(step.existing)
+        copying.copy_node(self._at(source), self._at(spot))
+        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        self._mark_made(spot, step)
+        self._bring_in(spot, step)
+
+    def _bring_in(self, source: Spot, step: Arrival) -> None:
+        """Put what is at ``source`` at the step's path, across devices if need be."""
+        try:
+            self._swap_in(source, step)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            return
+        beside = self._beside(step.path, step.number)
+        self._unlocked(source)
+        if isinstance(step, Place) and self._loses_links(step, source):
+            self._note(step.path, ("hard link",))
+        self._copy_tree(source, beside, step.path)
+        self._copied.update(ctimes_below(self._at(beside)))
+        self._mark_made(beside, step)
+        copied = copied_from(source)
+        syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
+        self._sync_directory(copied)
+        self._leftovers.append(copied)
+        self._swap_in(beside, step)
+
+    def _loses_links(self, step: Place, source: Spot) -> bool:
+        """Tell whether what is about to be copied is, or holds, a file of which other names stay
+        where they are.
+        """
+        is_linked_again = any(isinstance(other, Link) and other.existing == step.path for other in self._plan.steps)
+        return not is_linked_again and has_names_elsewhere(self._at(source))
+
+    def _swap_in(self, source: Spot, step: Arrival) -> None:
+        """Rename ``source`` to the step's path and keep what it replaces, if it is to replace
+        anything.
+        """
+        src, dst = (self._unlocked(source), source.name), split(step.path)
+        if step.replaced is None:
+            rename_with(self._directories, src, dst, syscalls.rename_noreplace)
+            return
+        self._mark_replaced(step)
+        if rename_with(self._directories, src, dst, syscalls.rename_exchange):
+            self._keep(source, step)
+        else:
+            self._keep_by_link(Spot(*dst), step.number)
+            rename_with(self._directories, src, dst, _rename)
+
+    def release_store(self) -> None:
+        """Take the names in the store away of what has one in base by now, which is durable.
+
+        Raises:
+            OSError: one cannot be taken away.
+        """
+        self._store.remove_links(step.ino for step, _ in self._store_names)
+
+    def ctimes_of_links(self) -> dict[int, int]:
+        """Return the ctimes, by inode number, of what had a name in the store, as far as it is
+        where it was put.
+        """
+        found: dict[int, int] = {}
+        for step, made in self._store_names:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                _, st = self._reach(step.path)
+                if st.st_ino == made.inode:
+                    found[st.st_ino] = st.st_ctime_ns
+        return found
+
+    def ctimes_of_copies(self) -> dict[int, int]:
+        """Return the ctimes, by inode number, of what lies in directories that were copied: no step
+        is about it.
+        """
+        return self._copied
+
+
+def _rename(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:
+    os.rename(src, dst, src_dir_fd=src_fd, dst_dir_fd=dst_fd)

@@ -1,0 +1,113 @@
+"""The steps of a commit that change what stays in its place: content, metadata, times."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+
+from yolofs.commit.apply.keeping import Keeping
+from yolofs.commit.apply.places import Spot
+from yolofs.commit.plan.plan import (
+    FinishDirectory,
+    Rewrite,
+    SetMetadata,
+)
+from yolofs.paths import RelPath
+from yolofs.store import copying
+from yolofs.store.copying import at
+
+
+class ChangingInPlace(Keeping):
+    """Changes things in their places."""
+
+    def _rewrite(self, step: Rewrite) -> None:
+        spot, st = self._reach(step.path)
+        if not stat.S_ISREG(st.st_mode):  # another inode is right if it came from another device, or from the host
+            raise OSError(errno.ESTALE, "it was replaced while the commit ran")
+        if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
+            os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
+        self._back_up(spot, st, step)
+        target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
+        try:
+            source = self._store.open(step.ino, os.O_RDONLY)
+            try:
+                copying.copy_data(source, target, os.fstat(source).st_size)
+            finally:
+                os.close(source)
+        finally:
+            os.close(target)
+        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        if step.is_first:
+            self._sync_beside(spot)
+
+    def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
+        """Keep a copy of what is about to be overwritten; one that is there is whole, from before a
+        crash.
+        """
+        name = b"%d" % step.number
+        if _exists(self._replaced.fd, name):
+            return
+        made = self._made.get(step.number)
+        if made is not None and (made.size, made.mtime_ns) != (
+            st.st_size,
+            st.st_mtime_ns,
+        ):  # the host wrote it
+            made = None
+        if made is None or not _exists(self._new.fd, name):
+            self._clear_new(name)
+            copying.copy_node(self._at(spot), at(self._new.fd, name))
+            os.chmod(at(self._new.fd, name), stat.S_IMODE(st.st_mode) | 0o400)
+            if self._durable:  # now, as the only other copy is about to be overwritten
+                _sync_file(self._new.fd, name)
+        os.rename(name, name, src_dir_fd=self._new.fd, dst_dir_fd=self._replaced.fd)
+        if self._durable:
+            os.fsync(self._replaced.fd)
+
+    def _clear_new(self, name: bytes) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self._new.fd)
+
+    def _set_metadata(self, step: SetMetadata) -> None:
+        spot, st = self._reach(step.path)
+        self._copy_metadata(step.ino, spot, st, step.path)
+        if step.inode is not None:
+            self._sync_beside(spot)
+
+    def _finish_directory(self, step: FinishDirectory) -> None:
+        self._directories.forget(step.path)
+        spot, st = self._reach(step.path)
+        if not stat.S_ISDIR(st.st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step.path)
+        if step.ino is not None:
+            self._copy_metadata(step.ino, spot, st, step.path)
+            st = os.lstat(self._at(spot))
+        if st.st_mtime_ns == step.mtime_ns:
+            return
+        try:
+            os.utime(self._at(spot), ns=(st.st_atime_ns, step.mtime_ns), follow_symlinks=False)
+        except PermissionError:  # another user's directory, such as /tmp
+            self._note(step.path, ("times",))
+
+    def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:
+        metadata = copying.read_metadata(self._store.path(ino))
+        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
+            raise OSError(errno.ESTALE, "it was replaced while the commit ran")
+        self._note(path, copying.write_metadata(self._at(spot), metadata))
+
+
+def _exists(directory_fd: int, name: bytes) -> bool:
+    try:
+        os.stat(name, dir_fd=directory_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _sync_file(directory_fd: int, name: bytes) -> None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory_fd)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

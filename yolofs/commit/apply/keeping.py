@@ -1,0 +1,173 @@
+"""What all steps of a commit do: keep what base had, and leave notes of what was made and replaced.
+
+What is on another device is copied there, and its original deleted once that is durable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from typing import TypeAlias
+
+from yolofs.commit.apply import part_links
+from yolofs.commit.apply.places import Spot
+from yolofs.commit.apply.preparing import Preparing
+from yolofs.commit.apply.trees import copy_tree
+from yolofs.commit.plan.plan import (
+    Create,
+    Duplicate,
+    FinishDirectory,
+    Link,
+    MakeDirectory,
+    Park,
+    Place,
+    Plan,
+    Remove,
+)
+from yolofs.paths import RelPath, split
+from yolofs.store import copying
+from yolofs.store.copying import at
+from yolofs.store.store import StoreFiles
+from yolofs.system import syscalls
+
+UNMADE = b"-unmade"
+"""How notes end of what was made and is not any more, as the commit was being taken back."""
+MADE_BY_STEP = b"-is"
+"""How notes end, before an inode number, of what a step has made itself on another device."""
+Arrival: TypeAlias = Create | Place | Link | Duplicate
+"""A step that puts something at its path, over something else if ``replaced`` says so."""
+NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What link(2) answers where another hard link cannot be: other device, too many, filesystem or
+kernel forbids it.
+"""
+
+
+class Keeping(Preparing):
+    """Keeps what steps replace or remove, and knows what later ones need of earlier ones."""
+
+    def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
+        """Prepare the folders in ``directory``, the commit's own (an absolute path).
+
+        Raises:
+            OSError: it cannot be prepared, or base cannot be opened.
+        """
+        super().__init__(plan, store, directory, durable=durable)
+        self._given_modes = {
+            step.path for step in plan.steps if isinstance(step, FinishDirectory) and step.ino is not None
+        }
+        """Of these directories the plan says which mode they are to have."""
+        self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
+        self._set_aside: dict[int, Spot] = {}
+        """Where things are that could not be moved to ``parked``, by number."""
+        self._leftovers: list[Spot] = []
+        self._copied: dict[int, int] = {}
+        """The ctimes, by inode number, of what lies in directories that were copied to where they
+        are to be.
+        """
+        self.may_not_link = False
+        """Whether a step failed as a store inode may not get a name where it is to be."""
+
+    def _workplace(self, path: RelPath, number: int) -> Spot:
+        """Return a spot, on the device of ``path``, to make something in before it is put there."""
+        if self._directories.device(split(path)[0]) == self._device:
+            return Spot(self._new, b"%d" % number)
+        return self._beside(path, number)
+
+    def _shelter(self, path: RelPath, number: int) -> Spot:
+        """Return a spot on the device of ``path`` that stays where it is: beside its topmost
+        ancestor that moves.
+        """
+        top = path
+        above = split(path)[0]
+        while above:
+            if above in self._out_paths:
+                top = above
+            above = split(above)[0]
+        return self._beside(top, number)
+
+    def _copy_to_kept(self, source: Spot, target: Spot, path: RelPath) -> None:
+        """Copy what is kept of another device, and note which of its names are hard links: the
+        copies are not.
+        """
+        self._unlocked(source)
+        part_links.note_parted(self._parking, part_links.names_of_several(self._at(source), target.name))
+        self._copy_tree(source, target, path)
+
+    def _copy_tree(self, source: Spot, target: Spot, path: RelPath) -> None:
+        """Copy across devices, durably: the original is a leftover then, to be deleted at the
+        end.
+        """
+        self._unlocked(target)
+        self._note(path, copy_tree(self._at(source), self._at(target)))
+        self._sync_beside(target)
+
+    def _keep(self, old: Spot, step: Arrival) -> None:
+        name = b"%d" % step.number
+        try:
+            syscalls.rename_noreplace(self._fd(old), old.name, self._replaced.fd, name)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._copy_to_kept(old, Spot(self._replaced, name), step.path)
+            self._leftovers.append(old)
+
+    def _keep_by_link(self, old: Spot, number: int) -> None:
+        name = b"%d" % number
+        try:
+            os.link(old.name, name, src_dir_fd=self._fd(old), dst_dir_fd=self._replaced.fd, follow_symlinks=False)
+        except OSError as error:
+            if error.errno not in NO_LINK:
+                raise
+            copying.copy_node(self._at(old), at(self._replaced.fd, name))
+
+    def _mark_made(self, spot: Spot, step: Arrival | MakeDirectory) -> None:
+        """Leave a note of which object was made for a step just now: what is at its path may be the
+        host's.
+
+        It is made durable before, as who finds the note takes it for whole.
+        """
+        self._mark_number(spot, step.number)
+
+    def _mark_number(self, spot: Spot, number: int) -> None:
+        self._sync_beside(spot)
+        inode = os.stat(self._at(spot), follow_symlinks=False).st_ino
+        self._leave_note(b"%d%b-%d" % (number, MADE_BY_STEP, inode))
+        self._sync_directory(Spot(self._new, b""))
+
+    def _leave_note(self, note: bytes) -> None:
+        with contextlib.suppress(FileExistsError):
+            os.symlink(b"-", note, dir_fd=self._new.fd)
+
+    def _mark_replaced(self, step: Arrival) -> None:
+        """Leave a note of which object is replaced, if it is not the plan's: its directory came
+        from another device.
+        """
+        inode = self._reach(step.path)[1].st_ino
+        if inode != step.replaced:
+            self._leave_note(b"%d-replaces-%d" % (step.number, inode))
+            self._sync_directory(Spot(self._new, b""))
+
+    def _sync_beside(self, spot: Spot) -> None:
+        """Make durable what was done to a thing: it may not be found again after a crash, or be
+        taken for whole.
+        """
+        if not self._durable:
+            return
+        fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
+        try:
+            syscalls.sync_filesystem(fd)
+        finally:
+            os.close(fd)
+
+    def _sync_directory(self, spot: Spot) -> None:
+        """Make the names in a spot's directory durable: another device may have before what follows
+        from them.
+        """
+        if not self._durable:
+            return
+        fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)

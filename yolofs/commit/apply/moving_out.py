@@ -1,0 +1,90 @@
+"""The steps of a commit that move something out of its place: to be put elsewhere, or kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from yolofs.commit.apply import by_names
+from yolofs.commit.apply.directories import rename_between, rename_out
+from yolofs.commit.apply.keeping import Keeping
+from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.places import Spot
+from yolofs.paths import RelPath, split
+from yolofs.system import syscalls
+
+
+class MovingOut(Keeping):
+    """Moves things out."""
+
+    def _move_out(self, path: RelPath, folder: Folder, number: int) -> None:
+        self._directories.forget(path)
+        source, target = split(path), Spot(folder, b"%d" % number)
+        try:
+            rename_out(self._directories, source, (folder.fd, target.name), syscalls.rename_noreplace)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:
+            return
+        aside = self._shelter(path, number)
+        aside_fd = self._unlocked(aside)
+        try:
+            rename_out(self._directories, source, (aside_fd, aside.name), syscalls.rename_noreplace)
+        except OSError as error:
+            if error.errno != errno.EXDEV or not stat.S_ISDIR(self._reach(path)[1].st_mode):
+                raise
+            self._move_by_names(Spot(*source), aside, number)
+        self._move_on(aside, folder, number, path)
+
+    def _move_on(self, aside: Spot, folder: Folder, number: int, path: RelPath) -> None:
+        """Go on with what was moved aside, beside its path."""
+        target = Spot(folder, b"%d" % number)
+        try:
+            syscalls.rename_noreplace(self._unlocked(aside), aside.name, folder.fd, target.name)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+        else:  # it is a directory of our own making
+            return
+        if folder is self._parked:
+            self._set_aside[number] = aside
+        else:
+            self._copy_to_kept(aside, target, path)
+            self._leftovers.append(aside)
+
+    def _move_by_names(self, source: Spot, target: Spot, number: int) -> None:
+        """Move a directory that no rename can move, or what is left of it to be moved."""
+        note = self._at(listing_at(self._new, number))
+        listing = by_names.read(note)
+        if listing is None:
+            listing = by_names.listing_of((self._unlocked(source), source.name))
+            by_names.write(listing, note, durable=self._durable)
+        half = half_of(target)
+        by_names.move((self._unlocked(source), source.name), (self._unlocked(half), half.name), listing)
+        self._mark_number(half, number)
+        syscalls.rename_noreplace(self._unlocked(half), half.name, self._fd(target), target.name)
+        os.unlink(note)
+
+    def _move_kept(self, source: Spot, target: Spot) -> None:
+        """Move something between what an earlier commit keeps and what is on its way; directories
+        keep their times.
+        """
+        times = [(self._fd(spot), os.stat(self._fd(spot))) for spot in (source, target)]
+        src, dst = (self._fd(source), source.name), (self._fd(target), target.name)
+        rename_between(src, dst, syscalls.rename_noreplace)
+        for fd, st in times:
+            os.utime(fd, ns=(st.st_atime_ns, st.st_mtime_ns))
+
+
+def half_of(spot: Spot) -> Spot:
+    """Return where a directory is made into which another is moved name by name, on its way to a
+    spot.
+    """
+    return Spot(spot.directory, spot.name + by_names.HALF)
+
+
+def listing_at(folder: Folder, number: int) -> Spot:
+    """Return where it is written what the directories were that are moved name by name."""
+    return Spot(folder, b"%d-names" % number)

@@ -1,0 +1,117 @@
+"""What is to show at each path, written as records, with the store inodes that they need."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import msgspec
+
+from yolofs.commit.apply.part_links import metadata_of
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import (
+    Attributes,
+)
+from yolofs.commit.undo.whose import Becoming, Whose
+from yolofs.journal.records import Fingerprint, Keep
+from yolofs.paths import RelPath, StoreIno
+from yolofs.store import copying
+
+
+class AsRecords(Whose):
+    """Writes records."""
+
+    def _record(self, path: RelPath, place: Becoming) -> None:
+        if place.opened is not None:
+            self._add(place, Keep(0, path, self._made_from(path, place.opened.path(self._commits), None, data=True)))
+        elif place.kept is not None:
+            self._add(place, self._kept(path, place, place.kept))
+        elif place.link is not None:
+            self._add_link(path, place.link)
+        elif place.source is not None and place.was is not None:
+            self._add(place, self._changed(path, place, place.source, place.was))
+        elif place.source is not None:
+            if path not in self._with_links:
+                self._add(place, Keep(0, path, source=place.source))
+        elif place.is_gone:
+            self._add(place, Keep(0, path))
+
+    def _add(self, place: Becoming, record: Keep) -> None:
+        self._found.records.append(msgspec.structs.replace(record, touched_ns=place.touched_ns))
+
+    def _kept(self, path: RelPath, place: Becoming, kept: Kept) -> Keep:
+        """Return the record of what comes back; if it takes the place of a file, that is what it
+        replaces.
+        """
+        known = self._brought.get(kept)
+        if known is not None:
+            return msgspec.structs.replace(known, path=path)
+        now = place.replaces
+        st = self._base.look(now)
+        record = Keep(0, path, kept.ino)
+        if st is not None and not stat.S_ISDIR(st.st_mode) and now not in self._sources:
+            record = Keep(0, path, kept.ino, home=now, base=self._base.fingerprint(st))
+        self._brought[kept] = record
+        return record
+
+    def _changed(self, path: RelPath, place: Becoming, source: RelPath, was: Attributes) -> Keep:
+        st = self._base.lstat(source)
+        ino = self._made(path, source, was, place.content)
+        if stat.S_ISDIR(st.st_mode):
+            return Keep(0, path, ino, origin=source)
+        links = st.st_nlink if st.st_nlink > 1 else 0
+        has_data = stat.S_ISREG(st.st_mode) and place.content is None
+        key = -self._base.number(st) if links else 0
+        record = self._linked[st.st_dev, st.st_ino] = Keep(
+            0,
+            path,
+            ino,
+            origin=source if has_data else None,
+            home=source,
+            base=self._fingerprint(st),
+            links=links,
+            key=key,
+        )
+        return record
+
+    def _add_link(self, path: RelPath, other: RelPath) -> None:
+        """Let a path be a hard link of what base has at another."""
+        st = self._base.lstat(other)
+        known = self._linked.get((st.st_dev, st.st_ino))
+        if known is None:
+            links = st.st_nlink if st.st_nlink > 1 else 0
+            known = self._linked[st.st_dev, st.st_ino] = Keep(
+                0,
+                self._view(other),
+                self._made(path, other, None, None),
+                origin=other if stat.S_ISREG(st.st_mode) else None,
+                home=other,
+                base=self._fingerprint(st),
+                links=links,
+                key=-self._base.number(st) if links else 0,
+            )
+            self._found.records.append(known)
+            self._with_links.add(known.path)
+        self._found.records.append(msgspec.structs.replace(known, path=path, touched_ns=0))
+
+    def _fingerprint(self, st: os.stat_result) -> Fingerprint:
+        return self._base.fingerprint(st)
+
+    def _made(self, path: RelPath, other: RelPath, was: Attributes | None, content: int | None) -> StoreIno:
+        """Make a store inode: what base has at another path, with the metadata and the content that
+        it had.
+        """
+        source = self._base.path(other)
+        if content is not None:
+            source = Kept(self._applied.number, content).path(self._commits)
+        return self._made_from(path, source, was, data=content is not None)
+
+    def _made_from(self, path: RelPath, source: bytes, was: Attributes | None, *, data: bool) -> StoreIno:
+        ino = self._into.reserve()
+        left_out = self._into.copy_into(ino, source, data=data)
+        self._found.numbers.append(ino)
+        if was is not None:
+            left_out = copying.write_metadata(self._into.path(ino), metadata_of(was))
+        if left_out:
+            self._found.left_out[path] = left_out
+        return ino

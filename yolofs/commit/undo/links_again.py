@@ -1,0 +1,89 @@
+"""Which names become hard links again of a file that stays in base, or of each other."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs.commit.apply.commit_directory import PLAN
+from yolofs.commit.apply.part_links import File
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import (
+    MakeDirectory,
+    Place,
+)
+from yolofs.commit.undo.whose import Whose
+from yolofs.paths import RelPath, split
+from yolofs.state.link_names import find_name_near
+from yolofs.system import syscalls
+
+
+class LinksAgain(Whose):
+    """Finds what a name was a link of."""
+
+    def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
+        """Let a path be a hard link of a file of base again, or return what of the commit's own
+        comes back there.
+        """
+        copy = os.lstat(kept.path(self._commits))
+        name = find_name_near(self._base, file, path, is_good=lambda found: not self._goes(found))
+        st = self._base.look(name)
+        if st is not None and file[0] != copy.st_dev and not self._is_still(st, copy):
+            name = None  # what was there is copied and gone, and another file may have got its number
+        if name is not None and st is not None and not self._was_there(name, st, copy, kept):
+            name = None
+        if name is None:
+            return self._link_kept(path, file, kept, copy)
+        self._place(path).link = name
+        return None
+
+    def _was_there(self, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
+        """Tell whether a file of base is older than the commit: the host may have given its number
+        to another since.
+        """
+        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
+            return False
+        birth_ns = syscalls.birth_ns(self._base.path(name))
+        begun = os.lstat(os.path.join(self._commits, b"%d" % kept.commit, PLAN))
+        return birth_ns is None or birth_ns <= begun.st_mtime_ns
+
+    def _goes(self, path: RelPath) -> bool:
+        """Tell whether what the commit brought to a path, or the directory that it made around it,
+        is taken away.
+        """
+        index_and_step = self._arrivals.get(path)
+        if index_and_step is not None:
+            step = index_and_step[1]
+            is_moved = isinstance(step, Place) and step.number in self._applied.parks
+            return path not in self._blocked and not is_moved
+        while path:
+            path = split(path)[0]
+            if path in self._arrivals:
+                return path not in self._blocked and isinstance(self._arrivals[path][1], MakeDirectory)
+        return False
+
+    def _is_still(self, st: os.stat_result, copy: os.stat_result) -> bool:
+        """Tell whether a file of base is that of which there is a copy: as it was, or as the commit
+        has changed it.
+        """
+        if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
+            return True
+        is_changed = self._applied.changes_in_place(st.st_ino)
+        return is_changed and self._applied.is_as_left(st, self._store, self._restored)
+
+    def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:
+        """Return what comes back at a path of a file that base has no more: all names of it become
+        one file again.
+        """
+        known = self._lone.setdefault(file, (path, kept))
+        if known == (path, kept):
+            self._found.copies.append(path)
+            return kept
+        first, other = known
+        if first in self._found.copies:
+            self._found.copies.remove(first)
+        st = os.lstat(other.path(self._commits))
+        if (st.st_dev, st.st_ino) == (copy.st_dev, copy.st_ino) and copy.st_dev == file[0]:
+            return kept  # both come back by a rename, as what they are
+        self._place(first).kept = other
+        return other

@@ -1,0 +1,248 @@
+"""Whose is what base has where a commit changed it: what may go back, and where it shows then.
+
+A name goes back only if base has there what the commit left.  Where another commit has changed it
+since, it stays, and so does what cannot go without it.  Where the host has, that is drift.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from yolofs.commit.apply.part_links import File
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import (
+    Attributes,
+    Create,
+    Duplicate,
+    Link,
+    MakeDirectory,
+    Place,
+    Remove,
+)
+from yolofs.commit.undo.applied import Applied, Later
+from yolofs.journal.records import Keep
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+
+ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
+Arrival: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
+"""A step that puts something at its path."""
+
+
+class Inverse(msgspec.Struct):
+    """What undoes one commit."""
+
+    records: list[Keep] = []
+    """The entries, parents before children."""
+    drifted: dict[RelPath, None] = {}
+    """The paths of base at which the host has changed what the commit left."""
+    stays: dict[RelPath, str] = {}
+    """What cannot be taken back, by path in base, and why."""
+    numbers: list[StoreIno] = []
+    """The store inodes that were made for it."""
+    left_out: dict[RelPath, tuple[str, ...]] = {}
+    """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+    copies: list[RelPath] = []
+    """Where a hard link comes back as a file of its own, as no other name of the file was found."""
+
+    def tree(self) -> Tree:
+        """Return the tree."""
+        return Tree(self.records)
+
+
+class Becoming(msgspec.Struct):
+    """What is to show at one path."""
+
+    source: RelPath | None = None
+    """The thing of base that moves here."""
+    kept: Kept | None = None
+    """What comes back here."""
+    opened: Kept | None = None
+    """The directory that comes back here name by name, as not all in it is what was kept."""
+    replaces: RelPath | None = None
+    """The base path of what it takes the place of."""
+    is_gone: bool = False
+    was: Attributes | None = None
+    """The metadata that the thing of base gets back."""
+    content: int | None = None
+    """The slot of the content that it gets back."""
+    link: RelPath | None = None
+    """The base path of a file of which this becomes a hard link again."""
+    touched_ns: int = 0
+
+
+class Whose:
+    """Tells what may go back, and where things show then."""
+
+    def __init__(
+        self,
+        applied: Applied,
+        base: Base,
+        store: Store,
+        into: Store,
+        later: Sequence[Later],
+        restored: Mapping[int, int],
+        *,
+        force: bool,
+    ) -> None:
+        self._applied = applied
+        self._moves = applied.moves
+        self._commits = os.path.dirname(applied.directory)
+        self._base = base
+        self._store = store
+        self._into = into
+        self._later = later
+        self._restored = restored
+        self._force = force
+        self._why_gone = f"commit {applied.number} does not keep what was there any more"
+        again = max((one.number for one in later if one.applies_again), default=None)
+        if again is not None:
+            self._why_gone = f"it was taken back and applied again: yolofs undo {again}"
+        self._found = Inverse()
+        self._places: dict[RelPath, Becoming] = {}
+        """By the path at which it is to show."""
+        self._arrivals = {
+            step.path: (index, step) for index, step in enumerate(applied.plan.steps) if isinstance(step, ARRIVALS)
+        }
+        self._removed = {step.path: step for step in applied.plan.steps if isinstance(step, Remove)}
+        self._blocked: set[RelPath] = set()
+        """Arrivals that stay."""
+        self._touched = {one.path: one.mtime_ns for one in applied.ready.directories}
+        """The times of directories before the commit."""
+        self._sources: set[RelPath] = set()
+        self._lone: dict[File, tuple[RelPath, Kept]] = {}
+        """Where a file comes back of which base has no name, and what is kept of it: by its first
+        name.
+        """
+        self._with_links: set[RelPath] = set()
+        """Where files show that get further names, which is said with these."""
+        self._brought: dict[Kept, Keep] = {}
+        """The records of what comes back."""
+        self._linked: dict[File, Keep] = {}
+        """The records of files that have, or get, several names, by which file of base it is."""
+
+    def _blame(self, path: RelPath, why: str = "") -> bool:
+        """Note that a path is not as the commit left it; return whether that is to be passed over.
+
+        If another commit has changed it, or if there is a reason why it cannot go, it stays; else
+        it has drifted.
+        """
+        later = next((one for one in reversed(self._later) if one.touches(path)), None)
+        if later is not None:
+            if not later.takes_back:
+                self._found.stays.setdefault(path, f"commit {later.number} has changed it since")
+        elif why:
+            self._found.stays.setdefault(path, why)
+        else:
+            self._found.drifted[path] = None
+            return self._force
+        return False
+
+    def _is_by_later(self, path: RelPath) -> bool:
+        return any(later.touches(path) for later in self._later)
+
+    def _check_identity(self, index: int, step: Arrival) -> None:
+        """Block what a step put at its path if it is not there any more, or was changed since."""
+        st = self._base.look(step.path)
+        is_moved = isinstance(step, Place) and step.number in self._applied.parks
+        if st is not None and self._is_it(index, step.path, st):
+            is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
+            if is_moved or is_directory or self._applied.is_as_left(st, self._store, self._restored):
+                return
+        elif is_moved:
+            self._blame(step.path, "it is not there any more")
+            self._blocked.add(step.path)
+            return
+        elif st is None and getattr(step, "replaced", None) is None and not self._is_by_later(step.path):
+            return  # the host has removed it already
+        if not self._blame(step.path):
+            self._blocked.add(step.path)
+
+    def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether what is at a path is the thing that a step (by its index) has left there."""
+        came = self._applied.came(index)
+        return came in (None, st.st_ino) and self._applied.is_older(self._base.path(path), st)
+
+    def _settle(self) -> bool:
+        """Block what cannot go as something else stays; return whether there was anything."""
+        before = len(self._blocked)
+        for path, (_, step) in sorted(self._arrivals.items(), reverse=True):  # what is in a directory before that
+            if path in self._blocked:
+                continue
+            park = self._applied.parks.get(step.number) if isinstance(step, Place) else None
+            may_go = self._is_emptied(path) if isinstance(step, MakeDirectory) else True
+            if not may_go or (park is not None and not self._is_free(park.path)):
+                self._blocked.add(path)
+        return len(self._blocked) != before
+
+    def _is_emptied(self, directory: RelPath) -> bool:
+        """Tell whether all in a directory that the commit made goes, too; note what does not."""
+        try:
+            names = self._base.names(directory)
+        except OSError:
+            return True
+        is_emptied = True
+        for name in names:
+            path = join(directory, name)
+            if path in self._arrivals:
+                is_emptied = is_emptied and path not in self._blocked
+            elif not self._blame(path):
+                is_emptied = False
+        return is_emptied
+
+    def _is_free(self, old: RelPath) -> bool:
+        """Tell whether something may come back to where base had it; note why not."""
+        above, name = split(old)
+        directory = self._moves.after(above)
+        if directory is None:
+            return self._comes_back(above)
+        st = self._base.look(directory)
+        if st is None or not stat.S_ISDIR(st.st_mode):
+            self._blame(directory, "the directory is gone")
+            return False
+        now = join(directory, name)
+        if now in self._arrivals:
+            return now not in self._blocked
+        return self._base.look(now) is None or self._blame(now)
+
+    def _comes_back(self, directory: RelPath) -> bool:
+        """Tell whether a directory comes back that the commit removed, with what it was in."""
+        while directory:
+            if directory in self._removed:
+                kept = self._applied.kept(self._removed[directory].number)
+                return kept is not None and self._is_free(directory)
+            directory = split(directory)[0]
+        return True
+
+    def _view(self, path: RelPath) -> RelPath:
+        """Return where what base has at a path shows when all that may go has gone."""
+        if not path:
+            return ROOT
+        _, step = self._arrivals.get(path, (0, None))
+        if isinstance(step, Place) and path not in self._blocked and step.number in self._applied.parks:
+            return self._old_view(self._applied.parks[step.number].path)
+        above, name = split(path)
+        return join(self._view(above), name)
+
+    def _old_view(self, old: RelPath) -> RelPath:
+        """Return where a name shows then that base had at a path before the commit."""
+        above, name = split(old)
+        if not above:
+            return old
+        now = self._moves.after(above)
+        return join(self._view(now) if now is not None else self._old_view(above), name)
+
+    def _slot(self, path: RelPath) -> RelPath:
+        """Return where the name shows then that is ``path`` now."""
+        above, name = split(path)
+        return join(self._view(above), name)
+
+    def _place(self, path: RelPath) -> Becoming:
+        return self._places.setdefault(path, Becoming())
