@@ -122,7 +122,7 @@ def test_what_git_and_python_keep_for_themselves_is_closed_at_first_and_stays_as
         "  deleted (1)",
         "    .git/",
         "    D config",
-        "  what the host would run or trust (1)",
+        "  what the host would run o… (1)",
         "    .git/hooks/",
         "    A x [run by git]",
         "  in the project (4)",
