@@ -362,6 +362,13 @@ def test_a_name_that_would_come_back_as_another_file_is_refused(yolofs: Program)
         assert not (view / "one").exists()
 
 
+def test_a_text_that_is_wholly_as_before_has_its_time_again(yolofs: Program, view: Path) -> None:
+    (view / "text").chmod(0o600)
+    yolofs("restore", *(word for name in ids(yolofs, "text", "text") for word in ("--hunk", name)))
+    assert [one["kind"] for one in hunks(yolofs) if one["path"].endswith("/text")] == ["mode"]
+    assert (view / "text").stat().st_mtime_ns == (yolofs.project / "text").stat().st_mtime_ns
+
+
 def test_a_program_that_has_the_file_open_goes_on(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     with (view / "text").open("r+") as file:
