@@ -29,6 +29,8 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.git_indexes_left import keep_indexes
+from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.whose import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
@@ -401,9 +403,11 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
         session.store,
         os.path.dirname(commit.directory),
         known=_known(prepared.applied, session.base, session.store),
+        homes=find_homes(prepared.applied, session.base, prepared.tree),
         sign=authors.sign,
     )
     made += composed.numbers
+    keep_indexes(composed.records, prepared.tree, prepared.store, session.store)
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
     return composed
