@@ -1,5 +1,5 @@
-"""What a shell completes: generations, names of snapshots, staged paths, and numbers of runs and
-commits.
+"""What a shell completes: generations, names of snapshots, staged paths, paths of another generation,
+ids of hunks, and numbers of runs and commits.
 
 The shell asks while the user types: whatever goes wrong, nothing is offered and nothing is said.
 """
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.options import Options, set_options, start_directory
-from yolofs.paths import RelPath, display
+from yolofs.cli.options import Options, options, set_options, start_directory
+from yolofs.paths import RelPath, display, split
 
 if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
     from yolofs.session.session import Session
@@ -77,9 +77,62 @@ def _generations(session: Session, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the generations, each with the colon before a path."""
+    """Yield the generations, each with the colon before a path; after a colon the paths that it
+    has.
+    """
     for item in _generations(session, incomplete):
         yield CompletionItem(f"{item.value}:", help=item.help)
+    yield from _paths_of_versions(session, incomplete)
+
+
+def _paths_of_versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the paths that a generation has, if one is named before a colon."""
+    from yolofs.cli.versions import parse_version
+    from yolofs.session.state_files import StateFiles
+
+    if ":" not in incomplete:
+        return
+    version = parse_version(session, f"{incomplete}_")  # with a letter it has a name at its end in any case
+    above, name = split(version.path)
+    begin = os.fsdecode(name)[:-1]
+    files = StateFiles(session, version.tree)
+    directory = files.look(above)
+    if directory is None or not directory.is_directory:
+        return
+    typed = incomplete.removesuffix(begin)
+    for name, file in files.inside(directory):
+        text = os.fsdecode(name)
+        if text.startswith(begin) and text.isprintable() and _may_see(session, file.path):
+            yield CompletionItem(f"{typed}{text}{'/' if file.is_directory else ''}")
+
+
+def _may_see(session: Session, path: RelPath) -> bool:
+    guard = options().guard
+    return guard is None or guard.may_see(session.base.path(path))
+
+
+def _ranges_and_versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the generations; after a colon the paths that one has."""
+    yield from _generations(session, incomplete)
+    yield from _paths_of_versions(session, incomplete)
+
+
+def _hunks(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the ids of hunks of what a commit would apply, each with what it changes."""
+    from yolofs.cli.ranges import parse_range
+    from yolofs.cli.show.hunk_lines import title
+    from yolofs.cli.show.listing import Place
+    from yolofs.session.selecting import Hunks
+
+    old, new = parse_range(session.timeline, "all")
+    old_tree, new_tree = session.states(old, new)
+    hunks = Hunks(session, old_tree, new=new_tree)
+    place = Place(session.base.root, session.base.relative(session.project))
+    for index in hunks.wanted:
+        if all(_may_see(session, path) for path in hunks.changes[index].paths):
+            for hunk in hunks.read(hunks.changes[index]).hunks:
+                if hunk.id.startswith(incomplete):
+                    yield CompletionItem(hunk.id, help=title(hunk, place))
 
 
 def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -144,6 +197,11 @@ def generations(context: click.Context, parameter: click.Parameter, incomplete: 
     return (staged_paths if PATHS_KEY in context.meta else _any_generation)(context, parameter, incomplete)
 
 
+def ranges_and_versions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer generations, and after a colon paths; after ``--`` staged paths."""
+    return (staged_paths if PATHS_KEY in context.meta else _range_or_version)(context, parameter, incomplete)
+
+
 def restorable_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer staged paths; after ``--from run`` and ``--from commit`` a number."""
     kinds = {"run": runs, "commit": commits}
@@ -163,6 +221,8 @@ def undone_paths(context: click.Context, parameter: click.Parameter, incomplete:
 
 
 _any_generation = _offered(_generations)
+_range_or_version = _offered(_ranges_and_versions)
+hunks = _offered(_hunks)
 versions = _offered(_versions)
 staged_paths = _offered(_staged_paths)
 runs = _offered(_runs)

@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 
 from yolofs.changes.picks import Lines, parse_picks
+from yolofs.cli.completing import hunks
 from yolofs.errors import UsageError
 
 _FROM_STDIN = "-"
@@ -23,6 +24,7 @@ def hunk_option(sentence: str) -> Callable[[F], F]:
         "words",
         metavar="ID[:LINES]",
         multiple=True,
+        shell_complete=hunks,
         help=f"{sentence} Repeatable; - reads ids from stdin; ID:1-3,5 takes some of its changed lines.",
     )
 

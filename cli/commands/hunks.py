@@ -11,6 +11,7 @@ from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks
 from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
+from yolofs.cli.completing import hunks as hunk_ids
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
@@ -34,7 +35,13 @@ if TYPE_CHECKING:
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each hunk, without what it changes.")
-@click.option("--edit", "to_edit", metavar="ID", help="Edit a hunk in $EDITOR: what comes back is staged.")
+@click.option(
+    "--edit",
+    "to_edit",
+    metavar="ID",
+    shell_complete=hunk_ids,
+    help="Edit a hunk in $EDITOR: what comes back is staged.",
+)
 @click.option(
     "--edited",
     "edited_path",
