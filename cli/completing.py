@@ -1,5 +1,5 @@
-"""What a shell completes: generations, names of snapshots, staged paths, paths of another generation,
-ids of hunks, and numbers of runs and commits.
+"""What a shell completes: generations, names of snapshots, staged paths, paths of another
+generation, and numbers of runs and commits.
 
 The shell asks while the user types: whatever goes wrong, nothing is offered and nothing is said.
 """
@@ -32,7 +32,7 @@ _FILES = CompletionItem("", type="file")
 Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
+def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
     """Make of a function that finds words in a session one that click calls.
 
     Before ``--`` it offers no word that would be an option.
@@ -117,24 +117,6 @@ def _ranges_and_versions(session: Session, incomplete: str) -> Iterator[Completi
     yield from _paths_of_versions(session, incomplete)
 
 
-def _hunks(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the ids of hunks of what a commit would apply, each with what it changes."""
-    from yolofs.cli.ranges import parse_range
-    from yolofs.cli.show.hunk_lines import title
-    from yolofs.cli.show.listing import Place
-    from yolofs.session.selecting import Hunks
-
-    old, new = parse_range(session.timeline, "all")
-    old_tree, new_tree = session.states(old, new)
-    hunks = Hunks(session, old_tree, new=new_tree)
-    place = Place(session.base.root, session.base.relative(session.project))
-    for index in hunks.wanted:
-        if all(_may_see(session, path) for path in hunks.changes[index].paths):
-            for hunk in hunks.read(hunks.changes[index]).hunks:
-                if hunk.id.startswith(incomplete):
-                    yield CompletionItem(hunk.id, help=title(hunk, place))
-
-
 def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the staged paths, as one types them; else files."""
     from yolofs.commit.select.units import natural_path
@@ -217,13 +199,12 @@ def sources(context: click.Context, parameter: click.Parameter, incomplete: str)
 def undone_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer paths that the commit has changed whose number is given."""
     number = context.params.get("number") or ""
-    return _offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
+    return offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
 
 
-_any_generation = _offered(_generations)
-_range_or_version = _offered(_ranges_and_versions)
-hunks = _offered(_hunks)
-versions = _offered(_versions)
-staged_paths = _offered(_staged_paths)
-runs = _offered(_runs)
-commits = _offered(_commits)
+_any_generation = offered(_generations)
+_range_or_version = offered(_ranges_and_versions)
+versions = offered(_versions)
+staged_paths = offered(_staged_paths)
+runs = offered(_runs)
+commits = offered(_commits)

@@ -20,14 +20,24 @@ LOCAL = frozenset({"run", "shell", "hook"})
 def main(words: Sequence[str], socket_path: str) -> int:
     """Carry out a command line and return the exit code."""
     try:
-        with _connect(os.fsencode(socket_path)) as client:
-            answer = client.look([os.fsencode(word) for word in words], os.getcwdb())
-            _copy(answer.fd, 0, answer.out_bytes, 1)
-            _copy(answer.fd, answer.out_bytes, answer.err_bytes, 2)
-            return answer.code
+        return carry_out(words, socket_path)
     except YolofsError as error:
         fail(error.message, error.hint)
         return error.exit_code
+
+
+def carry_out(words: Sequence[str], socket_path: str, *, out: int = 1) -> int:
+    """Carry out a command line and return the exit code; what it says goes to the descriptor
+    ``out``, and to stderr.
+
+    Raises:
+        YolofsError: it may not be done here, or nobody answers.
+    """
+    with _connect(os.fsencode(socket_path)) as client:
+        answer = client.look([os.fsencode(word) for word in words], os.getcwdb())
+        _copy(answer.fd, 0, answer.out_bytes, out)
+        _copy(answer.fd, answer.out_bytes, answer.err_bytes, 2)
+        return answer.code
 
 
 def _connect(path: bytes) -> Client:

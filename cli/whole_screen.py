@@ -19,6 +19,8 @@ from prompt_toolkit.layout.controls import UIControl
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.defaults import create_output
 
+from yolofs.system import stopping
+
 T = TypeVar("T")
 _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
@@ -40,6 +42,7 @@ _NAMES = {
     Keys.ControlC: "c-c",
     Keys.SIGINT: "c-c",
     Keys.ControlD: "c-d",
+    Keys.ControlZ: "c-z",
 }
 
 
@@ -85,11 +88,11 @@ class WholeScreen:
     async def run(self, begin: Callable[[], None] | None = None) -> None:
         """Show the screen until it is left, or the terminal is gone.
 
-        Raises what it is left with; SIGTERM and SIGHUP leave it with KeyboardInterrupt.
+        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.leave, KeyboardInterrupt())
+            loop.add_signal_handler(number, self.leave, stopping.StoppedError(number))
         with contextlib.suppress(EOFError):  # the terminal is gone
             await self._app.run_async(pre_run=begin)
 
@@ -97,6 +100,10 @@ class WholeScreen:
         """End :meth:`run`, which raises the error if there is one."""
         if self._app.is_running and not self._app.is_done:
             self._app.exit(exception=error) if error is not None else self._app.exit()
+
+    def suspend(self) -> None:
+        """Stop, as Ctrl-Z does to a program; the shell's ``fg`` goes on with it."""
+        self._app.suspend_to_background()
 
     def redraw(self) -> None:
         """Have the screen drawn anew soon."""

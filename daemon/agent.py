@@ -15,8 +15,8 @@ import trio
 
 from yolofs.daemon.command_process import CommandRunner
 from yolofs.daemon.host import Host
-from yolofs.daemon.rpc.protocol import SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
-from yolofs.daemon.rpc.run_messages import LookParams
+from yolofs.daemon.rpc.protocol import NoParams, SnapshotParams, SnapshotResult, TravelParams, TravelResult, unquote
+from yolofs.daemon.rpc.run_messages import LookParams, NewsResult
 from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import Alone
 from yolofs.errors import UsageError
@@ -83,6 +83,7 @@ class AgentMethods:
             "look": Method(LookParams, self._look),
             "snapshot": Method(SnapshotParams, self._snapshot),
             "travel": Method(TravelParams, self._travel),
+            "news": Method(NoParams, self._news),
         }
 
     async def _look(self, params: LookParams) -> Result:
@@ -113,3 +114,6 @@ class AgentMethods:
         async with self._turns.to_change(), self._alone() as host:
             target, generation = await trio.to_thread.run_sync(lambda: host.travel(text, force=params.force))
         return Result(TravelResult(target, generation))
+
+    async def _news(self, _: NoParams) -> Result:
+        return Result(NewsResult(await trio.to_thread.run_sync(self._host.has_news)))

@@ -50,6 +50,7 @@ from yolofs.registry.runtime import (
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native
+from yolofs.session import feedback
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import detach_stale, unmount
@@ -425,6 +426,12 @@ class Host:
     def take_back(self, loan: LoanKind) -> None:
         """Show what has become of a session that was lent for ``loan``, and serve again."""
         self._lending.take_back(loan)
+
+    def has_news(self) -> bool:
+        """Tell whether the user has told something that no agent was told yet; for any thread.
+        Blocks while it is read.
+        """
+        return bool(feedback.read(self._session.directory).new)
 
     def unmount(self, *, force: bool) -> None:
         """Take the mount away; :meth:`close` does the rest.

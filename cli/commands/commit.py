@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import click
@@ -10,7 +11,7 @@ import msgspec
 from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
-from yolofs.cli.commit.hunk_commit import commit_by_hunk, commit_picked
+from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
 from yolofs.cli.commit.report import (
     Shown,
@@ -183,9 +184,9 @@ def command(
 
     --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted,
     what lies outside the project and what the host would run. --hunk takes hunks by their ids; a
-    file with host code goes only if PATH names it, too, or with --trusted. The rest of each file
-    stays staged. A hunk that cannot go without others stays, and the exit code is 16; an id that
-    does not exist any more is refused (20).
+    file with host code goes only if PATH names it, too, or with --trusted. With --up-to the hunks
+    are those of that generation. The rest of each file stays staged. A hunk that cannot go without
+    others stays, and the exit code is 16; an id that does not exist any more is refused (20).
 
     A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17
     if it had not touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash
@@ -203,15 +204,14 @@ def command(
             go_on(find_project()) if goes_on else go_back(find_project())
         return
     if by_hunk or words:
-        _check_hunks(excludes, up_to, merges, theirs, dry_run, as_script, outside and words, scratch and words)
-        if by_hunk:
-            if words or as_json:
-                raise UsageError("--patch asks which hunks it is to be", hint="yolofs commit -p")
-            commit_by_hunk(paths, scratch=scratch, trusted=trusted, force=force, yes=yes)
-        else:
-            commit_picked(
-                find_project(), picks_of(words), paths, trusted=trusted, force=force, yes=yes, as_json=as_json
-            )
+        _check_hunks(words, excludes, merges=merges, theirs=theirs, as_script=as_script, regions=outside or scratch)
+        wanted = HunkOptions(paths, excludes, scratch, up_to, trusted, force, yes, dry_run, as_json)
+        if not by_hunk:
+            commit_picked(find_project(), picks_of(words), wanted)
+            return
+        if words or as_json:
+            raise UsageError("--patch asks which hunks it is to be", hint="yolofs commit -p")
+        commit_by_hunk(wanted)
         return
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
@@ -302,16 +302,26 @@ def command(
     end_without_success_if(bool(paths) and result.number is None and not is_settled)
 
 
-def _check_hunks(*others: object) -> None:
-    """Check that no other option says what is to be committed.
+def _check_hunks(
+    words: Sequence[str], excludes: Sequence[str], *, merges: bool, theirs: bool, as_script: bool, regions: bool
+) -> None:
+    """Check that nothing else is asked for that hunks leave no place for.
 
     Raises:
         UsageError: something is.
     """
-    if any(others):
+    if merges or theirs:
+        option = "--merge" if merges else "--theirs"
         raise UsageError(
-            "hunks say exactly what is to be committed",
-            hint="with --hunk and --patch there are PATH, --trusted, --ours and --yes; with --patch also --scratch",
+            f"hunks are of what is staged, and {option} changes that",
+            hint=f"yolofs commit {option} PATH first, or yolofs review, which shows what comes of it",
+        )
+    if as_script:
+        raise UsageError("a script is of whole changes", hint="yolofs commit --dry-run -p; yolofs commit --script PATH")
+    if words and (excludes or regions):
+        raise UsageError(
+            "--hunk names just what is taken",
+            hint=f"leave out {'--exclude' if excludes else '--outside and --scratch'}; or yolofs commit -p",
         )
 
 

@@ -57,7 +57,9 @@ class Form(Enum):
 
 
 @click.command(cls=PathsCommand)
-@click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=ranges_and_versions)
+@click.argument(
+    "words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=ranges_and_versions
+)
 @click.option(
     "--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N changed, also before a commit."
 )
@@ -94,8 +96,8 @@ def command(
 
     Paths are relative to the project; if something outside it changed, to the base directory, and
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
-    owner. What changed in scratch directories is left out unless PATH names it; what lies on paths
-    that a rule hides is left out in any case.
+    owner. What changed in scratch directories is left out without --scratch or its PATH, and what
+    lies on paths that a rule hides without --hidden.
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and
     says of a binary file how large it is: --binary prints a patch of it there, too. Into a pipe or

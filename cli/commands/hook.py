@@ -24,13 +24,15 @@ def command(agent: str) -> None:
 
     Reads on stdin what the agent's hook gets, and answers that the command is to run by
     `yolofs run`. `yolofs init --agents` makes agents call this. What it does not understand it
-    refuses.
+    refuses. Inside a sandbox a command is run as it is, unless the user has dropped something that
+    the agent was not told of: then it is run by `yolofs run`, too, which says that at its end.
     """
     from yolofs.cli.run.around_a_run import is_in_sandbox
+    from yolofs.cli.run.news_inside import has_news
 
     try:
         request = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, Any])
-        answer = {} if is_in_sandbox() else answer_to(agent, request)
+        answer = answer_to(agent, request) if not is_in_sandbox() or has_news() else {}
     except (msgspec.DecodeError, ValueError) as error:
         say(f"yolofs: not run, as the hook's input makes no sense: {error}")
         raise click.exceptions.Exit(_REFUSED) from None

@@ -11,8 +11,8 @@ from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks
 from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
-from yolofs.cli.completing import hunks as hunk_ids
 from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.hunk_words import hunk_ids
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths

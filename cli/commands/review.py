@@ -61,9 +61,14 @@ def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None
 
 
 def _show(reader: Reader) -> None:
-    from yolofs.cli.review.screen import review
+    from yolofs.cli.review.first_screen import FirstScreen, begun
     from yolofs.cli.review.worker import Worker
 
-    said = review(Worker(reader))
+    worker = Worker(reader)
+    model = begun(worker)
+    with FirstScreen(model) as first:
+        from yolofs.cli.review.screen import review
+
+        said = review(worker, model, first.hand_over)
     if said:
         say(said)

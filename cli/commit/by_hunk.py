@@ -13,6 +13,7 @@ from yolofs.changes.changes import Change, Kind
 from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import Lines
 from yolofs.cli.commit.chunks import CONTEXT, Chunk, carry_answers, chunks_of, patch_lines, picks_of
+from yolofs.cli.commit.exclude import Excluded, divide, parse_excludes, unused_text
 from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
 from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
 from yolofs.cli.project import reading, relative_paths
@@ -20,6 +21,7 @@ from yolofs.cli.show.hunk_lines import title
 from yolofs.cli.show.listing import Place, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.patch_colour import PatchPainter
+from yolofs.commit.select.selection import Selection
 from yolofs.errors import UsageError, YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.paths import RelPath
@@ -55,28 +57,41 @@ class Chosen(NamedTuple):
     """Whether there was anything to ask about."""
 
 
-def ask_about_hunks(project: bytes, typed: Sequence[bytes], *, scratch: bool) -> Chosen:
+def ask_about_hunks(
+    project: bytes, typed: Sequence[bytes], *, excludes: Sequence[str] = (), scratch: bool, up_to: str | None = None
+) -> Chosen:
     """Ask about each hunk at the paths that the user ``typed``, or all; what was edited meanwhile
     stays so.
 
     First what is deleted, then what lies outside the project, what the host would run or trust, and
-    the rest.
+    the rest.  Nothing is asked about what fits ``excludes``.  With ``up_to`` the hunks are of what
+    the view showed at that generation, and are not edited.
     """
     with reading(project) as session:
         paths = relative_paths(session, typed)
-        hunks = Hunks(session, Tree(), paths=paths)
-        found = [hunks.changes[index] for index in hunks.wanted]
+        new = session.state(session.timeline.resolve(up_to) if up_to is not None else None)
+        hunks = Hunks(session, Tree(), new=new, paths=paths)
+        found = _without(session, excludes, [hunks.changes[index] for index in hunks.wanted])
         changes = found if scratch or paths else without_scratch(found, session.regions)
         say_left_out(len(found) - len(changes))
         marks = marks_of(session, changes)
         changes.sort(key=lambda change: _rank(session, change, marks))
         place = Place(session.base.root, session.base.relative(session.project))
         chunks = [chunk for change in changes for chunk in chunks_of(hunks.read(change))]
-        dialogue = _Dialogue(project, session.directory, hunks, chunks, place, marks)
+        dialogue = _Dialogue(project, session.directory, hunks, chunks, place, marks, can_edit=up_to is None)
         dialogue.run()
     taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
     shown = tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths))
     return Chosen(picks_of(taken), shown, bool(chunks))
+
+
+def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -> list[Change]:
+    """Return changes without those that fit patterns; say which of these fit nothing."""
+    selection = Selection(session.regions, frozenset(Region), excluded=parse_excludes(session, excludes))
+    excluded = Excluded.of(selection, changes)
+    for text in excluded.unused:
+        say(unused_text(text))
+    return divide(changes, excluded)[0]
 
 
 def _rank(session: Session, change: Change, marks: Marks) -> int:
@@ -91,7 +106,15 @@ class _Dialogue:
     """Asks, and keeps the answers."""
 
     def __init__(
-        self, project: bytes, directory: bytes, hunks: Hunks, chunks: list[Chunk], place: Place, marks: Marks
+        self,
+        project: bytes,
+        directory: bytes,
+        hunks: Hunks,
+        chunks: list[Chunk],
+        place: Place,
+        marks: Marks,
+        *,
+        can_edit: bool,
     ) -> None:
         self.chunks = chunks
         self._project = project
@@ -99,6 +122,7 @@ class _Dialogue:
         self._hunks = hunks
         self._place = place
         self._marks = marks
+        self._can_edit = can_edit
         self._at = 0
         self._shown: FileHunks | None = None
         self._keys: dict[str, Callable[[], bool]] = {
@@ -157,7 +181,7 @@ class _Dialogue:
         letters += ["j", "J"] if self._at + 1 < len(self.chunks) else []
         letters += ["k", "K"] if self._at else []
         letters += ["s"] if chunk.can_split else []
-        letters += ["e"] if _can_edit(chunk) else []
+        letters += ["e"] if self._can_edit and _can_edit(chunk) else []
         known = {True: ", taken so far", False: ", left so far", None: ""}[chunk.is_taken]
         what = "this hunk" if len(chunk.parts) == 1 else f"these {len(chunk.parts)} hunks"
         return f"({self._at + 1}/{len(self.chunks)}{known}) take {what} [{','.join(letters)},/,?]?"
@@ -224,6 +248,9 @@ class _Dialogue:
 
     def _edit(self) -> bool:
         chunk = self.chunks[self._at]
+        if not self._can_edit:
+            say("hunks of an earlier generation are not edited")
+            return False
         texts = self._hunks.texts(chunk.file) if _can_edit(chunk) else None
         if texts is None:
             say(

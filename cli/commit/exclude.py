@@ -10,7 +10,7 @@ import msgspec
 from yolofs.changes.changes import Change
 from yolofs.cli.project import relative_paths
 from yolofs.commit.select.selection import Selection
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, in_shell
 from yolofs.session.session import Session
 from yolofs.text.path_patterns import Pattern, Patterns, is_wild, parse
 
@@ -66,3 +66,8 @@ def divide(changes: Iterable[Change], excluded: Excluded) -> tuple[list[Change],
     for change in changes:
         parts[not excluded.paths.isdisjoint(change.paths)].append(change)
     return parts
+
+
+def unused_text(pattern: str) -> str:
+    """Return what is said of a pattern that fits nothing."""
+    return f"note: --exclude {in_shell(os.fsencode(pattern))} fits nothing that is staged; **/NAME fits a name anywhere"

@@ -4,7 +4,9 @@ said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -12,13 +14,14 @@ from yolofs.changes.hunks import FileHunks
 from yolofs.changes.picks import Picks, spell
 from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
-from yolofs.cli.commit.picked import commit_hunks
+from yolofs.cli.commit.picked import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.report import (
     check_named,
     emit_document,
     emit_taken,
     end_without_success_if,
     say_done,
+    say_stays,
     warn_of_unfinished,
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
@@ -37,7 +40,23 @@ from yolofs.state.tree import Tree
 from yolofs.system.gc_pause import no_garbage_collection
 
 
-def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, force: bool, yes: bool) -> None:
+class HunkOptions(NamedTuple):
+    """What the options of a commit say about its hunks."""
+
+    paths: Sequence[bytes] = ()
+    """Where hunks are looked for, as the user has typed it; everywhere, if there are none."""
+    excludes: Sequence[str] = ()
+    scratch: bool = False
+    up_to: str | None = None
+    """The hunks are of what the view showed at that generation; None: of the view."""
+    trusted: bool = False
+    force: bool = False
+    yes: bool = False
+    dry_run: bool = False
+    as_json: bool = False
+
+
+def commit_by_hunk(wanted: HunkOptions) -> None:
     """Ask about each hunk, and commit those that are taken.
 
     Raises:
@@ -48,7 +67,9 @@ def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, forc
     check_can_ask(instead="yolofs hunks, then: yolofs commit --yes --hunk ID")
     project = find_project()
     finish_what_was_interrupted(project, may_ask=True)
-    chosen = ask_about_hunks(project, paths, scratch=scratch)
+    chosen = ask_about_hunks(
+        project, wanted.paths, excludes=wanted.excludes, scratch=wanted.scratch, up_to=wanted.up_to
+    )
     if not chosen.was_asked:
         say("nothing to commit")
         return
@@ -56,9 +77,9 @@ def commit_by_hunk(paths: Sequence[bytes], *, scratch: bool, trusted: bool, forc
         say("nothing committed")
         raise click.exceptions.Exit(1)
     try:
-        commit_picked(project, chosen.picks, (), trusted=trusted, force=force, yes=yes, shown_paths=chosen.paths)
+        commit_picked(project, chosen.picks, wanted._replace(paths=()), shown_paths=chosen.paths)
     except StaleHunkError as error:
-        error.hint = "it is asked anew: yolofs commit -p"
+        error.hint = "yolofs commit -p asks about what is there now"
         raise
 
 
@@ -72,56 +93,71 @@ def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:
                 emit(f"{title(hunk, place)}{lines}")
 
 
-def commit_picked(
-    project: bytes,
-    picks: Picks,
-    typed: Sequence[bytes],
-    *,
-    trusted: bool = False,
-    force: bool = False,
-    yes: bool = False,
-    as_json: bool = False,
-    shown_paths: Sequence[RelPath] = (),
-) -> None:
-    """Commit hunks, after asking unless ``yes``, and say what that did.
+def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_paths: Sequence[RelPath] = ()) -> None:
+    """Commit hunks, after asking unless that is not wanted, and say what that did.
 
-    They are looked for at the paths that the user ``typed``, if there are any.  Host code goes only
-    from these, or from paths that were shown one by one.
+    Host code goes only from the paths that the user has typed, or that were shown one by one.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
         UnnamedError: a hunk stays, as it goes only together with others, or has to be named.
         Exit: the answer is no, or nothing is committed.
     """
-    if as_json and not yes:
+    if wanted.as_json and not wanted.yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json --hunk ID")
-    finish_what_was_interrupted(project, may_ask=not yes)
-    guard = hiding(project)
+    finish_what_was_interrupted(project, may_ask=not wanted.yes)
     with reading(project) as session:
-        paths = relative_paths(session, typed)
-        files = Hunks(session, Tree(), paths=paths).find(picks)
-        if not yes:
-            check_can_ask(instead="yolofs commit --yes --hunk ID")
-            if not shown_paths:
-                _list(session, picks, files.values())
-            hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
-            if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}?"):
-                say("nothing committed")
-                raise click.exceptions.Exit(1)
+        paths = relative_paths(session, wanted.paths)
+        up_to = session.timeline.resolve(wanted.up_to) if wanted.up_to is not None else None
+        files = Hunks(session, Tree(), new=session.state(up_to), paths=paths).find(picks)
+        if not wanted.yes and not wanted.dry_run:
+            _ask(session, picks, files.values(), lists=not shown_paths)
+    picked = Picked(picks, paths, (*paths, *shown_paths), wanted.trusted, wanted.force, up_to)
+    if wanted.dry_run:
+        _foretell(project, picked)
+    else:
+        _commit(project, picked, as_json=wanted.as_json)
+
+
+def _ask(session: Session, picks: Picks, files: Collection[FileHunks], *, lists: bool) -> None:
+    """Ask whether to commit hunks.
+
+    Raises:
+        Exit: the answer is no.
+    """
+    check_can_ask(instead="yolofs commit --yes --hunk ID")
+    if lists:
+        _list(session, picks, files)
+    hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
+    if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}?"):
+        say("nothing committed")
+        raise click.exceptions.Exit(1)
+
+
+def _foretell(project: bytes, picked: Picked) -> None:
+    """Say what a commit of hunks would do, in order, and do nothing."""
+    with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
+        with _root_of(session):
+            lines, shown, held = foretell_hunks(session, picked)
+        for line in lines:
+            emit(line)
+        if not lines:
+            say("nothing to commit")
+        say_stays(session, shown)
+        root = session.base.root
+    check_held(held, root, "yolofs commit")
+    check_named(shown)
+
+
+def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
+    guard = hiding(project)
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
-        try:
+        with _root_of(session):
             done = commit_hunks(
                 session,
-                picks,
-                paths=paths,
-                named=(*paths, *shown_paths),
-                trusted=trusted,
-                force=force,
+                picked,
                 tell=None if as_json else lambda shown, conflicts: emit_taken(session, shown, guard, conflicts),
             )
-        except ConflictError as error:
-            error.root = session.base.root
-            raise
         directory, root = session.directory, session.base.root
         if done.result.number is not None:
             tidy(session)
@@ -136,3 +172,13 @@ def commit_picked(
     check_held(done.held, root, "yolofs commit")
     check_named(done.shown)
     end_without_success_if(done.result.number is None)
+
+
+@contextlib.contextmanager
+def _root_of(session: Session) -> Iterator[None]:
+    """Have a conflict tell its paths as the host names them."""
+    try:
+        yield
+    except ConflictError as error:
+        error.root = session.base.root
+        raise

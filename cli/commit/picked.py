@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.picks import Picks
 from yolofs.cli.commit.report import Shown, look
 from yolofs.cli.output import phases
+from yolofs.commit import plan_commit
+from yolofs.commit.plan.for_people import plan_lines
 from yolofs.commit.select.selection import Selection
+from yolofs.commit.select.split import Split
 from yolofs.errors import NotPreparedError
 from yolofs.os_errors import said_as
-from yolofs.paths import ROOT, RelPath
-from yolofs.session.commit import CommitResult, conflict_error, look_at_base, marks_error
-from yolofs.session.selecting import HeldHunk, select_hunks
+from yolofs.paths import ROOT, Generation, RelPath
+from yolofs.session.commit import CommitResult, Looked, conflict_error, look_at_base, marks_error
+from yolofs.session.selecting import HeldHunk, Selected, select_hunks
 from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to, commit_up_to
 from yolofs.state.regions import Region
+
+
+class Picked(NamedTuple):
+    """The hunks that somebody wants to commit."""
+
+    picks: Picks
+    paths: Sequence[RelPath] = ()
+    """Where they are looked for; everywhere, if there are none."""
+    named: Sequence[RelPath] = ()
+    """The paths that somebody has named, so that host code may go."""
+    trusted: bool = False
+    force: bool = False
+    """What is staged replaces what changed in base."""
+    up_to: Generation | None = None
+    """They are of what the view showed then; None: of the view."""
 
 
 class CommittedHunks(NamedTuple):
@@ -30,23 +49,23 @@ class CommittedHunks(NamedTuple):
     """What was picked and stays staged."""
 
 
+class _Checked(NamedTuple):
+    """A state that may be committed."""
+
+    selected: Selected
+    shown: Shown
+    parts: Split
+    looked: Looked
+    force: bool
+
+
 def commit_hunks(
-    session: Session,
-    picks: Picks,
-    *,
-    paths: Sequence[RelPath] = (),
-    named: Sequence[RelPath] = (),
-    trusted: bool = False,
-    force: bool = False,
-    tell: Callable[[Shown, Sequence[RelPath]], object] | None = None,
+    session: Session, picked: Picked, *, tell: Callable[[Shown, Sequence[RelPath]], object] | None = None
 ) -> CommittedHunks:
     """Commit the picked hunks; the rest stays staged, and the view is the same before and after.
 
-    ``paths`` is where they are looked for (everywhere, if there are none), ``named`` are the paths
-    that somebody has named, so that host code may go.  ``force``: what is staged replaces what
-    changed in base.  ``tell`` is given what is about to be committed, and the conflicts; what it
-    raises ends this, and nothing is done.  The session is open for writing, and a mount of it
-    paused.  Blocks.
+    ``tell`` is given what is about to be committed, and the conflicts; what it raises ends this,
+    and nothing is done.  The session is open for writing, and a mount of it paused.  Blocks.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
@@ -54,17 +73,9 @@ def commit_hunks(
         NotPreparedError: it cannot be written down; base is as it was, and all stays staged.
         YolofsError: as :func:`yolofs.session.commit.commit`.
     """
-    with select_hunks(session, picks, paths=paths) as selected:
-        selection = Selection(session.regions, frozenset(Region), (ROOT, *named), takes_marked=trusted)
-        shown, parts = look(session, selection, tree=selected.tree, is_again=True)
-        looked = look_at_base(session, parts)
-        if looked.conflicts and not force:
-            raise conflict_error(looked)
-        if looked.marked:
-            raise marks_error(looked.marked)
+    with _checked(session, picked) as (selected, shown, parts, looked, force):
         if not shown.taken:
             return CommittedHunks(CommitResult(None, 0, {}, parts.held_back), shown, looked.conflicts, selected.held)
-        check_up_to(session, parts)
         if tell is not None:
             tell(shown, looked.conflicts)
         sentence = "the commit was not begun, base is as it was, and all stays staged"
@@ -81,3 +92,32 @@ def commit_hunks(
                 going_back=lambda: begin("taking the commit back"),
             )
     return CommittedHunks(result, shown, looked.conflicts, selected.held)
+
+
+def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], Shown, tuple[HeldHunk, ...]]:
+    """Return what :func:`commit_hunks` would do to base, a line for each step in their order, what
+    it would take, and what was picked and would stay staged.  Nothing is done.
+
+    Raises:
+        YolofsError: it would be refused.
+    """
+    with _checked(session, picked) as (selected, shown, parts, looked, _):
+        plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
+        lines = list(plan_lines(plan, session.base, session.store)) if shown.taken else []
+    return lines, shown, selected.held
+
+
+@contextlib.contextmanager
+def _checked(session: Session, picked: Picked) -> Iterator[_Checked]:
+    with select_hunks(session, picked.picks, paths=picked.paths, up_to=picked.up_to) as selected:
+        selection = Selection(session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted)
+        shown, parts = look(session, selection, tree=selected.tree, is_again=True)
+        looked = look_at_base(session, parts)
+        force = picked.force or looked.unchanged.issuperset(looked.conflicts)  # these differ in nothing that counts
+        if looked.conflicts and not force:
+            raise conflict_error(looked)
+        if looked.marked:
+            raise marks_error(looked.marked)
+        if shown.taken:
+            check_up_to(session, parts)
+        yield _Checked(selected, shown, parts, looked, force)

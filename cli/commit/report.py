@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +10,7 @@ import click
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.cli.commit.exclude import Excluded, divide
+from yolofs.cli.commit.exclude import Excluded, divide, unused_text
 from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
@@ -211,7 +210,7 @@ def say_unchanged(session: Session, shown: Shown) -> None:
     if len(unchanged) > _LISTED:
         say(f"… and at {len(unchanged) - _LISTED} more of the paths")
     for text in shown.excluded.unused:
-        say(f"note: --exclude {in_shell(os.fsencode(text))} fits nothing that is staged; **/NAME fits a name anywhere")
+        say(unused_text(text))
 
 
 def trusted_text(shown: Shown) -> str:

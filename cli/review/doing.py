@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
-from yolofs.cli.commit.picked import commit_hunks
+from yolofs.cli.commit.picked import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
@@ -20,6 +20,7 @@ from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.review.conflicts import Told, tell, travel_back
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.wishes import Carried, Done, Drop, Page, Prepare, Wanted
 from yolofs.cli.show.listing import Place, change_line, is_marked, summary
@@ -175,9 +176,12 @@ def take_back(reader: Reader, done: Done) -> str:
     Raises:
         UsageError: something has; nothing is done.
     """
-    with changing(reader.project, LoanKind.RESTORE) as (session, _):
+    with changing(reader.project, LoanKind.COMMIT if done.travels else LoanKind.RESTORE) as (session, _):
         if session.journal.form.key != done.journal:
             raise UsageError("there was a commit or an abort since, so it cannot be taken back")
+        if done.travels:
+            travel_back(session, done)
+            return f"taken back: {done.title}"
         trees = session.states(done.after, None)
         if compare(*trees, session.base, session.store, paths=done.paths):
             raise UsageError(
@@ -214,17 +218,22 @@ def prepare(reader: Reader, wish: Prepare) -> Page:
             check_up_to(session, parts)
         place = Place(session.base.root, session.base.relative(session.project))
         prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, wish.force)
-        return _page(prepared, selected.held, frozenset(looked.marked), place)
+        is_open = bool(looked.marked) or not (wish.force or looked.unchanged.issuperset(looked.conflicts))
+        told = tell(session, parts.taken, looked, place) if is_open else None
+        return _page(prepared, selected.held, told, frozenset(looked.marked), place)
 
 
-def _page(prepared: Prepared, held: Sequence[HeldHunk], marked: frozenset[RelPath], place: Place) -> Page:
+def _page(
+    prepared: Prepared, held: Sequence[HeldHunk], told: Told | None, marked: frozenset[RelPath], place: Place
+) -> Page:
+    """Return the page; ``told`` is what is said of conflicts that have to be settled first."""
     shown, conflicts = prepared.shown, frozenset(prepared.conflicts)
     lines: list[str] = []
     taken = sorted(shown.taken, key=lambda change: (not is_marked(change, shown.marks), place.holds(change)))
     for change in taken[:_LISTED]:
         line = change_line(change, place, shown.marks, inside=place.holds(change))
         if not conflicts.isdisjoint(change.paths):
-            line += "  [changed in base, too]"
+            line += "  [marks of a merge]" if not marked.isdisjoint(change.paths) else "  [changed in base, too]"
         lines.append(line)
     if len(taken) > _LISTED:
         lines.append(f"… and {len(taken) - _LISTED} more")
@@ -232,22 +241,19 @@ def _page(prepared: Prepared, held: Sequence[HeldHunk], marked: frozenset[RelPat
     lines += [f"stays as it is: {one.hunk.kind.value} {place.show_path(one.hunk.path)}: {one.reason}" for one in held]
     for back in shown.held_back:
         lines.append(f"stays staged: {', '.join(map(place.show_path, back.paths[:4]))}: {back.reason}")
-    if marked:
-        names = ", ".join(place.show_path(path) for path in sorted(marked)[:4])
-        lines.append(f"the marks of a merge stand in {names}: take them out first (e edits), or leave it out")
-    elif conflicts and not prepared.force:
-        lines.append("base has changed there, too: o takes what is staged, and keeps base's version with the commit;")
-        lines.append("or leave them out here, and merge: yolofs commit --merge PATH")
-    elif conflicts:
+    if told is not None:
+        lines += told.lines
+    elif prepared.force and conflicts:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
-    can_force = bool(conflicts) and not marked and not prepared.force
-    is_possible = bool(shown.taken) and not marked and not can_force
     count = sum(is_marked(change, shown.marks) for change in shown.taken)
     trusted = f", {count} of which the host would run or trust" if count else ""
     title = f"this commit would apply {summary(shown.taken)}{trusted}" if shown.taken else "there is nothing to commit"
-    question = "enter commits; any other key goes back" if is_possible else ""
-    return Page(title, tuple(lines), question, prepared, can_force)
+    if told is not None:
+        keys = ", ".join(way.value for way in told.ways)
+        question = f"base has changed, too: {keys}; any other key goes back"
+        return Page(title, tuple(lines), "", prepared, tuple(prepared.conflicts), told.ways, bool(marked), question)
+    return Page(title, tuple(lines), "enter commits; any other key goes back" if shown.taken else "", prepared)
 
 
 def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
@@ -283,9 +289,8 @@ def commit(reader: Reader, prepared: Prepared) -> str:
             )
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
-        done = commit_hunks(
-            session, prepared.picks, paths=prepared.paths, named=prepared.named, force=prepared.force, tell=check
-        )
+        picked = Picked(prepared.picks, prepared.paths, prepared.named, force=prepared.force)
+        done = commit_hunks(session, picked, tell=check)
         tidy(session)
         directory = session.directory
     remove_tidied(directory)

@@ -12,14 +12,13 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from prompt_toolkit.utils import get_cwidth
-
 from yolofs.changes.changes import Kind
 from yolofs.cli.review.change_tree import Node, Section, key_of
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.words import differing
+from yolofs.cli.show.cells import width_of
 from yolofs.cli.show.listing import notes_text
 from yolofs.paths import Generation, display
 from yolofs.text import characters
@@ -175,7 +174,7 @@ def _details(model: ReviewModel, node: Node) -> str:
     change = node.change
     if change is None or model.comparison is None:
         return f" ({node.total})" if not node.is_open else ""
-    parts = []
+    parts = [f"({node.total})"] if node.inner and not node.is_open else []
     if node.section is Section.CODE:
         parts.append(f"[{', '.join(mark.text for mark in model.comparison.marks.get(change.path, ()))}]")
     if change.old_path is not None:
@@ -273,20 +272,20 @@ def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
     lines.append([("ansiyellow", _fit(_message(model) or more, width))])
-    lines.append([("bold", _fit(page.question or "any other key goes back", width))])
+    lines.append([("bold", _fit(page.question or page.keys or "any other key goes back", width))])
     return lines
 
 
 def _wrap(text: str, width: int) -> list[str]:
     """Return a text as lines of at most ``width`` cells, parted at spaces where there are any."""
     text = characters.harmless(text)
-    if get_cwidth(text) <= width:
+    if width_of(text) <= width:
         return [text]
     if text.isascii():
         return textwrap.wrap(text, width, subsequent_indent="    ", drop_whitespace=True) or [""]
     lines, line, cells = [], "", 0
     for char in text:
-        wide = get_cwidth(char)
+        wide = width_of(char)
         if cells + wide > width:
             lines.append(line)
             line, cells = "    ", 4
@@ -320,12 +319,12 @@ def _fit(text: str, width: int) -> str:
 
 def _cut_start(text: str, width: int) -> str:
     """Return the end of a text, as far as there is room: of directories it tells the most."""
-    if get_cwidth(text) <= width:
+    if width_of(text) <= width:
         return text
     cells, at = 1, len(text)
-    while at and cells + get_cwidth(text[at - 1]) <= width:
+    while at and cells + width_of(text[at - 1]) <= width:
         at -= 1
-        cells += get_cwidth(text[at])
+        cells += width_of(text[at])
     return "…" + text[at:]
 
 
@@ -336,7 +335,7 @@ def _cut_pieces(pieces: Line, width: int, here: str) -> Line:
     for style, text in pieces:
         if left <= 0:
             break
-        cells = len(text) if text.isascii() else get_cwidth(text)
+        cells = width_of(text)
         if cells > left:
             text, cells = _cut(text, left)
         result.append((style, text))
@@ -350,7 +349,7 @@ def _cut(text: str, width: int) -> tuple[str, int]:
     """Return as much of a text as has room with a … behind it, and how many cells that takes."""
     cells = 0
     for at, char in enumerate(text):
-        wide = get_cwidth(char)
+        wide = width_of(char)
         if cells + wide > width - 1:
             return text[:at] + "…", cells + 1
         cells += wide

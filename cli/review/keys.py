@@ -27,8 +27,10 @@ from yolofs.cli.review.wishes import (
     Page,
     Prepare,
     Quit,
+    Settle,
     Undo,
     Wanted,
+    Way,
 )
 from yolofs.paths import RelPath, display
 
@@ -322,9 +324,8 @@ class ReviewModel(Moving):
             case "enter" if self.page.question:
                 self.busy = "committing"
                 return Commit(self.page.prepared)
-            case "o" if self.page.can_force:
-                self.busy = "looking again"
-                return Prepare(self.wanted(), self._named(), force=True)
+            case _ if key in (way.value for way in self.page.ways):
+                return self._settle(Way(key))
             case _ if key in MOVES and MOVES[key][0] != "hunk":
                 name, step = MOVES[key]
                 last = len(self.page.lines)
@@ -334,6 +335,13 @@ class ReviewModel(Moving):
             case _:
                 self.mode = Mode.LIST
         return None
+
+    def _settle(self, way: Way) -> Command:
+        if way is Way.OURS and not self.page.is_marked:
+            self.busy = "looking again"
+            return Prepare(self.wanted(), self._named(), force=True)
+        self.busy = "settling what base has changed, too"
+        return Settle(self.page.conflicts, way)
 
     def _help(self) -> Command | None:
         self.prepared(Page("keys", tuple(HELP.splitlines())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yolofs.cli.review.change_tree import Node
-from yolofs.cli.review.review_state import Focus, ReviewState
+from yolofs.cli.review.review_state import Focus, Mode, ReviewState
 from yolofs.cli.review.wishes import (
     Command,
 )
@@ -14,6 +14,18 @@ PAGE_ROWS = 10
 
 class Moving(ReviewState):
     """A table with a cursor that moves."""
+
+    def has_to_wait(self, key: str) -> bool:
+        """Tell whether a key has to wait: for the lines that it is about, for what is being done,
+        or, unless it only moves the cursor, for what differs after that.
+        """
+        if self.busy:
+            return True
+        if self.mode is not Mode.LIST:
+            return False
+        if self._is_old and key not in MOVES:
+            return True
+        return self.focus is Focus.DIFF and self.change is not None and self.view is None
 
     # ---- moving
 

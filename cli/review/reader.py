@@ -65,23 +65,23 @@ class Reader:
                 shown = next((number for number, step in enumerate(steps) if step.generation == at), shown)
             return self._compare(session, old, steps, shown)
 
-    def first_look(self) -> Comparison | None:
-        """Return the beginning of a comparison that will take a while, None if there is no such
-        thing.
+    def begin(self) -> Comparison | None:
+        """Return what there is for a first screen: a comparison of all, or the beginning of one
+        that will take a while; None where neither is quick.
 
         Raises:
             YolofsError: the session cannot be read.
         """
         if self.subject.range_text != "all" or self.subject.paths:
             return None
-        with self._lock:
+        with self._lock, no_garbage_collection():
             session = self._fresh()
             session.check_no_interrupted_commit()
             changes = first_changes(session)
-            if not changes:
-                return None
-            found = self._shown(session, changes, (), BASE, (Step(None, b""),), 0)
-            return msgspec.structs.replace(found, is_partial=True)
+            if changes:
+                found = self._shown(session, changes, (), BASE, (Step(None, b""),), 0)
+                return msgspec.structs.replace(found, is_partial=True)
+        return self.compare()
 
     def with_marks(self, known: Comparison) -> Comparison:
         """Return a comparison with what the host would run or trust; blocks while that is looked

@@ -1,6 +1,4 @@
-"""What somebody who reviews has before him: the changes, what is accepted, and where the cursor
-is.
-"""
+"""What the screen of a review shows: the changes, what is accepted, and where the cursor is."""
 
 from __future__ import annotations
 
@@ -85,6 +83,8 @@ class ReviewState:
         self.page = Page("", ())
         self.page_top = 0
         self.is_comparing = True
+        self._is_old = False
+        """Whether something was done since the comparison, so that it is not what differs now."""
         self._walking_to: int | None = None
         """The state that was asked for and is not there yet."""
         self._views: OrderedDict[Key, DiffView] = OrderedDict()
@@ -115,15 +115,6 @@ class ReviewState:
     def change(self) -> Change | None:
         """The change that the cursor is on."""
         return self.node.change if self.node is not None else None
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether keys have to wait: for the lines that they are about, or for what is being
-        done.
-        """
-        if self.busy:
-            return True
-        return self.mode is Mode.LIST and self.focus is Focus.DIFF and self.change is not None and self.view is None
 
     @property
     def hunk(self) -> Hunk | None:
@@ -168,6 +159,7 @@ class ReviewState:
         ``tree`` is what :func:`arranged` makes of it, if the caller has that already.
         """
         self.is_comparing = comparison.is_partial or not comparison.has_marks
+        self._is_old = False
         if comparison.at == self._walking_to:
             self._walking_to = None
         before, known = self.node, self.tree
@@ -176,7 +168,7 @@ class ReviewState:
         tree = Tree(
             comparison.changes, sections(comparison.marks, comparison.regions, comparison.place), comparison.place
         )
-        tree.close_again(known.closed())
+        tree.open_as(known)
         if comparison.is_last:
             was = len(self.accepted.stale)
             self.accepted.move_to(tree, changed)
@@ -237,8 +229,20 @@ class ReviewState:
         self.busy, self.message = "", message
         if done is not None:
             self._remember(done)
-        self.is_comparing = True
+        self.is_comparing = self._is_old = True
         return Compare()
+
+    def settled(self, message: str, done: Done) -> Command:
+        """Take note that conflicts were settled in the view; the cursor goes to the first of
+        them.
+        """
+        self.mode, self.focus = Mode.LIST, Focus.LIST
+        self._views.clear()  # nobody is to take the lines of before for what was merged
+        command = self.done(message, done)
+        found = [node for path in done.paths if (node := self.tree.by_key.get((path, False))) is not None]
+        if found:
+            self.row = self.tree.show(found[0])
+        return command
 
     def undone(self, message: str) -> Command:
         """Take note that the last thing done was taken back."""
@@ -256,6 +260,7 @@ class ReviewState:
     def failed(self, message: str) -> None:
         """Take note that what was wanted came to nothing."""
         self.busy, self.message, self.is_comparing, self._walking_to = "", message, False, None
+        self._is_old = False
         if self.mode is Mode.PAGE:
             self.mode = Mode.LIST
 

@@ -26,7 +26,7 @@ from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import Mode
-from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Undo
+from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Settle, Undo
 from yolofs.cli.review.worker import Worker
 from yolofs.cli.whole_screen import WholeScreen
 from yolofs.errors import StaleHunkError, YolofsError, reason
@@ -66,22 +66,25 @@ class _Control(UIControl):
         return True
 
 
-def review(worker: Worker) -> str:
-    """Have somebody at the terminal review until he leaves; return what is to be said at the end.
+def review(worker: Worker, model: ReviewModel, take_over: Callable[[], None]) -> str:
+    """Have the user at the terminal review until they leave; return what is to be said at the end.
+
+    ``model`` has what is shown first; ``take_over`` is called when the terminal is taken.
 
     Raises:
-        KeyboardInterrupt: he pressed Ctrl-C.
+        KeyboardInterrupt: they pressed Ctrl-C.
         YolofsError: there is nothing to be shown.
     """
-    return asyncio.run(_Screen(worker).run())
+    return asyncio.run(_Screen(worker, model, take_over).run())
 
 
 class _Screen:
     """A review at a terminal."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, model: ReviewModel, take_over: Callable[[], None]) -> None:
         self._worker = worker
-        self._model = ReviewModel()
+        self._model = model
+        self._take_over = take_over
         self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
         self._comparing: asyncio.Task[None] | None = None
         self._again: Compare | None = None
@@ -97,7 +100,7 @@ class _Screen:
         """Show it until the user leaves; return what is to be said at the end.
 
         Raises:
-            KeyboardInterrupt: he pressed Ctrl-C.
+            KeyboardInterrupt: they pressed Ctrl-C.
             YolofsError: there is nothing to be shown.
         """
         sys.setswitchinterval(_SWITCH_S)
@@ -105,6 +108,7 @@ class _Screen:
         self._screen.start(self._watch())
         try:
             with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
+                self._take_over()
                 await self._screen.run(lambda: self._carry_out(Compare()))
         finally:
             await self._painter.close()
@@ -138,20 +142,23 @@ class _Screen:
                 self._key(char if char.isprintable() else " ")
 
     def _pressed(self, name: str) -> None:
-        self._key("q" if name == "c-d" else name)
+        if name != "c-z":
+            self._key("q" if name == "c-d" else name)
+        elif not self._model.busy:  # what is being done holds the session
+            self._screen.suspend()
 
     def _key(self, name: str) -> None:
         self._pressed_s = time.monotonic()
         if self._model.busy:
             return  # what is typed now would be about something that nobody has seen yet
-        if name != "c-c" and (self._model.is_waiting or self._typed):
+        if name != "c-c" and (self._typed or self._model.has_to_wait(name)):
             self._typed.append(name)
             return
         self._carry_out(self._model.key(name))
 
     def _go_on_typing(self) -> None:
         """Carry out the keys that had to wait."""
-        while self._typed and not self._model.is_waiting:
+        while self._typed and not self._model.has_to_wait(self._typed[0]):
             self._carry_out(self._model.key(self._typed.popleft()))
         if self._model.busy:
             self._typed.clear()
@@ -179,6 +186,8 @@ class _Screen:
                 self._screen.start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
             case Prepare():
                 self._screen.start(self._act(lambda: (self._worker.prepare(command),), self._model.prepared))
+            case Settle():
+                self._screen.start(self._act(lambda: self._worker.settle(command), self._model.settled))
             case Commit():
                 self._screen.start(self._act(lambda: (self._worker.commit(command),), self._committed))
 
@@ -208,9 +217,8 @@ class _Screen:
             self._screen.redraw()
 
     async def _compare_once(self, wanted: Compare) -> None:
-        is_first = self._model.comparison is None
-        if is_first and (begun := await asyncio.to_thread(self._worker.first_look)) is not None:
-            self._take(begun)
+        before = self._model.comparison
+        is_first = before is None or before.is_partial or not before.has_marks
         parts = self._model.parts()
         known = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
         if self._again is None:
@@ -223,7 +231,7 @@ class _Screen:
     def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
         self._has_garbage = True
         self._carry_out(self._model.compared(known, changed, tree))
-        self._screen.redraw()
+        self._go_on_typing()
 
     async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
         """Do something with the session in a thread, and have the model take what comes of it."""

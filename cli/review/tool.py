@@ -44,6 +44,8 @@ class _Handed(NamedTuple):
     staged: bytes | None
     right: bytes
     """Where the tool has the new content."""
+    is_executable: bool
+    """Whether that was, when it was handed out."""
 
 
 class _EndState(NamedTuple):
@@ -97,7 +99,7 @@ def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> li
             _copy(reader, side, place) if side is not None else None
             for side, place in ((change.old, left), (change.new, right))
         ]
-        handed.append(_Handed(reader.hunks(change), contents[0], contents[1], right))
+        handed.append(_Handed(reader.hunks(change), contents[0], contents[1], right, _is_executable(change.new)))
     return handed
 
 
@@ -109,9 +111,14 @@ def _copy(reader: Reader, side: Side, place: bytes) -> bytes:
         data = b"".join(read_chunks(source, os.fstat(source).st_size))
     finally:
         os.close(source)
-    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+    mode = 0o700 if _is_executable(side) else 0o600
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
         file.write(data)
     return data
+
+
+def _is_executable(side: Side | None) -> bool:
+    return side is not None and bool(side.mode & stat.S_IXUSR)
 
 
 def _run(tool: str, directory: bytes) -> None:
@@ -125,7 +132,7 @@ def _run(tool: str, directory: bytes) -> None:
     if done.returncode:
         raise YolofsError(
             f"{display(os.fsencode(tool))} ended with exit code {done.returncode}, so nothing is done",
-            hint="for a tool that ends so where something differs, write a script that ends with 0",
+            hint="if it ends so whenever something differs, wrap it in a script that ends with 0",
         )
 
 
@@ -134,13 +141,23 @@ def _run(tool: str, directory: bytes) -> None:
 
 def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
     end = _EndState({}, {}, [])
-    unknown: list[bytes] = []
+    not_taken: list[tuple[bytes, str]] = []
     for one in handed:
         now, change = _read(one.right), one.file.change
         picks = _picks(one, now)
-        if isinstance(now, bool) or (picks is None and (now is None or change.new is None)):
-            unknown.append(change.path)
+        if isinstance(now, bool):
+            not_taken.append((change.path, ": it is no regular file any more"))
             continue
+        if picks is None and now is None:
+            not_taken.append((change.path, ": to delete it was not staged; yolofs run -- rm does that"))
+            continue
+        if picks is None and change.new is None:
+            not_taken.append((change.path, ": its deletion is staged, not a text; yolofs restore brings it back"))
+            continue
+        if now is not None and _has_other_mode(one):
+            how = "not executable" if one.is_executable else "executable"
+            text = f" with its new mode: the tool has made it {how}; yolofs run -- chmod does that"
+            not_taken.append((change.path, text))
         if picks is None and now is not None:
             end.edited.append((one.file, now))
             continue
@@ -150,10 +167,25 @@ def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
             end.rest[key_of(change)] = change, rest
     known = {one.right for one in handed}
     found = (os.path.join(directory, name) for directory, _, names in os.walk(right) for name in names)
-    unknown += [path[len(right) + 1 :] for path in found if path not in known]
-    for path in unknown[:_NAMED]:
-        warn(f"{display(path)} is not taken: it was not handed out so, or is no regular file; it stays as it is")
+    beside = [path[len(right) + 1 :] for path in found if path not in known]
+    not_taken += [(path, ": it was not handed out; yolofs run adds files") for path in beside]
+    for path, text in not_taken[:_NAMED]:
+        warn(f"{display(path)} is not taken{text}")
+    if len(not_taken) > _NAMED:
+        warn(f"… nor are {len(not_taken) - _NAMED} more")
     return end
+
+
+def _has_other_mode(one: _Handed) -> bool:
+    """Tell whether the tool has changed whether a file is executable; how it is open to others is
+    the tool's own.
+    """
+    if one.staged is None:
+        return False
+    try:
+        return bool(os.lstat(one.right).st_mode & stat.S_IXUSR) is not one.is_executable
+    except OSError:
+        return False
 
 
 def _picks(one: _Handed, now: bytes | bool | None) -> dict[str, Lines | None] | None:

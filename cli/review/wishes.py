@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from yolofs.changes.changes import Change
@@ -53,6 +54,21 @@ class Prepare(NamedTuple):
     force: bool = False
 
 
+class Way(Enum):
+    """How a conflict is settled; the value is the key for it."""
+
+    MERGE = "m"
+    OURS = "o"
+    THEIRS = "t"
+
+
+class Settle(NamedTuple):
+    """Wanted: in the view, conflicts are settled."""
+
+    paths: tuple[RelPath, ...]
+    way: Way
+
+
 class Commit(NamedTuple):
     """Wanted: the commit of what the page has shown."""
 
@@ -84,6 +100,8 @@ class Done(NamedTuple):
     """Where it has changed something."""
     feedback: int | None = None
     """The number of what the agent is told of it."""
+    travels: bool = False
+    """Whether only a travel takes it back: it has changed what is known of base."""
 
 
 class Carried(NamedTuple):
@@ -104,8 +122,14 @@ class Page(NamedTuple):
     question: str = ""
     """What Enter does; empty if there is nothing to agree to."""
     prepared: object = None
-    can_force: bool = False
-    """Whether o takes what is staged where base has changed."""
+    conflicts: tuple[RelPath, ...] = ()
+    """Where base has changed, too, and it is not said what is to become of that."""
+    ways: tuple[Way, ...] = ()
+    """What can be done about these."""
+    is_marked: bool = False
+    """Whether the marks of a merge stand in one."""
+    keys: str = ""
+    """Which keys there are, if there is no question."""
 
 
-Command: TypeAlias = Load | Compare | Drop | Edit | Prepare | Commit | Undo | Quit
+Command: TypeAlias = Load | Compare | Drop | Edit | Prepare | Settle | Commit | Undo | Quit

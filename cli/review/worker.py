@@ -16,7 +16,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.review_state import arranged
-from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare
+from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle
 from yolofs.errors import UsageError
 
 _MANY = 1000
@@ -37,9 +37,12 @@ class Worker:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    def first_look(self) -> Comparison | None:
-        """Look at the beginning, where a comparison takes a while."""
-        return self._reader.first_look()
+    def begin(self) -> Comparison | None:
+        """Read what the first screen shows, None if nothing is there so soon."""
+        begun = self._reader.begin()
+        if begun is None or begun.is_partial or len(begun.changes) >= _MANY:
+            return begun
+        return self._reader.with_marks(begun)
 
     def compare(self, wish: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
         """Compare the states; ``parts`` is what is accepted."""
@@ -84,6 +87,12 @@ class Worker:
         from yolofs.cli.review.doing import prepare
 
         return prepare(self._reader, wish)
+
+    def settle(self, wish: Settle) -> tuple[str, Done | None]:
+        """Settle conflicts in the view."""
+        from yolofs.cli.review.conflicts import settle
+
+        return settle(self._reader, wish)
 
     def commit(self, wish: Commit) -> str:
         """Commit what a page has shown."""

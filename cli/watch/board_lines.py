@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from prompt_toolkit.utils import get_cwidth
-
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
+from yolofs.cli.show.cells import width_of
 from yolofs.cli.watch.board import Board, Choice, Mode
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
@@ -268,7 +267,7 @@ def wrap(text: str, width: int) -> list[str]:
     some.
     """
     lines: list[str] = []
-    while get_cwidth(text) > width:
+    while width_of(text) > width:
         end = len(_fitting(text, width)) or 1
         space = text.rfind(" ", end // 2, end + 1)
         if space > 0 and text[:space].strip():
@@ -290,17 +289,17 @@ def _at_most(count: int, lines: list[str], width: int) -> list[str]:
 
 def _cut(text: str, width: int) -> str:
     """Return ``text`` with its middle left out if it is too wide: the end of a path tells most."""
-    if get_cwidth(text) <= width:
+    if width_of(text) <= width:
         return text
     head = _fitting(text, (width - 1) // 2)
-    tail = _fitting(text[::-1], width - 1 - get_cwidth(head))[::-1]
+    tail = _fitting(text[::-1], width - 1 - width_of(head))[::-1]
     return f"{head}…{tail}"
 
 
 def _fitting(text: str, width: int) -> str:
     cells = 0
     for at, char in enumerate(text):
-        cells += get_cwidth(char)
+        cells += width_of(char)
         if cells > width:
             return text[:at]
     return text

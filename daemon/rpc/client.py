@@ -48,6 +48,7 @@ from yolofs.daemon.rpc.run_messages import (
     EnterRunParams,
     LookParams,
     LookResult,
+    NewsResult,
 )
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation, display
@@ -128,7 +129,7 @@ class Client:
         if client.uid != os.geteuid():
             client.close()
             raise DaemonError(
-                f"at the session's socket answers process {client.pid} of user {client.uid}, and not a daemon of yours",
+                f"process {client.pid} of user {client.uid} answers at the session's socket, not a daemon of yours",
                 hint=f"end it, and remove {display(socket_path(described))}",
             )
         return client
@@ -185,6 +186,10 @@ class Client:
         if not self._received_fds:
             raise DaemonError("the daemon has sent no output")
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
+
+    def has_news(self) -> bool:
+        """Tell, inside a sandbox, whether the user has told something that no agent knows yet."""
+        return self._call("news", NoParams(), NewsResult, timeout_s=_INFO_TIMEOUT_S).has_news
 
     def carry_out(self, method: str, params: msgspec.Struct) -> Looked:
         """Have hunks listed, committed, dropped or edited; the descriptor is closed with this

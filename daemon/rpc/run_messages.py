@@ -27,6 +27,13 @@ class LookResult(msgspec.Struct, frozen=True):
     err_bytes: int
 
 
+class NewsResult(msgspec.Struct, frozen=True):
+    """The result of ``news``."""
+
+    has_news: bool
+    """Whether the user has told something that no agent was told yet."""
+
+
 class BeginRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``begin_run``."""
 

@@ -97,6 +97,11 @@ class Terminal:
         """The process group to which Ctrl-C goes."""
         return os.tcgetpgrp(self._master)
 
+    @property
+    def modes(self) -> list[object]:
+        """What the terminal does with what is typed, as stty(1) shows it."""
+        return list(termios.tcgetattr(self._master))
+
     def resize(self, columns: int, rows: int) -> None:
         """Give the terminal another size."""
         self._display.resize(rows, columns)

@@ -194,7 +194,7 @@ def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> N
         terminal.type("a\n")
         assert terminal.wait() == 20
         assert "do not exist" in terminal.text
-        assert "hint: it is asked anew: yolofs commit -p" in terminal.text
+        assert "hint: yolofs commit -p asks about what is there now" in terminal.text
     assert (yolofs.project / "text").read_text() == TEXT
 
 
@@ -235,3 +235,60 @@ def test_a_file_too_large_to_be_read_is_committed_by_its_id_and_not_after_it_was
         yolofs("commit", "--yes", "--hunk", ids["kept"])
     assert (yolofs.project / "kept").stat().st_size == 257 << 20
     assert not (yolofs.project / "swapped").exists()
+
+
+def test_a_dry_run_asks_says_what_would_be_done_and_does_nothing(yolofs: Program, view: Path) -> None:
+    with Terminal(yolofs.project, ["commit", "-p", "--dry-run"]) as terminal:
+        terminal.wait_for("?]?")
+        terminal.type("n\n")
+        terminal.wait_for("?]?", 2)
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+        assert "replace" in terminal.text
+        assert "[y/N]" not in terminal.text
+    names = [one["id"] for one in yolofs("hunks", "--json").json["hunks"]]
+    out = yolofs("commit", "--dry-run", "--hunk", names[0]).out
+    assert f"{yolofs.project}/text" in out
+    assert (yolofs.project / "text").read_text() == TEXT
+    assert [one["id"] for one in yolofs("hunks", "--json").json["hunks"]] == names
+    assert len(yolofs("timeline", "--json").json["generations"]) == 1
+
+
+def test_what_is_excluded_is_not_asked_about(yolofs: Program, view: Path) -> None:
+    (view / "other.log").write_text("other\n")
+    with Terminal(yolofs.project, ["commit", "-p", "--exclude", "text", "--exclude", "*.gone"]) as terminal:
+        terminal.wait_for("(1/1) take this hunk")
+        assert "note: --exclude '*.gone' fits nothing that is staged" in terminal.text
+        terminal.type("y\n")
+        terminal.wait_for("[y/N] ")
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (yolofs.project / "other.log").exists()
+    assert (yolofs.project / "text").read_text() == TEXT
+
+
+def test_hunks_of_an_earlier_generation_are_committed_and_what_came_later_stays(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "one")
+    (view / "text").write_text(text_with(line2="2nd\n", line5="five\n", line25="later\n"))
+    names = [one["id"] for one in yolofs("hunks", "..one", "--json").json["hunks"]]
+    yolofs("commit", "--yes", "--hunk", names[0], code=20)
+    yolofs("commit", "--yes", "--up-to", "one", "--hunk", names[0])
+    assert (yolofs.project / "text").read_text() == text_with(line2="two\n")
+    assert (view / "text").read_text() == text_with(line2="2nd\n", line5="five\n", line25="later\n")
+
+
+def test_questions_about_an_earlier_generation_show_that(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "one")
+    (view / "text").write_text("later\n")
+    with Terminal(yolofs.project, ["commit", "-p", "--up-to", "one"]) as terminal:
+        terminal.wait_for("(1/2) take these 2 hunks")
+        terminal.type("e\n")
+        terminal.wait_for("hunks of an earlier generation are not edited")
+        terminal.type("y\n")
+        terminal.wait_for("(2/2) take this hunk [y,n,q,a,d,k,K,s,/,?]?")
+        terminal.type("n\n")
+        terminal.wait_for("[y/N] ")
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line5="five\n")
+    assert (view / "text").read_text() == "later\n"

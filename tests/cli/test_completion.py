@@ -51,6 +51,16 @@ def test_generations_and_names_of_snapshots_are_offered(staged: Program, shell: 
     assert "before it" in offered(staged, "yolofs", "restore", "--from", "", shell=shell)
 
 
+def test_hunks_are_offered_by_their_ids_with_what_they_are(staged: Program) -> None:
+    ids = {hunk["path"].rpartition("/")[2]: hunk["id"] for hunk in staged("hunks", "--json").json["hunks"]}
+    name = ids["new file"]
+    assert set(offered(staged, "yolofs", "commit", "--hunk", "")) == set(ids.values())
+    assert offered(staged, "yolofs", "restore", "--hunk", name[:5]) == [name]
+    assert offered(staged, "yolofs", "hunks", "--edit", name[:5], shell="fish") == [name]
+    (gone,) = staged("hunks", "before it..", "--json").json["hunks"]
+    assert offered(staged, "yolofs", "restore", "--from", "1", "--hunk", "") == [gone["id"]]
+
+
 def test_staged_paths_are_offered_as_one_types_them(staged: Program) -> None:
     assert set(offered(staged, "yolofs", "commit", "")) == {"dir/new file", "a.txt"}
     assert offered(staged, "yolofs", "commit", "dir/") == ["dir/new file"]
@@ -72,13 +82,6 @@ def test_paths_of_a_generation_are_offered_after_its_colon(staged: Program, shel
     ]
     assert offered(staged, "yolofs", "cat", "base:dir/n", shell=shell) == []
     assert offered(staged, "yolofs", "cat", "nothing:a", shell=shell) == []
-
-
-def test_ids_of_hunks_are_offered_with_what_they_change(staged: Program) -> None:
-    ids = [line.split()[0] for line in staged("hunks", "--list").out.splitlines()]
-    for words in (["commit", "--hunk", ""], ["restore", "--hunk", ""], ["hunks", "--edit", ""]):
-        assert sorted(offered(staged, "yolofs", *words)) == sorted(ids)
-    assert offered(staged, "yolofs", "commit", "--hunk", ids[0][:5]) == [ids[0]]
 
 
 def test_numbers_of_runs_and_commits_are_offered(yolofs: Program) -> None:

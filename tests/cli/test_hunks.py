@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 from collections.abc import Iterator
@@ -331,6 +332,22 @@ def test_a_kill_under_a_mount_leaves_all_staged_or_is_done(
     assert (yolofs.project / "text").read_text() == FIRST
     assert shown(view) == before
     assert [path.name for path in yolofs.session.iterdir() if path.name.startswith("journal.merged")] == []
+
+
+def test_a_file_of_a_deleted_directory_comes_back_alone_with_all_its_names(yolofs: Program) -> None:
+    (yolofs.project / "old/inner").mkdir(parents=True)
+    (yolofs.project / "old/inner/wanted").write_text("wanted\n")
+    (yolofs.project / "old/other").write_text("other\n")
+    os.link(yolofs.project / "old/inner/wanted", yolofs.project / "second name")
+    with yolofs.mounted() as view:
+        shutil.rmtree(view / "old")
+        (name,) = ids(yolofs, "deleted", "old/inner/wanted")
+        yolofs("restore", "--hunk", name)
+        assert shown(view / "old") == {"inner/wanted": "wanted\n"}
+        wanted = (view / "old/inner/wanted").stat()
+        assert wanted.st_ino == (view / "second name").stat().st_ino
+        assert wanted.st_nlink == 2
+        assert [one["path"] for one in hunks(yolofs)] == [str(yolofs.project / "old/other")]
 
 
 def test_a_program_that_has_the_file_open_goes_on(yolofs: Program, view: Path) -> None:

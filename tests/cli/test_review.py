@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -280,11 +282,125 @@ def test_a_commit_where_base_has_changed_too_has_to_be_asked_for(yolofs: Program
     assert "line twenty" in (yolofs.project / "src/a.py").read_text()
 
 
-def test_ctrl_c_ends_it_with_its_exit_code(yolofs: Program, view: Path) -> None:
-    with review(yolofs) as terminal:
+def conflict(yolofs: Program, view: Path, line: str) -> None:
+    """Have the user change a line of base, too."""
+    text = LINES.replace(f"{line}\n", f"{line}, the user's\n")
+    (yolofs.project / "src/a.py").write_text(text)
+
+
+def page_of(terminal: Terminal, name: str) -> None:
+    """Accept a file, and go to the page before a commit."""
+    at(terminal, name)
+    terminal.wait_for_line(rf"\S?\s+M {name}")
+    terminal.type(" ")
+    terminal.wait_for_screen("1 accepted")
+    terminal.type("\r")
+
+
+def test_m_merges_what_base_has_changed_too_and_shows_it_before_it_is_committed(yolofs: Program, view: Path) -> None:
+    conflict(yolofs, view, "line 10")
+    with review(yolofs, size=(120, 30)) as terminal:
         terminal.wait_for_screen("-precious")
-        terminal.type("\x03")
-        assert terminal.wait() == 130
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("src/a.py: base just now", "it merges", "m merges", "m, o, t; any other key")
+        terminal.type("m")
+        terminal.wait_for_screen(
+            "merged with base: a.py; look, and accept it; u takes it back", "+line twenty", gone="user's"
+        )
+        text = (view / "src/a.py").read_text()
+        assert "line 10, the user's\n" in text
+        assert "line twenty\n" in text
+        assert "accepted" not in terminal.screen.splitlines()[0]
+        terminal.type(" \r")
+        terminal.wait_for_screen("this commit would apply 1 change: 1 modified", "enter commits")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (yolofs.project / "src/a.py").read_text() == text
+
+
+def test_t_takes_bases_version_and_u_takes_that_back_with_the_conflict(yolofs: Program, view: Path) -> None:
+    conflict(yolofs, view, "line 2")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("t takes base's version")
+        terminal.type("t")
+        terminal.wait_for_screen("base's version is taken: a.py; u takes it back", "2 changes", gone="M a.py")
+        assert (view / "src/a.py").read_text() == (yolofs.project / "src/a.py").read_text()
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: taking base's version", "3 changes", "M a.py")
+        assert "line two\n" in (view / "src/a.py").read_text()
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("changed in base, too")
+
+
+def test_marks_of_a_merge_are_shown_and_o_takes_what_was_staged_before(yolofs: Program, view: Path) -> None:
+    conflict(yolofs, view, "line 2")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("merged, it has marks in 1 place")
+        terminal.type("m")
+        terminal.wait_for_screen("both sides changed the same in a.py: take the marks out (e)", "+<<<<<<< staged")
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("[marks of a merge]", "o takes what was staged before the merge")
+        terminal.type("\r")
+        terminal.wait_for_screen("1 accepted", "space accept")
+        terminal.type("\r")
+        terminal.wait_for_screen("o takes what was staged before the merge")
+        terminal.type("o")
+        terminal.wait_for_screen("as before the merge: a.py", gone="<<<<<<<")
+        assert (view / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n").replace(
+            "line 20\n", "line twenty\nand more\n"
+        )
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("enter commits")
+
+
+def test_settling_is_not_taken_back_over_what_the_agent_has_done_since(yolofs: Program, view: Path) -> None:
+    conflict(yolofs, view, "line 2")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        page_of(terminal, "a.py")
+        terminal.wait_for_screen("t takes base's version")
+        terminal.type("t")
+        terminal.wait_for_screen("base's version is taken", "2 changes")
+        (view / "later.txt").write_text("later\n")
+        terminal.wait_for_screen("3 changes", "later.txt")
+        terminal.type("u")
+        terminal.wait_for_screen("something was staged since")
+        assert (view / "later.txt").read_text() == "later\n"
+
+
+@pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_at_every_end_the_terminal_is_given_back_as_it_was(
+    yolofs: Program, view: Path, how: str | signal.Signals, code: int
+) -> None:
+    with review(yolofs) as terminal:
+        before = terminal.modes
+        terminal.wait_for_screen("-precious")
+        terminal.type("j")
+        terminal.wait_for_screen("2 changes")
+        assert terminal.modes != before
+        if isinstance(how, str):
+            terminal.type(how)
+        else:
+            os.kill(terminal.process.pid, how)
+        assert terminal.wait() == code
+        assert terminal.modes == before
+        assert terminal.seen.rfind("\x1b[?1049l") > terminal.seen.rfind("\x1b[?1049h") >= 0
+        assert terminal.seen.rfind("\x1b[?25h") > terminal.seen.rfind("\x1b[?25l")
+
+
+def test_a_terminal_of_another_size_is_drawn_anew(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious", "? keys  q quit")
+        terminal.resize(60, 15)
+        terminal.wait_for_screen("? all keys   q quit", "D gone.txt")
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.resize(120, 30)
+        terminal.wait_for_screen("? keys  q quit", "+line twenty")
 
 
 def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Program, view: Path) -> None:

@@ -17,7 +17,9 @@ from tests.cli.program import COMMAND, Program, wait_until
 pytestmark = [
     pytest.mark.mount,
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not there"),
+    pytest.mark.skipif(
+        shutil.which("tmux") is None or shutil.which("bash") is None, reason="tmux or bash is not there"
+    ),
 ]
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
@@ -28,7 +30,7 @@ class Tmux:
 
     def __init__(self, directory: Path, columns: int, rows: int) -> None:
         self._socket = str(directory / "tmux")
-        self("-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", str(columns), "-y", str(rows), "sh")
+        self("-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", str(columns), "-y", str(rows), "bash", "--norc")
 
     def __call__(self, *words: str) -> str:
         environment = {name: value for name, value in os.environ.items() if name != "TMUX"}
@@ -74,9 +76,14 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
         yolofs("snapshot", "first")
         (view / "src/new.txt").write_text("one\ntwo\nthree\n")
         words = " ".join([*COMMAND, "review"])
+        tmux.keys("echo shown before", "Enter")
         tmux.keys(f"cd {project} && EDITOR='sed -i s/two/TWO/' {words}; echo ended with $?", "Enter")
         tmux.see("yolofs review: 3 changes", "-precious")
 
+        tmux.keys("C-z")
+        tmux.see("Stopped", gone="yolofs review")
+        tmux.keys("fg; echo then ended with $?", "Enter")
+        tmux.see("yolofs review: 3 changes", "-precious")
         tmux.keys("?")
         tmux.see("walk the generations")
         tmux.keys("Escape")
@@ -122,7 +129,7 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
         tmux.keys("Enter")
         tmux.see("commit 1 done; to take it back: yolofs undo 1", "nothing is staged")
         tmux.keys("q")
-        tmux.see("ended with 0")
+        tmux.see("then ended with 0", "shown before")  # the other screen has not hidden what was there before
     assert (project / "src/new.txt").read_text() == "one\ntwo\nthree\n"
     assert (project / "src/a.py").read_text().splitlines()[1] == "line two"
     assert not (project / "gone.txt").exists()

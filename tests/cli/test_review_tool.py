@@ -4,6 +4,8 @@ selection.
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,8 +107,46 @@ def test_a_tool_that_fails_changes_nothing(yolofs: Program, view: Path, tmp_path
     assert (view / "new").exists()
 
 
-def test_what_comes_beside_the_files_is_not_taken(yolofs: Program, view: Path, tmp_path: Path) -> None:
-    tool = script(tmp_path, 'echo x > "$2/other"; rm "$2/new"; ln -s /etc/passwd "$2/new"')
-    said = reviewed(yolofs, tool, ("[q]uit", "q"))
-    assert "new is not taken" in said
-    assert "other is not taken" in said
+def test_what_cannot_be_taken_is_named_with_the_reason_and_stays(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    (yolofs.project / "tool").write_text("#!/bin/sh\n")
+    (view / "tool").write_text("#!/bin/sh\ntrue\n")
+    (view / "tool").chmod(0o755)
+    changes = (
+        'test -x "$2/tool" && ! test -x "$1/tool" || exit 5; chmod -x "$2/tool"',
+        'echo x > "$2/other"; rm "$2/a.txt"; ln -sf /etc/passwd "$2/new"',
+    )
+    said = reviewed(yolofs, script(tmp_path, "\n".join(changes)), ("[q]uit", "c"), ("commit that?", "y"))
+    assert "tool is not taken with its new mode: the tool has made it not executable; yolofs run -- chmod" in said
+    assert "other is not taken: it was not handed out; yolofs run adds files" in said
+    assert "a.txt is not taken: to delete it was not staged; yolofs run -- rm" in said
+    assert "new is not taken: it is no regular file any more" in said
+    assert (yolofs.project / "tool").stat().st_mode & 0o777 == 0o755
+    assert (yolofs.project / "a.txt").read_text() == LINES
+    assert (view / "a.txt").read_text() == STAGED
+    assert (view / "new").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.skipif(shutil.which("vim") is None, reason="vim is not there")
+def test_vim_takes_a_hunk_out(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    tool = script(tmp_path, 'exec vim -u NONE -N -n -d "$1/a.txt" "$2/a.txt"')
+    with Terminal(yolofs.project, ["review", "--tool", tool], size=(100, 24)) as terminal:
+        terminal.wait_for_screen("three", "right/a.txt")
+        terminal.type("\x17l3Gdo:wqa\r")  # to the right window, and its third line as on the left
+        terminal.wait_for("[q]uit")
+        terminal.type("c\n")
+        terminal.wait_for("commit that?")
+        terminal.type("y\n")
+        assert terminal.wait() == 0
+    assert (yolofs.project / "a.txt").read_text() == LINES.replace("18\n", "eighteen\n")
+    assert (view / "a.txt").read_text() == STAGED
+
+
+def test_hostile_names_come_through_and_steer_no_terminal(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    names = [b"-rf", b"a\nb", b"\x1b[2J", b"\xff\xfe", b"$(touch owned)", b" "]
+    for name in names:
+        (view / os.fsdecode(name)).write_text("x\n")
+    tool = script(tmp_path, 'cd "$2" && find . -type f ! -name a.txt ! -name new -exec sh -c \'echo y >"$1"\' - {} \\;')
+    said = reviewed(yolofs, tool, ("stage 6 edited files?", "y"), ("[q]uit", "c"), ("commit that?", "y"))
+    assert "\x1b[2J" not in said
+    assert {name: (yolofs.project / os.fsdecode(name)).read_text() for name in names} == dict.fromkeys(names, "y\n")
+    assert not (yolofs.project / "owned").exists()

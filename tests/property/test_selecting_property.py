@@ -21,7 +21,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.changes.changes import compare
+from yolofs.changes.changes import Kind, compare
 from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks
 from yolofs.changes.picks import Lines, all_but
 from yolofs.errors import HardLinksError
@@ -228,7 +228,19 @@ def expected(files: list[FileHunks], kept: Picks, held: tuple[HeldHunk, ...], *,
             kept[one.hunk.id] = None
         else:
             kept.pop(one.hunk.id, None)
+    if is_drop:
+        let_directories_come_back(files, kept)
     return net(fact for file in files for fact in facts_of(file, kept))
+
+
+def let_directories_come_back(files: list[FileHunks], kept: dict[str, Any]) -> None:
+    """Take out of what is kept the deletions of directories in which something is brought back."""
+    gone = {file.path: file.hunks[0].id for file in files if file.change.kind is Kind.DELETED}
+    for path, name in gone.items():
+        if name not in kept:
+            for above, its_name in gone.items():
+                if path.startswith(above + b"/"):
+                    kept.pop(its_name, None)
 
 
 def is_new_directory(fact: tuple[Any, ...]) -> bool:

@@ -14,6 +14,8 @@ from tests.cli.program import COMMAND, Done, Program, wait_until
 from yolofs.cli.group import COMMANDS
 from yolofs.daemon.agent import COMMANDS as ALLOWED
 from yolofs.daemon.upkeep.log_limit import MOST
+from yolofs.paths import RelPath
+from yolofs.session import feedback
 
 pytestmark = pytest.mark.mount
 
@@ -45,6 +47,24 @@ def test_snapshot_and_travel_work(yolofs: Program) -> None:
     done = inside(yolofs, script)
     assert "one\n" in done.out
     assert "two\n" in done.out
+
+
+def test_an_agent_that_is_wholly_inside_is_told_once_of_what_was_dropped(yolofs: Program) -> None:
+    yolofs("run", "true")
+    feedback.add(bytes(yolofs.session), [feedback.Thing(RelPath(b"a"), "text")], "keep it English")
+    bash = {"tool_name": "Bash", "tool_input": {"command": "echo done; exit 3"}}
+    script = f"""
+hook() {{ echo {shlex.quote(json.dumps(bash))} | y hook claude; }}
+hook
+y run -- sh -c 'echo done; exit 3' 2>told; echo $? $(grep -c 'the user says: keep it English' told)
+y run -- sh -c 'echo again; exit 4' 2>told; echo $? $(wc -c <told)
+hook
+"""
+    wrapped, *others, last = inside(yolofs, script).out.splitlines()
+    command = json.loads(wrapped)["hookSpecificOutput"]["updatedInput"]["command"]
+    assert shlex.split(command)[:3] == ["yolofs", "run", "--"]
+    assert others == ["done", "3 1", "again", "4 0"]
+    assert last == "{}"  # nothing new: the command is run as it is
 
 
 def test_errors_and_exit_codes_come_through(yolofs: Program) -> None:

@@ -17,6 +17,7 @@ from enum import Enum
 
 import msgspec
 
+from yolofs.changes.contents import is_same_content
 from yolofs.changes.matching import Match, Node, StateReader, match
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.progress import Progress
@@ -25,7 +26,6 @@ from yolofs.store import copying
 from yolofs.store.base import Base, open_noatime, read_link
 from yolofs.store.store import StoreFiles
 
-_CHUNK_BYTES = 1 << 18
 _PROGRESS_STEP = 256
 
 
@@ -349,17 +349,8 @@ def is_same_data(left: Side, right: Side, store: StoreFiles) -> bool:
     try:
         right_fd = right.open(store)
         try:
-            return _is_same_stream(left_fd, right_fd)
+            return is_same_content(left_fd, right_fd)
         finally:
             os.close(right_fd)
     finally:
         os.close(left_fd)
-
-
-def _is_same_stream(left_fd: int, right_fd: int) -> bool:
-    while True:
-        left, right = os.read(left_fd, _CHUNK_BYTES), os.read(right_fd, _CHUNK_BYTES)
-        if left != right:
-            return False
-        if not left:
-            return True

@@ -22,6 +22,7 @@ from enum import Enum
 import msgspec
 
 from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.changes.contents import digest_of
 from yolofs.paths import RelPath
 from yolofs.store import copying
 from yolofs.store.store import StoreFiles
@@ -31,13 +32,12 @@ ID_CHARS = 16
 """How long an id is, in hex digits."""
 MAX_TEXT_BYTES = 16 << 20
 """Above this size a file counts as binary, and is never held in memory as a whole."""
-MAX_DIGEST_BYTES = 256 << 20
-"""Above this size a version is known by its size, times and place, as reading all of it takes
-longer than a look may.
+MAX_DIGEST_BYTES = 64 << 20
+"""A version with more data, holes left out, is known by its size, times and place, as reading all
+of it takes longer than a look may.
 
 Its ctime is among these: a program in the view can set no other one.
 """
-_CHUNK_BYTES = 1 << 20
 
 
 class HunkKind(Enum):
@@ -266,13 +266,8 @@ class _Making:
         except OSError:
             return _place_of(side)
         try:
-            st = os.fstat(fd)
-            if st.st_size > MAX_DIGEST_BYTES:
-                return _place_of(side) + b" %d" % st.st_ctime_ns
-            digest = hashlib.blake2b(digest_size=16)
-            while data := os.read(fd, _CHUNK_BYTES):
-                digest.update(data)
-            return digest.digest()
+            digest = digest_of(fd, most_bytes=MAX_DIGEST_BYTES)
+            return digest if digest is not None else _place_of(side) + b" %d" % os.fstat(fd).st_ctime_ns
         except OSError:
             return _place_of(side)
         finally:

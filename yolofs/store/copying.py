@@ -414,7 +414,7 @@ def copy_data(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
     try:
         if size and _reflink(src_fd, dst_fd, size):
             return CopyMethod.REFLINK
-        return _copy_extents(src_fd, dst_fd, size)
+        return _copyextents(src_fd, dst_fd, size)
     except BaseException:
         with contextlib.suppress(OSError):
             os.ftruncate(dst_fd, 0)
@@ -434,10 +434,10 @@ def _reflink(src_fd: int, dst_fd: int, size: int) -> bool:
     return True
 
 
-def _copy_extents(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
+def _copyextents(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
     method = CopyMethod.COPY_FILE_RANGE
     end = min(size, os.fstat(src_fd).st_size)
-    for start, stop in _extents(src_fd, end):
+    for start, stop in extents(src_fd, end):
         position = start
         if method is CopyMethod.COPY_FILE_RANGE:
             position = _copy_in_kernel(src_fd, dst_fd, start, stop)
@@ -451,7 +451,7 @@ def _copy_extents(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
     return method
 
 
-def _extents(fd: int, size: int) -> Iterator[tuple[int, int]]:
+def extents(fd: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield where the first ``size`` bytes hold data, as (start, stop), between the holes."""
     position = 0
     while position < size:

@@ -89,8 +89,12 @@ class Selected(msgspec.Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def select_hunks(session: Session, picks: Picks, *, paths: Sequence[RelPath] = ()) -> Iterator[Selected]:
+def select_hunks(
+    session: Session, picks: Picks, *, paths: Sequence[RelPath] = (), up_to: Generation | None = None
+) -> Iterator[Selected]:
     """Make the state to commit, for the time of the block; unless it is kept, nothing of it stays.
+
+    The hunks are those of the view, or of what it showed at the generation ``up_to``.
 
     It is committed by :func:`yolofs.session.up_to.commit_up_to`.
 
@@ -99,7 +103,7 @@ def select_hunks(session: Session, picks: Picks, *, paths: Sequence[RelPath] = (
     """
     session.check_no_interrupted_commit()
     base = Tree()
-    hunks = Hunks(session, base, paths=paths)
+    hunks = Hunks(session, base, new=session.state(up_to), paths=paths)
     kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
     places = Places(hunks.changes)
     together = Together(kept, places, session.base.root)
@@ -108,6 +112,8 @@ def select_hunks(session: Session, picks: Picks, *, paths: Sequence[RelPath] = (
     touched = tuple(dict.fromkeys(path for change in chosen for path in change.paths))
     with beside(session) as trying:
         before = trying.snapshot(if_changed=True)
+        if up_to is not None:
+            trying.travel(up_to)
         take_back(trying, base, kept, places)
         selected = trying.snapshot(SELECTED)
         tree = trying.state(selected)

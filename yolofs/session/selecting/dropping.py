@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Kind, compare
@@ -53,14 +53,15 @@ def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[Rel
         HardLinksError: it would part the names of one file.
         OSError: something cannot be read or written.
     """
-    done: frozenset[int] = frozenset()
+    anew = _Anew()
     present = trying.state()
     if _is_base(old):
-        done = _say_anew(trying, old, kept, places)
+        anew = _say_anew(trying, old, kept, places)
     state = trying.present()
     overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
     try:
-        taking = _TakingBack(overlay, StateFiles(trying, old), StateFiles(trying, present), kept, places, done)
+        taking = _TakingBack(overlay, StateFiles(trying, old), StateFiles(trying, present), kept, places, anew.done)
+        taking.remove(anew.again)
         taking.contents()
         taking.names()
         return taking.left_out
@@ -76,23 +77,36 @@ def _is_base(tree: Tree) -> bool:
 # ---- what is taken out
 
 
-def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> frozenset[int]:
-    """Say the state anew without what is wholly taken back and stands alone; return the changes
-    that are done so.
+class _Anew(NamedTuple):
+    """What came of saying a state anew."""
+
+    done: frozenset[int] = frozenset()
+    """The changes that are taken back."""
+    again: tuple[RelPath, ...] = ()
+    """What has come with a directory that was deleted, and is to be deleted again; what lies in
+    something before that.
     """
+
+
+def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
+    """Say the state anew without what is wholly taken back and stands alone."""
     present = trying.state()
-    units = Units(present, trying.base, trying.store)
-    alone = [unit for unit in units.all if _stands_alone(unit, kept, places)]
-    if not alone:
-        return frozenset()
-    dropped = {path for unit in alone for path in unit.paths}
-    authors = Authors(trying.live_changes(), coarse_clock_ns())
-    restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
-    if not dropped.issuperset(restated.dropped):  # others would go with it
-        return frozenset()
-    trying.append(Travel(coarse_clock_ns(), BASE), *restated.records)
-    left = compare(old, trying.state(), trying.base, trying.store)
-    return _done(left, kept, places)
+    units = Units(present, trying.base, trying.store).all
+    alone = [unit for unit in units if _stands_alone(unit, kept, places)]
+    less = [unit for unit in units if unit not in alone and _comes_back(unit, kept, places)]
+    for wanted in ([*alone, *less], alone) if less else (alone,):
+        dropped = {path for unit in wanted for path in unit.paths}
+        if not dropped:
+            continue
+        authors = Authors(trying.live_changes(), coarse_clock_ns())
+        restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
+        if not dropped.issuperset(restated.dropped):  # others would go with it
+            continue
+        trying.append(Travel(coarse_clock_ns(), BASE), *restated.records)
+        left = compare(old, trying.state(), trying.base, trying.store)
+        again = {path for unit in wanted for path in _kept_below(unit, kept, places)}
+        return _Anew(_done(left, kept, places), tuple(sorted(again, reverse=True)))
+    return _Anew()
 
 
 def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
@@ -100,9 +114,27 @@ def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     if not touched or not all(map(kept.is_none, touched)):
         return False
-    return not any(
-        is_below(path, top) and not kept.is_none(index) for top in unit.removed for path, index in places.left.items()
+    return not _kept_below(unit, kept, places)
+
+
+def _comes_back(unit: Unit, kept: Kept, places: Places) -> bool:
+    """Tell whether a unit is nothing but deletions that are taken back, though of what lay in them
+    some stay: so it is base's own files that come back, with all of their names.
+    """
+    touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
+    return bool(touched) and all(
+        kept.is_none(index) and places.changes[index].kind is Kind.DELETED for index in touched
     )
+
+
+def _kept_below(unit: Unit, kept: Kept, places: Places) -> list[RelPath]:
+    """Return what lay in the directories that a unit deletes and is not to be there still."""
+    return [
+        path
+        for top in unit.removed
+        for path, index in places.left.items()
+        if is_below(path, top) and not kept.is_none(index)
+    ]
 
 
 def _done(left: list[Change], kept: Kept, places: Places) -> frozenset[int]:
@@ -159,6 +191,14 @@ class _TakingBack(ViewWriter):
         self._todo = [index for index in kept.indices() if index not in done]
         self._waiting: set[int] = set()
         """The changes of which what was there is not brought back yet."""
+
+    def remove(self, paths: Iterable[RelPath]) -> None:
+        """Remove what has come back with the directory that it lay in."""
+        for path in paths:
+            with self.held(path) as (inode, _):
+                is_directory = inode.is_directory
+            with self.parent(path) as (parent, name):
+                (self.overlay.rmdir if is_directory else self.overlay.unlink)(parent, name)
 
     # ---- contents and metadata, in place
 

@@ -73,19 +73,35 @@ class Together:
                 self._kept.of(index).clear()
 
     def settle_drop(self) -> None:
-        """Keep all that something kept needs."""
+        """Put into what is kept all that something needs that is kept; but a directory that was
+        deleted comes back with what is brought back in it.
+        """
         needs = self._places.needs()
         links = list(self._links())
+        along: set[int] = set()
         changed = True
         while changed:
             changed = self._hold_linked(links, keeps=True)
             for index, needed in needs.items():
                 if not self._kept.has_place(index):
                     continue
-                for other in needed:
-                    if not self._kept.has_place(other):
-                        self._hold(other, index, keeps=True)
-                        changed = True
+                others = [other for other in needed if not self._kept.has_place(other)]
+                if others and index not in along and self._may_come_back(index, needs):
+                    along.add(index)
+                    del self._kept.of(index)[self._kept.place(index).id]
+                    changed = True
+                    continue
+                for other in others:
+                    self._hold(other, index, keeps=True)
+                    changed = True
+
+    def _may_come_back(self, index: int, needs: dict[int, set[int]]) -> bool:
+        """Tell whether a change deletes a directory in whose place nothing has to be."""
+        change = self._places.changes[index]
+        if change.kind is not Kind.DELETED or change.old is None or change.old.type != stat.S_IFDIR:
+            return False
+        by = [other for other, needed in needs.items() if index in needed and self._kept.has_place(other)]
+        return all(self._places.changes[other].kind is Kind.DELETED for other in by)
 
     def _is_new_directory(self, index: int) -> bool:
         change = self._places.changes[index]

@@ -55,11 +55,14 @@ def test_a_plan_for_another_base_is_refused(tmp_path: Path) -> None:
     assert problem == f"its plan is for the base /elsewhere, and the session's is {tmp_path}"
 
 
-@pytest.mark.parametrize(("path", "is_refused"), [(b"secret/x", True), (b"runtime/x", True), (b"secrets/x", False)])
+@pytest.mark.parametrize(
+    ("path", "is_refused"), [(b"secret/x", True), (b"later", True), (b"runtime/x", True), (b"secrets/x", False)]
+)
 def test_nothing_is_committed_where_no_view_shows_anything(tmp_path: Path, path: bytes, is_refused: bool) -> None:
     for name in ("secret", "runtime"):
         (tmp_path / name).mkdir()
-    base = Base(os.fsencode(tmp_path), hidden=[bytes(tmp_path / "secret")], runtime=[bytes(tmp_path / "runtime")])
+    hidden = [bytes(tmp_path / name) for name in ("secret", "later")]  # of which one is not there
+    base = Base(os.fsencode(tmp_path), hidden=hidden, runtime=[bytes(tmp_path / "runtime")])
     problem = find_problem(Plan(base.root, (Create(RelPath(path), StoreIno(1), 1, 7, 1),)), base)
     assert bool(problem) is is_refused
 

@@ -1,0 +1,139 @@
+"""Where base has changed, too: what the page before a commit says of it, and settling it in the
+view.
+
+What is merged is staged, so that it is looked at as any other change before it is accepted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from yolofs.cli.commit.drift import Settled, Wish
+from yolofs.cli.project import changing
+from yolofs.cli.review.reader import Reader
+from yolofs.cli.review.wishes import Done, Settle, Way
+from yolofs.cli.show.drift_lines import drift_text
+from yolofs.cli.show.listing import Place
+from yolofs.commit.merge.drift import describe_drift
+from yolofs.commit.merge.merging import Merge, Refused
+from yolofs.commit.select.selection import Selection
+from yolofs.daemon.rpc.protocol import LoanKind
+from yolofs.errors import UsageError
+from yolofs.paths import ROOT, Generation, RelPath, display
+from yolofs.session.commit import Looked, look_at_base, split
+from yolofs.session.merge import merges_at
+from yolofs.session.session import Session
+from yolofs.state.regions import Region
+from yolofs.state.tree import Tree
+
+_LISTED = 20
+_TITLES = {Way.MERGE: "the merge", Way.OURS: "what was staged before the merge", Way.THEIRS: "taking base's version"}
+
+
+class Told(NamedTuple):
+    """What a page says of conflicts."""
+
+    lines: list[str]
+    ways: tuple[Way, ...]
+    """What can be done about them there."""
+
+
+def tell(session: Session, tree: Tree, looked: Looked, place: Place) -> Told:
+    """Return what is to be said of the conflicts of a state that is about to be committed; blocks
+    while texts are merged, and writes nothing.
+    """
+    marked = frozenset(looked.marked)
+    found = {path: one for one in merges_at(session, looked.conflicts[:_LISTED]) for path in one.paths}
+    drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked)
+    now_ns = time.time_ns()
+    lines = [
+        f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}{_merging(found.get(drift.path))}"
+        for drift in drifts[:_LISTED]
+    ]
+    if len(drifts) > _LISTED:
+        lines.append(f"… and {len(drifts) - _LISTED} more")
+    can_merge = len(drifts) > _LISTED or any(isinstance(one, Merge) for one in found.values())
+    if can_merge:
+        lines.append("m merges: what comes of it is shown, and accepted as anything else")
+    ours = "what was staged before the merge" if marked else "what is staged, and keeps base's version with the commit"
+    lines += [f"o takes {ours}", "t takes base's version, and drops what is staged there", "or leave it out here"]
+    if marked:
+        lines.append("or take the marks out (e), and accept it then")
+    return Told(lines, (*((Way.MERGE,) if can_merge else ()), Way.OURS, Way.THEIRS))
+
+
+def _merging(found: Merge | Refused | None) -> str:
+    match found:
+        case Merge(conflicts=0):
+            return "; it merges"
+        case Merge(conflicts=count):
+            return f"; merged, it has marks in {count} place{'' if count == 1 else 's'}"
+        case Refused(reason=reason):
+            return f"; it cannot be merged: {reason}"
+        case None:
+            return ""
+
+
+def settle(reader: Reader, wish: Settle) -> tuple[str, Done | None]:
+    """Settle conflicts in the view; return what to say, and what was done.
+
+    Raises:
+        UsageError: nothing could be done.
+        YolofsError, OSError: base changes just now, or it cannot be written; nothing is done.
+    """
+    way = wish.way
+    with changing(reader.project, LoanKind.COMMIT) as (session, _):
+        everything = Selection(session.regions, frozenset(Region), (ROOT,), takes_marked=True)
+        looked = look_at_base(session, split(session, everything))
+        looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(wish.paths)])
+        before = Generation(session.timeline.present + session.has_unsnapshotted())
+        choice = Wish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)
+        settled = choice.settle(session, looked, makes_again=True)
+        paths = (*settled.merged, *settled.marked, *settled.dropped, *settled.unmerged)
+        if not paths:
+            raise UsageError(_refusal(settled) or "there is no conflict any more: look again")
+        title = _TITLES[way]
+        done = Done(title, session.journal.form.key, before, session.timeline.present, paths, travels=True)
+    return f"{_said(settled, way)}; u takes it back", done
+
+
+def _said(settled: Settled, way: Way) -> str:
+    parts = []
+    if settled.merged:
+        parts.append(f"merged with base: {_names(settled.merged)}; look, and accept it")
+    if settled.marked:
+        parts.append(f"both sides changed the same in {_names(settled.marked)}: take the marks out (e)")
+    if settled.unmerged:
+        parts.append(f"as before the merge: {_names(settled.unmerged)}")
+    if settled.dropped and way is Way.THEIRS:
+        parts.append(f"base's version is taken: {_names(settled.dropped)}")
+    refusal = _refusal(settled)
+    return "; ".join([*parts, refusal] if refusal else parts)
+
+
+def _refusal(settled: Settled) -> str:
+    reasons = [f"{_names(one.paths)} cannot be merged: {one.reason}" for one in settled.refused]
+    if settled.lost:
+        reasons.append(f"what was staged before the merge is not kept any more: {_names(settled.lost)}")
+    return "; ".join(reasons)
+
+
+def _names(paths: Sequence[RelPath]) -> str:
+    names = ", ".join(display(path.rpartition(b"/")[2]) for path in paths[:3])
+    return names if len(paths) <= 3 else f"{names} and {len(paths) - 3} more"
+
+
+def travel_back(session: Session, done: Done) -> None:
+    """Show again what the view showed before conflicts were settled, with what is known of base.
+
+    Raises:
+        UsageError: something has changed since; nothing is done.
+    """
+    if session.timeline.present != done.after or session.has_unsnapshotted():
+        raise UsageError(
+            f"something was staged since, so {done.title} is not taken back",
+            hint=f"yolofs travel {done.before} shows all as it was before",
+        )
+    session.travel(str(done.before))
