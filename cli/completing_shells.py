@@ -15,7 +15,6 @@ from click.shell_completion import BashComplete, CompletionItem, ShellComplete, 
 
 from yolofs.cli.completing import VARIABLE
 
-
 _BREAKS = frozenset(":=@")
 """Characters that bash has as pieces of their own, and that a word may have in it."""
 
@@ -28,8 +27,8 @@ class _Bash(BashComplete):
 
     script: ClassVar[str] = f"""\
 _yolofs_completion() {{
-    local response line value piece="${{COMP_WORDS[COMP_CWORD]}}"
-    response=$(env COMP_WORDS="${{COMP_LINE:0:COMP_POINT}}" COMP_CWORD="$piece" {VARIABLE}=bash_complete "$1" 2>/dev/null)
+    local response line value typed="${{COMP_LINE:0:COMP_POINT}}" piece="${{COMP_WORDS[COMP_CWORD]}}"
+    response=$(env COMP_WORDS="$typed" COMP_CWORD="$piece" {VARIABLE}=bash_complete "$1" 2>/dev/null)
     while IFS= read -r line; do
         case $line in
             dir,*) COMPREPLY=(); compopt -o dirnames ;;

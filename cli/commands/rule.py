@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import click
@@ -82,7 +83,7 @@ def _add_state_command(state: RuleState, summary: str) -> None:
                 if client is not None:
                     client.set_rule(rule)
                 else:
-                    _change_learned(project, lambda files, rule=rule: files.learn(rule))
+                    _change_learned(project, partial(_learn, rule))
                 output.say(f"{key_text(rule, project)} is {state.value} {_since(before, state)}")
 
 
@@ -187,6 +188,10 @@ def test_command(as_json: bool) -> None:
         output.emit_json(replay_document(book, recorded, project))
     else:
         emit_replay(book, recorded, project)
+
+
+def _learn(rule: Rule, files: RuleFiles) -> None:
+    files.learn(rule)
 
 
 def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.mount
 
 @pytest.fixture
 def committed(repository: Program) -> tuple[Program, bytes]:
-    """The repository after a commit of what git did in the view, and the index that it had before."""
+    """The repository after a commit of what git did in the view, and the index before that."""
     index = (repository.project / ".git/index").read_bytes()
     with repository.mounted() as view:
         commit_in(view)

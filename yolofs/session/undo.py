@@ -54,7 +54,6 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 
-
 _LOOKED_AT = 8
 """So many commits are read at first to find the last one that may be undone."""
 
@@ -193,9 +192,7 @@ def choose(session: Session, number: int | None) -> Ended:
 
 
 def _newest_first(session: Session) -> Iterator[Ended]:
-    """Yield the commits that have ended from the newest on, and read no more than are asked for, but
-    for a few.
-    """
+    """Yield the commits that have ended, newest first, and read few more than are asked for."""
     numbers = sorted(commit_numbers(session.directory), reverse=True)
     begin, count = 0, _LOOKED_AT
     while begin < len(numbers):

@@ -15,6 +15,7 @@ from yolofs.session import undo as undoing
 from yolofs.session.retention import put_aside, remove_gone
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, ended_commits, undo
+from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.store import restored
 
 
@@ -105,8 +106,12 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
             undo(session, choose(session, number))
         assert choose(session, None).number == 14
         read: list[bytes] = []
-        really = undoing.read_undoes
-        monkeypatch.setattr(undoing, "read_undoes", lambda directory: (read.append(directory), really(directory))[1])
+
+        def reading(directory: bytes) -> Undoes | None:
+            read.append(directory)
+            return read_undoes(directory)
+
+        monkeypatch.setattr(undoing, "read_undoes", reading)
         undo(session, choose(session, 34))
         read.clear()
         assert choose(session, None).number == 35

@@ -143,7 +143,7 @@ class BaseAfterwards:
         return (home.place, self._base.fingerprint(home.st)) if home is not None else None
 
     def is_renamed(self, path: RelPath, home: RelPath | None) -> bool:
-        """Tell whether a record is that of a version, at another name, of a file that comes back."""
+        """Tell whether a record is of a version, at another name, of a file that comes back."""
         return home in self._renamed and path != home
 
     def _stays_on_its_device(self, place: RelPath, path: bytes) -> bool:

@@ -435,7 +435,8 @@ class _Composing:
         renamed = [record for record in self._anew.found.records if self._after.is_renamed(record.path, record.home)]
         if not renamed:
             return
-        tree = Tree(sorted(self._anew.found.records, key=lambda record: record.path.count(b"/")))
+        records: list[Keep] = sorted(self._anew.found.records, key=lambda record: record.path.count(b"/"))
+        tree = Tree(records)
         sources = {entry.source for _, entry in tree.walk()}
         for record in renamed:
             home = record.home

@@ -71,8 +71,8 @@ def _brought(came: int | None, path: RelPath, base: Base, store: Store) -> Kept 
 def keep_indexes(records: Iterable[Keep], first: Tree, kept: KeptAndStore, store: Store) -> None:
     """Keep a copy of each index that an undo brings back and in whose place another one is staged.
 
-    ``records``: what is staged then; ``first``: what the undo makes of base.  What cannot be kept is
-    no error.
+    ``records``: what is staged then; ``first``: what the undo makes of base.  What cannot be kept
+    is no error.
     """
     bases = KeptBases(store)
     try:

@@ -1,4 +1,4 @@
-"""Which file that comes back the commit had renamed, and to which name it had brought its new version.
+"""Which file that comes back the commit had renamed, and to which name.
 
 A rename with an edit is a new file at one name and the removal of another in a plan.  What is
 staged when such a commit is undone has its *home* again, so that it is a rename, and both names are
@@ -11,7 +11,7 @@ import os
 import stat
 
 from yolofs.commit.plan.kept import Kept
-from yolofs.commit.plan.plan import Create, Fetch, Remove
+from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Place, Remove
 from yolofs.commit.select.base_afterwards import Home
 from yolofs.commit.undo.applied import Applied
 from yolofs.paths import RelPath, join, split
@@ -28,7 +28,7 @@ def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
     Raises:
         OSError: what is kept cannot be read.
     """
-    slots = slots_by_old_path(applied)
+    slots = _slots_by_old_path(applied)
     commits = os.path.dirname(applied.directory)
     found: dict[RelPath, Home] = {}
     for index, step in enumerate(applied.plan.steps):
@@ -44,7 +44,7 @@ def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
     return found
 
 
-def slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
+def _slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
     """Return in which slot the commit keeps what base had at each path that it removed or
     replaced.
     """
@@ -52,11 +52,11 @@ def slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
     for step in applied.plan.steps:
         if isinstance(step, Remove):
             slots[step.path] = step.number
-        elif getattr(step, "replaced", None) is not None:
+        elif isinstance(step, Create | Place | Link | Duplicate) and step.replaced is not None:
             above, name = split(step.path)
             before = applied.moves.before(above)
             if before is not None:
-                slots[join(before, name)] = getattr(step, "number")  # noqa: B009
+                slots[join(before, name)] = step.number
     return slots
 
 

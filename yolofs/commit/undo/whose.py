@@ -120,7 +120,7 @@ class Whose:
             if isinstance(step, Create | Place)
         }
         self._versions = {home: self._arrivals[path] for path, home in homes.items() if home is not None}
-        """The arrivals that are versions of files that base had under another name, by that name."""
+        """The arrivals that are versions of what base had under another name, by that name."""
         self._removed = {step.path: step for step in applied.plan.steps if isinstance(step, Remove)}
         self._blocked: set[RelPath] = set()
         """Arrivals that stay."""

@@ -98,6 +98,7 @@ def put_link_of_that_number(path: Path, target: Path) -> None:
     """
     number = path.stat().st_ino
     path.unlink()
+    link = path
     for count in range(100):
         link = path.with_name(f"{path.name} link {count}")
         link.symlink_to(target)

@@ -10,16 +10,17 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
 from yolofs.changes.hunks import HunkKind
+from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.selecting.dropping import _TakingBack
 from yolofs.state.tree import Tree
 
 
 def test_nobody_can_tell_the_name_under_which_a_thing_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or others who may write to the directory would have that name taken, or any number of them."""
+    """Or whoever may write to the directory would take that name, or any number of them."""
     names: list[bytes] = []
 
-    def rename(self: _TakingBack, here: bytes, there: bytes) -> None:
+    def rename(self: _TakingBack, here: RelPath, there: RelPath) -> None:
         names.append(there)
         really(self, here, there)
 
