@@ -19,7 +19,7 @@ from yolofs.changes.counting import counts
 from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
-from yolofs.cli.completing import generations, runs
+from yolofs.cli.completing import ranges_and_versions, runs
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
@@ -57,7 +57,9 @@ class Form(Enum):
 
 
 @click.command(cls=PathsCommand)
-@click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
+@click.argument(
+    "words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=ranges_and_versions
+)
 @click.option(
     "--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N changed, also before a commit."
 )
