@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import struct
 import subprocess
+import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -12,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.repositories import git
-from yolofs.text.git_packs import DamagedPackError, Index, Pack, Stored, patched
+from yolofs.text.git_packs import DamagedPackError, Index, Pack, Stored, Work, patched
 
 MOST = 1 << 22
+MOST_WORK = 1 << 30
 
 
 @pytest.fixture(params=["sha1", "sha256"])
@@ -57,7 +60,7 @@ def names(repository: Path) -> list[str]:
 def pack(repository: Path, names: list[str]) -> Iterator[Pack]:
     with ExitStack() as stack:
         width = len(names[0]) // 2
-        yield Pack(Index(opened(stack, repository, "idx"), width), opened(stack, repository, "pack"), width)
+        yield Pack(Index(opened(stack, repository, "idx"), width), opened(stack, repository, "pack"), width, Work(MOST_WORK))
 
 
 def test_each_object_is_what_git_says_it_is(repository: Path, names: list[str], pack: Pack) -> None:
@@ -99,7 +102,7 @@ def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: l
             except DamagedPackError:
                 path.write_bytes(whole)
                 continue
-            damaged = Pack(index, opened(stack, repository, "pack"), width)
+            damaged = Pack(index, opened(stack, repository, "pack"), width, Work(MOST_WORK))
             for name in names:
                 with suppress(DamagedPackError):
                     damaged.find(bytes.fromhex(name), MOST)
@@ -122,8 +125,61 @@ def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: l
 )
 def test_a_delta_that_does_not_fit_is_refused(delta: bytes) -> None:
     with pytest.raises(DamagedPackError):
-        patched(b"12345", delta, MOST)
+        patched(b"12345", delta, MOST, Work(MOST_WORK))
 
 
 def test_a_delta_copies_and_inserts() -> None:
-    assert patched(b"12345", b"\x05\x05\x91\x01\x03\x02ab", MOST) == b"234ab"
+    assert patched(b"12345", b"\x05\x05\x91\x01\x03\x02ab", MOST, Work(MOST_WORK)) == b"234ab"
+
+
+# ---- packs that were made to be read by us
+
+
+NAME = b"\xaa" * 20
+
+
+def packed(tmp_path: Path, stack: ExitStack, body: bytes, at: int, *, far: bytes = b"", work: int = MOST_WORK) -> Pack:
+    """Return a pack of one object, which begins at ``at`` as its index says."""
+    fanout = b"".join(struct.pack(">I", first >= NAME[0]) for first in range(256))
+    fds = []
+    for name, content in (
+        ("idx", b"\xfftOc\0\0\0\x02" + fanout + NAME + bytes(4) + struct.pack(">I", at) + far),
+        ("pack", body),
+    ):
+        (tmp_path / name).write_bytes(content)
+        fds.append(os.open(tmp_path / name, os.O_RDONLY))
+        stack.callback(os.close, fds[-1])
+    return Pack(Index(fds[0], 20), fds[1], 20, Work(work))
+
+
+@pytest.mark.parametrize("offset", [1 << 31, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
+def test_an_offset_that_no_file_reaches_is_damage(tmp_path: Path, offset: int) -> None:
+    with ExitStack() as stack:
+        pack = packed(tmp_path, stack, b"PACK", 1 << 31, far=struct.pack(">Q", offset))
+        with pytest.raises(DamagedPackError):
+            pack.find(NAME, MOST)
+
+
+def test_many_instructions_of_deltas_come_to_an_end(tmp_path: Path) -> None:
+    """Fifty deltas of half a million instructions each have 50 kB, and would take minutes."""
+
+    def sized(size: int, kind: int, more: bytes = b"") -> bytes:
+        return bytes([size & 15 | kind << 4 | 0x80]) + number(size >> 4) + more
+
+    def number(value: int) -> bytes:
+        return bytes([value & 127 | 0x80]) + number(value >> 7) if value > 127 else bytes([value])
+
+    made = 1 << 12
+    delta = number(1 << 12) + number(made) + b"\x90\x01" * made
+    whole = sized(1 << 12, 3) + zlib.compress(bytes(1 << 12))
+    body = b"PACK" + whole + sized(len(delta), 6, bytes([len(whole)])) + zlib.compress(delta)
+    with ExitStack() as stack:
+        assert packed(tmp_path, stack, body, 4 + len(whole)).find(NAME, MOST) == Stored(b"blob", bytes(made))
+        with pytest.raises(DamagedPackError, match="too much work"):
+            packed(tmp_path, stack, body, 4 + len(whole), work=1 << 18).find(NAME, MOST)
+
+
+def test_blocks_that_hold_nothing_come_to_an_end(tmp_path: Path) -> None:
+    nothing = b"\x78\x9c" + b"\0\0\0\xff\xff" * 10_000
+    with ExitStack() as stack, pytest.raises(DamagedPackError, match="too much work"):
+        packed(tmp_path, stack, b"\x3a" + nothing, 0, work=1 << 14).find(NAME, MOST)
