@@ -14,6 +14,8 @@ _INSTRUCTION_BYTES = 128
 """An instruction of a delta takes as long as so many bytes."""
 _HEAD = b"\xfftOc\0\0\0\x02"
 _FANOUT_AT = len(_HEAD)
+_PACK_HEADS = (b"PACK\0\0\0\x02", b"PACK\0\0\0\x03")
+_PACK_HEAD_BYTES = 12
 _NAMES_AT = _FANOUT_AT + 256 * 4
 _FAR = 1 << 31
 """Above it an offset of the index is the place of a longer one."""
@@ -72,7 +74,29 @@ class Index:
         self._fanout = [int.from_bytes(fanout[at : at + 4]) for at in range(0, len(fanout), 4)]
         if self._fanout != sorted(self._fanout):
             raise DamagedPackError("the numbers of objects do not grow")
-        self._count = self._fanout[-1]
+        self.count = self._fanout[-1]
+        """How many objects it lists."""
+
+    def is_of(self, pack: int) -> bool:
+        """Tell whether an open pack is the one that this lists, by all that git looks at before it
+        uses it.
+
+        Raises:
+            DamagedPackError: one of them is cut off.
+            OSError: one of them cannot be read.
+        """
+        lists_end = os.fstat(self._fd).st_size - 2 * self._width  # then the sum of the pack, and its own
+        pack_end = os.fstat(pack).st_size - self._width
+        places = lists_end - _NAMES_AT - self.count * (self._width + 8)
+        head = _read(pack, 0, _PACK_HEAD_BYTES)
+        return (
+            places >= 0
+            and places % 8 == 0
+            and pack_end >= _PACK_HEAD_BYTES
+            and head.startswith(_PACK_HEADS)
+            and head.endswith(self.count.to_bytes(4))
+            and _read(pack, pack_end, self._width) == _read(self._fd, lists_end, self._width)
+        )
 
     def offset(self, name: bytes) -> int | None:
         """Return where in the pack an object begins, None if it is not in it.
@@ -91,18 +115,25 @@ class Index:
         return None
 
     def _offset_at(self, number: int) -> int:
-        offsets_at = _NAMES_AT + self._count * (self._width + 4)  # after the names, and a CRC of each
+        offsets_at = _NAMES_AT + self.count * (self._width + 4)  # after the names, and a CRC of each
         offset = int.from_bytes(_read(self._fd, offsets_at + number * 4, 4))
         if offset < _FAR:
             return offset
-        return int.from_bytes(_read(self._fd, offsets_at + self._count * 4 + (offset - _FAR) * 8, 8))
+        return int.from_bytes(_read(self._fd, offsets_at + self.count * 4 + (offset - _FAR) * 8, 8))
 
 
 class Pack:
     """A pack, and its index."""
 
     def __init__(self, index: Index, fd: int, name_bytes: int, work: Work) -> None:
-        """Read from an open file, which stays the caller's; packs may share their ``work``."""
+        """Read from an open file, which stays the caller's; packs may share their ``work``.
+
+        Raises:
+            DamagedPackError: it is not the pack of that index: git would not use it, either.
+            OSError: it cannot be read.
+        """
+        if not index.is_of(fd):
+            raise DamagedPackError("a pack and its index do not belong together")
         self._index = index
         self._work = work
         self._fd = fd

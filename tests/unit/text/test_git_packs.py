@@ -102,10 +102,11 @@ def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: l
             except DamagedPackError:
                 path.write_bytes(whole)
                 continue
-            damaged = Pack(index, opened(stack, repository, "pack"), width, Work(MOST_WORK))
-            for name in names:
-                with suppress(DamagedPackError):
-                    damaged.find(bytes.fromhex(name), MOST)
+            with suppress(DamagedPackError):
+                damaged = Pack(index, opened(stack, repository, "pack"), width, Work(MOST_WORK))
+                for name in names:
+                    with suppress(DamagedPackError):
+                        damaged.find(bytes.fromhex(name), MOST)
         path.write_bytes(whole)
 
 
@@ -138,24 +139,59 @@ def test_a_delta_copies_and_inserts() -> None:
 NAME = b"\xaa" * 20
 
 
-def packed(tmp_path: Path, stack: ExitStack, body: bytes, at: int, *, far: bytes = b"", work: int = MOST_WORK) -> Pack:
-    """Return a pack of one object, which begins at ``at`` as its index says."""
-    fanout = b"".join(struct.pack(">I", first >= NAME[0]) for first in range(256))
+HEAD = b"PACK\0\0\0\x02\0\0\0\x01"
+SUM = b"\x55" * 20
+
+
+def files(tmp_path: Path, stack: ExitStack, index: bytes, pack: bytes) -> tuple[int, int]:
     fds = []
-    for name, content in (
-        ("idx", b"\xfftOc\0\0\0\x02" + fanout + NAME + bytes(4) + struct.pack(">I", at) + far),
-        ("pack", body),
-    ):
+    for name, content in (("idx", index), ("pack", pack)):
         (tmp_path / name).write_bytes(content)
         fds.append(os.open(tmp_path / name, os.O_RDONLY))
         stack.callback(os.close, fds[-1])
-    return Pack(Index(fds[0], 20), fds[1], 20, Work(work))
+    return fds[0], fds[1]
+
+
+def index_of(at: int, far: bytes = b"") -> bytes:
+    """Return an index of one object, which begins at ``at``."""
+    fanout = b"".join(struct.pack(">I", first >= NAME[0]) for first in range(256))
+    return b"\xfftOc\0\0\0\x02" + fanout + NAME + bytes(4) + struct.pack(">I", at) + far + SUM + bytes(20)
+
+
+def packed(
+    tmp_path: Path, stack: ExitStack, body: bytes, at: int = len(HEAD), *, far: bytes = b"", work: int = MOST_WORK
+) -> Pack:
+    """Return a pack of one object, which begins at ``at`` as its index says."""
+    index, pack = files(tmp_path, stack, index_of(at, far), HEAD + body + SUM)
+    return Pack(Index(index, 20), pack, 20, Work(work))
+
+
+def test_a_pack_that_git_would_not_use_is_not_read(tmp_path: Path) -> None:
+    """Else an agent could put what it deletes into one, and nobody would be told."""
+    index, body = index_of(len(HEAD)), b"\x33" + zlib.compress(b"abc")
+    damaged = [
+        (index, HEAD[:7] + b"\x04" + HEAD[8:] + body + SUM),
+        (index, b"JUNK" + HEAD[4:] + body + SUM),
+        (index, HEAD[:-1] + b"\x02" + body + SUM),
+        (index, HEAD + body + bytes(20)),
+        (index, HEAD + body),
+        (index, HEAD),
+        (index, b""),
+        (index[:-1], HEAD + body + SUM),
+        (index[:-40], HEAD + body + SUM),
+    ]
+    with ExitStack() as stack:
+        assert packed(tmp_path, stack, body).find(NAME, MOST) == Stored(b"blob", b"abc")
+        for one in damaged:
+            with pytest.raises(DamagedPackError):
+                found, pack = files(tmp_path, stack, *one)
+                Pack(Index(found, 20), pack, 20, Work(MOST_WORK))
 
 
 @pytest.mark.parametrize("offset", [1 << 31, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
 def test_an_offset_that_no_file_reaches_is_damage(tmp_path: Path, offset: int) -> None:
     with ExitStack() as stack:
-        pack = packed(tmp_path, stack, b"PACK", 1 << 31, far=struct.pack(">Q", offset))
+        pack = packed(tmp_path, stack, b"", 1 << 31, far=struct.pack(">Q", offset))
         with pytest.raises(DamagedPackError):
             pack.find(NAME, MOST)
 
@@ -172,14 +208,14 @@ def test_many_instructions_of_deltas_come_to_an_end(tmp_path: Path) -> None:
     made = 1 << 12
     delta = number(1 << 12) + number(made) + b"\x90\x01" * made
     whole = sized(1 << 12, 3) + zlib.compress(bytes(1 << 12))
-    body = b"PACK" + whole + sized(len(delta), 6, bytes([len(whole)])) + zlib.compress(delta)
+    body = whole + sized(len(delta), 6, bytes([len(whole)])) + zlib.compress(delta)
     with ExitStack() as stack:
-        assert packed(tmp_path, stack, body, 4 + len(whole)).find(NAME, MOST) == Stored(b"blob", bytes(made))
+        assert packed(tmp_path, stack, body, len(HEAD) + len(whole)).find(NAME, MOST) == Stored(b"blob", bytes(made))
         with pytest.raises(DamagedPackError, match="too much work"):
-            packed(tmp_path, stack, body, 4 + len(whole), work=1 << 18).find(NAME, MOST)
+            packed(tmp_path, stack, body, len(HEAD) + len(whole), work=1 << 18).find(NAME, MOST)
 
 
 def test_blocks_that_hold_nothing_come_to_an_end(tmp_path: Path) -> None:
     nothing = b"\x78\x9c" + b"\0\0\0\xff\xff" * 10_000
     with ExitStack() as stack, pytest.raises(DamagedPackError, match="too much work"):
-        packed(tmp_path, stack, b"\x3a" + nothing, 0, work=1 << 14).find(NAME, MOST)
+        packed(tmp_path, stack, b"\x3a" + nothing, work=1 << 14).find(NAME, MOST)
