@@ -60,7 +60,9 @@ def names(repository: Path) -> list[str]:
 def pack(repository: Path, names: list[str]) -> Iterator[Pack]:
     with ExitStack() as stack:
         width = len(names[0]) // 2
-        yield Pack(Index(opened(stack, repository, "idx"), width), opened(stack, repository, "pack"), width, Work(MOST_WORK))
+        yield Pack(
+            Index(opened(stack, repository, "idx"), width), opened(stack, repository, "pack"), width, Work(MOST_WORK)
+        )
 
 
 def test_each_object_is_what_git_says_it_is(repository: Path, names: list[str], pack: Pack) -> None:
