@@ -168,10 +168,8 @@ def test_a_repository_that_is_staged_runs_nothing_for_a_tool_that_calls_git(
         (view / place / name).parent.mkdir(parents=True, exist_ok=True)
         (view / place / name).write_text(text)
     top = place.partition("/")[0]
-    tool = script(
-        tmp_path,
-        f'cd "$2" && ls -A . > {tmp_path}/shown; cd "$2/{top}"; git status; git diff --no-index {tmp_path}/a {tmp_path}/b; true',
-    )
+    asks_git = f"git status; git diff --no-index {tmp_path}/a {tmp_path}/b; true"
+    tool = script(tmp_path, f'cd "$2" && ls -A . > {tmp_path}/shown; cd "$2/{top}"; {asks_git}')
     (tmp_path / "a").touch()
     (tmp_path / "b").write_text("b\n")
     reviewed(yolofs, tool, ("[q]uit", "q"))

@@ -185,9 +185,10 @@ def test_a_pack_that_git_would_not_use_is_not_read(tmp_path: Path) -> None:
     with ExitStack() as stack:
         assert packed(tmp_path, stack, body).find(NAME, MOST) == Stored(b"blob", b"abc")
         for one in damaged:
+            found, pack = files(tmp_path, stack, *one)
+            index_found = Index(found, 20)
             with pytest.raises(DamagedPackError):
-                found, pack = files(tmp_path, stack, *one)
-                Pack(Index(found, 20), pack, 20, Work(MOST_WORK))
+                Pack(index_found, pack, 20, Work(MOST_WORK))
 
 
 @pytest.mark.parametrize("offset", [1 << 31, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])

@@ -601,7 +601,7 @@ def test_watchers_are_told_what_should_be_known_of_the_rules_once_for_each_chang
 
 
 def test_a_process_that_asks_and_is_killed_while_others_are_looked_at_is_let_go(tmp_path: Path) -> None:
-    """The device loop goes on meanwhile; a kill that got lost would leave it waiting, unkillable."""
+    """The device loop goes on meanwhile; if the kill got lost, the process could not end."""
     answers: dict[bytes, list[Decision]] = {b"/1": [], b"/2": [], b"/3": []}
     answered_by = {path: given.append for path, given in answers.items()}
 
