@@ -94,8 +94,8 @@ def command(
 
     Paths are relative to the project; if something outside it changed, to the base directory, and
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
-    owner. What changed in scratch directories is left out unless PATH names it; what lies on paths
-    that a rule hides is left out in any case.
+    owner. What changed in scratch directories is left out without --scratch or its PATH, and what
+    lies on paths that a rule hides without --hidden.
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and
     says of a binary file how large it is: --binary prints a patch of it there, too. Into a pipe or

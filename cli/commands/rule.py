@@ -13,7 +13,7 @@ from yolofs.audit.audit import append_notes
 from yolofs.cli import output
 from yolofs.cli.project import connected, find_project
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
-from yolofs.cli.rules.keys import read_key
+from yolofs.cli.rules.rule_keys import read_key
 from yolofs.cli.rules.views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
@@ -134,7 +134,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     """
     from yolofs.access.explain import THROUGH_LINKS, explain
     from yolofs.cli.rules.in_view import look_at
-    from yolofs.cli.rules.keys import always_hidden, path_as_typed, typed_path
+    from yolofs.cli.rules.rule_keys import always_hidden, path_as_typed, typed_path
 
     project = find_project()
     full = typed_path(project, path)

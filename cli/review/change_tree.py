@@ -4,7 +4,7 @@ by directories.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -26,6 +26,13 @@ class Section(Enum):
     CODE = "what the host would run or trust"
     PROJECT = "in the project"
     SCRATCH = "in scratch directories"
+
+
+_IN_ORDER = frozenset({Section.OUTSIDE, Section.PROJECT, Section.SCRATCH})
+_MACHINES = frozenset({b".git", b"__pycache__"})
+"""Directories that programs fill, and that nobody reads: closed at first, unless something is amiss
+in them.
+"""
 
 
 def key_of(change: Change) -> Key:
@@ -133,16 +140,15 @@ class Tree:
             yield node
             todo.extend(reversed(node.inner))
 
-    def closed(self) -> set[tuple[Section, bytes]]:
-        """Return what is closed, for :meth:`close_again` of another tree."""
-        return {(node.section, node.path) for node in self.all() if node.inner and not node.is_open}
-
-    def close_again(self, closed: Iterable[tuple[Section, bytes]]) -> None:
-        """Close what was closed in another tree."""
-        wanted = set(closed)
-        if wanted:
-            for node in self.all():
-                node.is_open = not (node.inner and (node.section, node.path) in wanted)
+    def open_as(self, other: Tree) -> None:
+        """Open and close what another tree has, too, as it is there."""
+        known = {(node.section, node.path): node.is_open for node in other.all() if node.inner}
+        is_changed = False
+        for node in self.all():
+            is_open = known.get((node.section, node.path), node.is_open)
+            is_changed |= bool(node.inner) and is_open is not node.is_open
+            node.is_open = is_open
+        if is_changed:
             self.refresh()
 
     # ---- making it
@@ -201,6 +207,7 @@ def _settle(top: Node) -> None:
         todo.extend(node.inner)
     for node in reversed(order):
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
+        node.is_open = not (node.section in _IN_ORDER and node.inner and _MACHINES.intersection(node.name.split(b"/")))
 
 
 def sections(marks: Marks, regions: Regions, place: Place) -> Callable[[Change], Section]:

@@ -1,6 +1,4 @@
-"""What somebody who reviews has before him: the changes, what is accepted, and where the cursor
-is.
-"""
+"""What the screen of a review shows: the changes, what is accepted, and where the cursor is."""
 
 from __future__ import annotations
 
@@ -170,7 +168,7 @@ class ReviewState:
         tree = Tree(
             comparison.changes, sections(comparison.marks, comparison.regions, comparison.place), comparison.place
         )
-        tree.close_again(known.closed())
+        tree.open_as(known)
         if comparison.is_last:
             was = len(self.accepted.stale)
             self.accepted.move_to(tree, changed)

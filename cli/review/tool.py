@@ -147,7 +147,7 @@ def _run(tool: str, directory: bytes) -> None:
     if done.returncode:
         raise YolofsError(
             f"{display(os.fsencode(tool))} ended with exit code {done.returncode}, so nothing is done",
-            hint="for a tool that ends so where something differs, write a script that ends with 0",
+            hint="if it ends so whenever something differs, wrap it in a script that ends with 0",
         )
 
 

@@ -340,7 +340,7 @@ class Broker:
         """
         tried = RuleBook(RuleSet(tuple(rules)), *self._book.sources)
         verdicts = [tried.at(ask.question.path) for ask in asks]
-        if all(ask.question.is_left_by(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
+        if all(ask.question.is_still_asked_under(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
             why, hint = _why_left(asks[0].question, verdicts[0].rule)
             wanted = display(rules[0].path)
             raise UsageError(f"a rule for {wanted} would settle nothing of what is asked, as {why}", hint=hint)
@@ -364,7 +364,7 @@ class Broker:
                 self._end(ask, Outcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
 
     def _is_settled(self, ask: Ask) -> bool:
-        return not ask.question.is_left_by(self._book.at(ask.question.path))
+        return not ask.question.is_still_asked_under(self._book.at(ask.question.path))
 
     def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
