@@ -194,7 +194,7 @@ class Broker:
         with self._lock:
             self._token = trio.lowlevel.current_trio_token()
         try:
-            self._take_inbox()
+            self._let_go()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._describe_arrivals)
                 nursery.start_soon(self._end_overdue)
@@ -455,11 +455,13 @@ class Broker:
 
     def _let_go(self) -> None:
         """Let those go who want no answer any more."""
-        self._take_inbox()
         with self._lock:
-            withdrawn, self._withdrawn = self._withdrawn, []
+            withdrawn, self._withdrawn = frozenset(self._withdrawn), []
+        self._take_inbox()  # danger: not before that, or who asks and goes meanwhile would wait for ever
+        if not withdrawn:
+            return
         for ask, waiter in self._queue.waiters():
-            if any(waiter.is_answered_by(answer) for answer in withdrawn):
+            if waiter.is_answered_by(withdrawn):
                 self._withdraw(ask, waiter)
 
     async def _poll(self) -> None:

@@ -43,6 +43,10 @@ number of its first store inode, or what stands for a file that has several name
 (``Staged.key``)."""
 
 
+class MissingInodeError(YolofsError):
+    """A store inode is not there that a state shows: a program has gone on, or it is damage."""
+
+
 class Node:
     """Something that a state shows: its path, its entry if there is one, and its attributes."""
 
@@ -193,7 +197,7 @@ class StateReader:
         try:
             st = self.store.lstat(staged.ino)
         except FileNotFoundError:
-            raise YolofsError(
+            raise MissingInodeError(
                 f"store inode {staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
             ) from None
         return Node(path, entry, staged, staged.origin, meta, st)

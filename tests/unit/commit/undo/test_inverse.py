@@ -98,13 +98,10 @@ def put_link_of_that_number(path: Path, target: Path) -> None:
     """
     number = path.stat().st_ino
     path.unlink()
-    link = path
-    for count in range(100):
-        link = path.with_name(f"{path.name} link {count}")
+    links = [path.with_name(f"{path.name} link {count}") for count in range(100)]
+    for link in links:
         link.symlink_to(target)
-        if link.lstat().st_ino == number:
-            break
-    link.rename(path)
+    next((link for link in links if link.lstat().st_ino == number), links[0]).rename(path)
 
 
 def test_a_mode_is_not_given_back_through_a_symbolic_link_that_has_the_number(commits: Commits, tmp_path: Path) -> None:
