@@ -1,5 +1,5 @@
-"""What a shell completes: generations, names of snapshots, staged paths, paths of another
-generation, and numbers of runs and commits.
+"""What a shell completes: generations, names of snapshots, staged paths, and numbers of runs and
+commits.
 
 The shell asks while the user types: whatever goes wrong, nothing is offered and nothing is said.
 """
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.options import Options, options, set_options, start_directory
-from yolofs.paths import RelPath, display, split
+from yolofs.cli.options import Options, set_options, start_directory
+from yolofs.paths import RelPath, display
 
 if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
     from yolofs.session.session import Session
@@ -63,7 +63,7 @@ def _session(context: click.Context) -> Iterator[Session]:
         yield session
 
 
-def _generations(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+def generation_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the generations, by number and by name."""
     for number, marker in enumerate(session.journal.markers, 1):
         name = os.fsdecode(marker.marker.name)
@@ -74,47 +74,6 @@ def _generations(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     for word in ("base", "-"):
         if word.startswith(incomplete):
             yield CompletionItem(word)
-
-
-def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the generations, each with the colon before a path; after a colon the paths that it
-    has.
-    """
-    for item in _generations(session, incomplete):
-        yield CompletionItem(f"{item.value}:", help=item.help)
-    yield from _paths_of_versions(session, incomplete)
-
-
-def _paths_of_versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the paths that a generation has, if one is named before a colon."""
-    from yolofs.cli.versions import parse_version
-    from yolofs.session.state_files import StateFiles
-
-    if ":" not in incomplete:
-        return
-    version = parse_version(session, f"{incomplete}_")  # with a letter it has a name at its end in any case
-    above, name = split(version.path)
-    begin = os.fsdecode(name)[:-1]
-    files = StateFiles(session, version.tree)
-    directory = files.look(above)
-    if directory is None or not directory.is_directory:
-        return
-    typed = incomplete.removesuffix(begin)
-    for name, file in files.inside(directory):
-        text = os.fsdecode(name)
-        if text.startswith(begin) and text.isprintable() and _may_see(session, file.path):
-            yield CompletionItem(f"{typed}{text}{'/' if file.is_directory else ''}")
-
-
-def _may_see(session: Session, path: RelPath) -> bool:
-    guard = options().guard
-    return guard is None or guard.may_see(session.base.path(path))
-
-
-def _ranges_and_versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the generations; after a colon the paths that one has."""
-    yield from _generations(session, incomplete)
-    yield from _paths_of_versions(session, incomplete)
 
 
 def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -179,11 +138,6 @@ def generations(context: click.Context, parameter: click.Parameter, incomplete: 
     return (staged_paths if PATHS_KEY in context.meta else _any_generation)(context, parameter, incomplete)
 
 
-def ranges_and_versions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer generations, and after a colon paths; after ``--`` staged paths."""
-    return (staged_paths if PATHS_KEY in context.meta else _range_or_version)(context, parameter, incomplete)
-
-
 def restorable_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer staged paths; after ``--from run`` and ``--from commit`` a number."""
     kinds = {"run": runs, "commit": commits}
@@ -202,9 +156,7 @@ def undone_paths(context: click.Context, parameter: click.Parameter, incomplete:
     return offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
 
 
-_any_generation = offered(_generations)
-_range_or_version = offered(_ranges_and_versions)
-versions = offered(_versions)
+_any_generation = offered(generation_words)
 staged_paths = offered(_staged_paths)
 runs = offered(_runs)
 commits = offered(_commits)
