@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -190,19 +190,34 @@ class Whose:
                 continue
             park = self._applied.parks.get(step.number) if isinstance(step, Place) else None
             may_go = self._is_emptied(path) if isinstance(step, MakeDirectory) else True
-            if not may_go or (park is not None and not self._is_free(park.path)):
-                self._blocked.add(path)
+            if not may_go:
+                self._block_with(path, self._names_in(path), "something in it stays")
+            elif park is not None and not self._is_free(park.path):
+                self._block_with(path, self._now(park.path), "its old place is taken or gone")
         return len(self._blocked) != before
+
+    def _block_with(self, path: RelPath, others: Iterable[RelPath], why: str) -> None:
+        """Block what cannot go as others stay; it is told if one of them is."""
+        self._blocked.add(path)
+        if any(other in self._found.stays for other in others):
+            self._found.stays.setdefault(path, why)
+
+    def _names_in(self, directory: RelPath) -> list[RelPath]:
+        try:
+            return [join(directory, name) for name in self._base.names(directory)]
+        except OSError:
+            return []
+
+    def _now(self, old: RelPath) -> list[RelPath]:
+        """Return where a name is now that base had at a path before the commit, if anywhere."""
+        above, name = split(old)
+        directory = self._moves.after(above)
+        return [] if directory is None else [directory, join(directory, name)]
 
     def _is_emptied(self, directory: RelPath) -> bool:
         """Tell whether all in a directory that the commit made goes, too; note what does not."""
-        try:
-            names = self._base.names(directory)
-        except OSError:
-            return True
         is_emptied = True
-        for name in names:
-            path = join(directory, name)
+        for path in self._names_in(directory):
             if path in self._arrivals:
                 is_emptied = is_emptied and path not in self._blocked
             elif not self._blame(path):
