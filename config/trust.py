@@ -52,7 +52,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("mount", "keep_awake"): KeyTrust.AT_ONCE,
     ("mount", "switch_interval_ms"): KeyTrust.HARMLESS,
     ("mount", "max_fds"): KeyTrust.HARMLESS,
-    ("mount", "transport"): KeyTrust.HARMLESS,
+    ("mount", "transport"): KeyTrust.WAITS,
     ("run", "network"): KeyTrust.AT_ONCE,
     ("run", "native_binds"): KeyTrust.AT_ONCE,
     ("run", "hide_env"): KeyTrust.WAITS,
@@ -194,6 +194,13 @@ def _xattrs(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _
     return _whole(path, written.mount.xattrs, what, (".".join(path), "true"), agreed)
 
 
+def _transport(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
+    path = ("mount", "transport")
+    value = written.mount.transport
+    what = "another transport than the usual one stands between the kernel and yolofs"
+    return _whole(path, value, what, (".".join(path), value), agreed)
+
+
 def _hide_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
     path = ("run", "hide_env")
     names = written.run.hide_env
@@ -242,6 +249,7 @@ _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("scratch",): _scratch,
     ("mount", "allow_other"): _allow_other,
     ("mount", "xattrs"): _xattrs,
+    ("mount", "transport"): _transport,
     ("run", "hide_env"): _hide_env,
     ("run", "keep_env"): _keep_env,
     ("diff", "max_text_bytes"): _max_text_bytes,

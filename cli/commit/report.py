@@ -85,7 +85,7 @@ def look(
         everything = compare(before, present, session.base, session.store, progress=update)
         unchanged = () if is_again else tuple(check_paths(session, selection.paths, everything))
         asked = frozenset(selection.paths)
-        selection = _with_other_names(selection, everything)
+        selection = selection.with_other_names(everything)
         excluded = Excluded.of(selection, everything)
         marking = marker(session, is_to_commit=True)
         marks = marking.marks(everything)
@@ -109,16 +109,6 @@ def look(
         stays = compare(parts.taken, session.state(), session.base, session.store)
         marks = {**marking.marks(stays), **marks}
     return Shown(taken, stays, parts.held_back, unchanged, selection.paths, excluded, marks, session.base.root), parts
-
-
-def _with_other_names(selection: Selection, changes: Iterable[Change]) -> Selection:
-    """Return a selection in which either name of what was renamed selects the other one, too."""
-    if not selection.paths:
-        return selection
-    known = set(selection.paths)
-    others = [path for change in changes if not known.isdisjoint(change.paths) for path in change.paths]
-    more = tuple(path for path in dict.fromkeys(others) if path not in known)
-    return msgspec.structs.replace(selection, paths=(*selection.paths, *more)) if more else selection
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:

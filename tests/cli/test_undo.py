@@ -121,8 +121,8 @@ def test_an_undo_of_some_paths_leaves_the_others(committed: tuple[Program, dict[
     told = yolofs("commits", "--json").json["commits"]
     assert [(one["undone_by"], one["undone"]) for one in told] == [([2], False), ([], False)]
     assert "[undone in part by commit 2]" in yolofs("commits").out
-    half = yolofs("undo", "1", "dir/moved", "--yes", code=16)
-    assert "goes together with" in half.err + yolofs("undo", "1", "dir/moved", "--dry-run").err
+    half = yolofs("undo", "1", "other name of y", "--yes", code=16)
+    assert "goes together with" in half.err + yolofs("undo", "1", "other name of y", "--dry-run").err
     assert looks(yolofs.project) == now
     yolofs("undo", "1", "--yes")  # the rest
     assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
@@ -277,9 +277,9 @@ def test_what_goes_only_together_is_told_with_the_command_for_all_of_it(
 ) -> None:
     yolofs, _ = committed
     project = yolofs.project
-    command = f"; yolofs undo 1 {project}/dir/moved {project}/moved\n"
-    assert command in yolofs("undo", "1", "dir/moved", "--dry-run").err
-    assert command in yolofs("undo", "1", "dir/moved", "--yes", code=16).err
+    command = f"; yolofs undo 1 {project}/gone/deep/y '{project}/other name of y'\n"
+    assert command in yolofs("undo", "1", "other name of y", "--dry-run").err
+    assert command in yolofs("undo", "1", "other name of y", "--yes", code=16).err
 
 
 def test_commits_are_counted_in_the_words_of_status(
@@ -545,3 +545,21 @@ def test_a_directory_that_is_applied_again_is_no_drift(yolofs: Program, changed:
     assert [one["path"] for one in yolofs("status", "--json").json["drift"]] == [str(yolofs.project / "new")]
     yolofs("commit", "--yes", code=9)
     assert (yolofs.project / new).read_text() == "by the host\n"
+
+
+@pytest.mark.parametrize("named", ["old", "new", "old directory", "new directory"])
+def test_a_rename_is_undone_by_either_name(tmp_path: Path, named: str) -> None:
+    yolofs = Program(tmp_path)
+    (tmp_path / "old").write_text("file\n")
+    (tmp_path / "old directory").mkdir()
+    (tmp_path / "old directory/inside").write_text("inside\n")
+    yolofs("init")
+    with yolofs.mounted() as view:
+        (view / "old").rename(view / "new")
+        (view / "old directory").rename(view / "new directory")
+    yolofs("commit", "--yes")
+    yolofs("undo", "1", "--yes", named)
+    back = "old directory" if "directory" in named else "old"
+    there = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
+    assert there == ({"old directory", "new"} if "directory" in named else {"old", "new directory"})
+    assert (tmp_path / back).exists()

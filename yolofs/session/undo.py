@@ -252,6 +252,7 @@ def prepare(
     tree, is_whole = inverse.tree(), not inverse.stays and (force or not inverse.drifted)
     held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
+        selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
         parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
         tree, held_back, is_whole = parts.taken, parts.held_back, is_whole and not parts.rest
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from yolofs.changes.changes import Change
 from yolofs.paths import ROOT, RelPath, is_below
 from yolofs.state.regions import Region, Regions
 from yolofs.text.path_patterns import Patterns
@@ -56,6 +57,17 @@ class Selection(msgspec.Struct, frozen=True):
             return inside
         tops = (self.regions.project, *self.regions.scratch)
         return next((top for top in tops if top != directory and is_below(top, directory) and not self.has(top)), None)
+
+    def with_other_names(self, changes: Iterable[Change]) -> Selection:
+        """Return a selection in which either name of what was renamed selects the other one,
+        too.
+        """
+        if not self.paths:
+            return self
+        known = set(self.paths)
+        others = [path for change in changes if not known.isdisjoint(change.paths) for path in change.paths]
+        more = tuple(path for path in dict.fromkeys(others) if path not in known)
+        return msgspec.structs.replace(self, paths=(*self.paths, *more)) if more else self
 
     @property
     def is_everything(self) -> bool:
