@@ -29,7 +29,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from yolofs.errors import YolofsError
+from yolofs.errors import MissingInodeError
 from yolofs.paths import RelPath, StoreIno, display, join, split
 from yolofs.state.hard_links import key_for, staged_for
 from yolofs.state.link_names import find_names
@@ -41,10 +41,6 @@ Identity: TypeAlias = bytes | int
 """Which file something is over all its versions and places: the base path that it was first, or the
 number of its first store inode, or what stands for a file that has several names in base
 (``Staged.key``)."""
-
-
-class MissingInodeError(YolofsError):
-    """A store inode is not there that a state shows: a program has gone on, or it is damage."""
 
 
 class Node:

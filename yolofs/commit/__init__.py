@@ -65,6 +65,8 @@ In the order in which a commit goes through them::
       displaced    where base has its things while a commit stands half way
     undo/  taking it out of base again, once it is done
       applied      what it has made of base, and whether that is there still
+      homes        what it had renamed, and edited
+      git_indexes_left  git's index, where the host has only looked since
       inverse      the state that base had before it, as a tree over base as it is
       whose        what of that may go back, as nobody has changed it since
       links_again  which names become hard links again

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from yolofs.changes.matching import MissingInodeError
+from yolofs.errors import MissingInodeError
 from yolofs.session.session import Session
 
 T = TypeVar("T")

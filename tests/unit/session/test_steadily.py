@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.changes.changes import Change
-from yolofs.changes.matching import MissingInodeError
+from yolofs.errors import MissingInodeError
 from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay, Owner
 from yolofs.session.session import Access, Session

@@ -19,12 +19,14 @@ from yolofs.commit.plan.plan import (
     Attributes,
     Create,
     Duplicate,
+    Fetch,
     Link,
     MakeDirectory,
     Place,
     Remove,
 )
 from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.tree import Tree
@@ -111,6 +113,14 @@ class Whose:
         self._arrivals = {
             step.path: (index, step) for index, step in enumerate(applied.plan.steps) if isinstance(step, ARRIVALS)
         }
+        fetched = {step.number: step.home for step in applied.plan.steps if isinstance(step, Fetch)}
+        homes = {
+            path: step.home if isinstance(step, Create) else fetched.get(getattr(step, "number", -1))
+            for path, (_, step) in self._arrivals.items()
+            if isinstance(step, Create | Place)
+        }
+        self._versions = {home: self._arrivals[path] for path, home in homes.items() if home is not None}
+        """The arrivals that are versions of what base had under another name, by that name."""
         self._removed = {step.path: step for step in applied.plan.steps if isinstance(step, Remove)}
         self._blocked: set[RelPath] = set()
         """Arrivals that stay."""
@@ -162,6 +172,8 @@ class Whose:
             return
         elif st is None and getattr(step, "replaced", None) is None and not self._is_by_later(step.path):
             return  # the host has removed it already
+        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, index, step, self._base, self._store):
+            return
         if not self._blame(step.path):
             self._blocked.add(step.path)
 
