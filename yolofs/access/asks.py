@@ -55,7 +55,7 @@ class Waiter:
 
     def is_answered_by(self, answers: Container[Callable[[Decision], None]]) -> bool:
         """Tell whether what it will be answered by is one of these."""
-        return self._answer in answers
+        return self._answer is not None and self._answer in answers
 
     def answer(self, decision: Decision) -> None:
         """Answer it, once."""
