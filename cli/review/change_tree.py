@@ -4,7 +4,7 @@ by directories.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
 
@@ -133,16 +133,15 @@ class Tree:
             yield node
             todo.extend(reversed(node.inner))
 
-    def closed(self) -> set[tuple[Section, bytes]]:
-        """Return what is closed, for :meth:`close_again` of another tree."""
-        return {(node.section, node.path) for node in self.all() if node.inner and not node.is_open}
-
-    def close_again(self, closed: Iterable[tuple[Section, bytes]]) -> None:
-        """Close what was closed in another tree."""
-        wanted = set(closed)
-        if wanted:
-            for node in self.all():
-                node.is_open = not (node.inner and (node.section, node.path) in wanted)
+    def open_as(self, before: Tree) -> None:
+        """Open and close what was open and closed in another tree; what is new stays as it is."""
+        known = {(node.section, node.path): node.is_open for node in before.all() if node.inner}
+        is_changed = False
+        for node in self.all() if known else ():
+            is_open = known.get((node.section, node.path), node.is_open) if node.inner else node.is_open
+            is_changed |= is_open != node.is_open
+            node.is_open = is_open
+        if is_changed:
             self.refresh()
 
     # ---- making it
@@ -160,6 +159,8 @@ class Tree:
             node.change = change
             self.by_key[key_of(change)] = node
         _settle(top)
+        if section is Section.PROJECT:
+            _close_git(top)
         return top
 
     def _shown_path(self, change: Change) -> bytes:
@@ -201,6 +202,19 @@ def _settle(top: Node) -> None:
         todo.extend(node.inner)
     for node in reversed(order):
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
+
+
+def _close_git(top: Node) -> None:
+    """Close the inside of each ``.git``: it is long, and git's own. What in it the host would run
+    or trust is in another section, and so are deletions.
+    """
+    todo = [top]
+    while todo:
+        node = todo.pop()
+        if b".git" in node.path.split(b"/"):
+            node.is_open = False
+        else:
+            todo.extend(inner for inner in node.inner if inner.inner)
 
 
 def sections(marks: Marks, regions: Regions, place: Place) -> Callable[[Change], Section]:

@@ -170,7 +170,7 @@ class ReviewState:
         tree = Tree(
             comparison.changes, sections(comparison.marks, comparison.regions, comparison.place), comparison.place
         )
-        tree.close_again(known.closed())
+        tree.open_as(known)
         if comparison.is_last:
             was = len(self.accepted.stale)
             self.accepted.move_to(tree, changed)
