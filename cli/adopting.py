@@ -6,7 +6,7 @@ from yolofs.cli.output import ask, check_can_ask, say
 from yolofs.errors import TrustError, UsageError
 from yolofs.paths import display, in_shell
 from yolofs.registry.search import Found
-from yolofs.session.earlier import Earlier, check_earlier, earlier_session, move_into_state, objections
+from yolofs.session.earlier_versions import Earlier, check_earlier, earlier_session, move_into_state, objections
 
 
 def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
@@ -22,8 +22,9 @@ def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
 
 
 def adopt(project: bytes, state: bytes | None = None) -> Found:
-    """Move such a session for a user who has said that it is his: what could do harm is shown, and
-    nothing asked.
+    """Move such a session for a user who has said that it is their own.
+
+    What could do harm is shown, and nothing is asked.
     """
     with earlier_session(project) as earlier:
         check_earlier(earlier)

@@ -63,7 +63,7 @@ def _session(context: click.Context) -> Iterator[Session]:
         yield session
 
 
-def _generations(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+def generation_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the generations, by number and by name."""
     for number, marker in enumerate(session.journal.markers, 1):
         name = os.fsdecode(marker.marker.name)
@@ -74,12 +74,6 @@ def _generations(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     for word in ("base", "-"):
         if word.startswith(incomplete):
             yield CompletionItem(word)
-
-
-def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the generations, each with the colon before a path."""
-    for item in _generations(session, incomplete):
-        yield CompletionItem(f"{item.value}:", help=item.help)
 
 
 def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -162,8 +156,7 @@ def undone_paths(context: click.Context, parameter: click.Parameter, incomplete:
     return offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
 
 
-_any_generation = offered(_generations)
-versions = offered(_versions)
+_any_generation = offered(generation_words)
 staged_paths = offered(_staged_paths)
 runs = offered(_runs)
 commits = offered(_commits)

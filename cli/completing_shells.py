@@ -15,26 +15,46 @@ from click.shell_completion import BashComplete, CompletionItem, ShellComplete, 
 
 from yolofs.cli.completing import VARIABLE
 
+_BREAKS = frozenset(":=@")
+"""Characters that bash has as pieces of their own, and that a word may have in it."""
+
 
 class _Bash(BashComplete):
-    """Gets a line for each word: its type and the word."""
+    """Gets a line for each word: its type, and what of the word is to stand for the last piece.
+
+    Bash takes the line apart at each colon, too, and puts in what goes for the last piece.
+    """
 
     script: ClassVar[str] = f"""\
 _yolofs_completion() {{
-    local response line value
-    response=$(env COMP_WORDS="${{COMP_WORDS[*]}}" COMP_CWORD=$COMP_CWORD {VARIABLE}=bash_complete "$1" 2>/dev/null)
+    local response line value typed="${{COMP_LINE:0:COMP_POINT}}" piece="${{COMP_WORDS[COMP_CWORD]}}"
+    response=$(env COMP_WORDS="$typed" COMP_CWORD="$piece" {VARIABLE}=bash_complete "$1" 2>/dev/null)
     while IFS= read -r line; do
         case $line in
             dir,*) COMPREPLY=(); compopt -o dirnames ;;
             file,*) COMPREPLY=(); compopt -o default ;;
             plain,*)
                 printf -v value %q "${{line#*,}}"; COMPREPLY+=("$value")
-                case $value in *:) compopt -o nospace ;; esac ;;
+                case $value in *[:/]) compopt -o nospace ;; esac ;;
         esac
     done <<< "$response"
 }}
 complete -o nosort -F _yolofs_completion yolofs
 """
+    _at = 0
+    """Where in the words that are offered that begins which the shell puts into the line."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        words, piece = split_arg_string(os.environ["COMP_WORDS"])[1:], os.environ["COMP_CWORD"]
+        if not piece or not words:
+            return words, ""
+        typed = (split_arg_string(piece) or [""])[-1]
+        begin = "" if typed in _BREAKS else typed
+        self._at = len(words[-1]) - len(begin) if words[-1].endswith(begin) else 0
+        return words[:-1], words[-1]
+
+    def format_completion(self, item: CompletionItem[str]) -> str:
+        return f"{item.type},{item.value[self._at :]}"
 
 
 class _Zsh(ZshComplete):
@@ -54,7 +74,7 @@ _yolofs_completion() {{
                 plain+=("$value")
                 shown+=("$value${{about:+  -- $about}}")
                 [[ -n $about ]] && apart=(-l)
-                [[ $value == *: ]] && apart+=(-S '') ;;
+                [[ $value == *[:/] ]] && apart+=(-S '') ;;
         esac
     done < <(env COMP_WORDS="${{words[*]}}" COMP_CWORD=$((CURRENT - 1)) {VARIABLE}=zsh_complete \\
         "${{program/#\\~\\//$HOME/}}" 2>/dev/null)

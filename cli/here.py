@@ -109,7 +109,8 @@ def _follow(found: Found) -> None:
         move_session(found)
     except SessionBusyError as error:
         raise SessionBusyError(
-            f"{now} was {before}, where it is in use: {error.message}", hint="yolofs unmount, and then again"
+            f"{now} was {before}, where it is in use: {error.message}",
+            hint="yolofs unmount, then the same command again",
         ) from None
     if found.moved_from is not None:
         say(f"{now} was {before}: its session goes on here, with all that is staged")

@@ -51,7 +51,7 @@ def become_owner(directory: bytes, words: Sequence[str]) -> None:
     except OSError as error:
         raise TrustError(
             f"{owner.pw_name} cannot go to {display(directory)}: {error.strerror}",
-            hint="see who may enter what lies above it",
+            hint="see who may enter the directories above it",
         ) from None
     os.umask(os.umask(_UMASK) | _UMASK)
     if not os.access(sys.executable, os.X_OK) or not os.access(__file__, os.R_OK):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import click
+from click.shell_completion import CompletionItem
+
+from yolofs.cli.completing import PATHS_KEY, generation_words, offered, staged_paths
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, split
 from yolofs.session.restore import source_of
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
@@ -79,3 +84,47 @@ def joined_run(words: list[str]) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+# ---- what a shell completes
+
+
+def versions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer generations, each with the colon before a path; after the colon its paths."""
+    return offered(_versions)(context, parameter, incomplete)
+
+
+def ranges_and_versions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer generations, and after a colon the paths that one has; after ``--`` staged paths."""
+    complete = staged_paths if PATHS_KEY in context.meta else offered(_ranges_and_versions)
+    return complete(context, parameter, incomplete)
+
+
+def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    for item in generation_words(session, incomplete):
+        yield CompletionItem(f"{item.value}:", help=item.help)
+    yield from _paths_of(session, incomplete)
+
+
+def _ranges_and_versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    yield from generation_words(session, incomplete)
+    yield from _paths_of(session, incomplete)
+
+
+def _paths_of(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the paths that a generation has, if one is named before a colon."""
+    if ":" not in incomplete:
+        return
+    version = parse_version(session, f"{incomplete}_")  # with a letter it has a name at its end in any case
+    above, name = split(version.path)
+    begin = os.fsdecode(name)[:-1]
+    files = StateFiles(session, version.tree)
+    directory = files.look(above)
+    if directory is None or not directory.is_directory:
+        return
+    typed, guard = incomplete.removesuffix(begin), options().guard
+    for name, file in files.inside(directory):
+        text = os.fsdecode(name)
+        may_see = guard is None or guard.may_see(session.base.path(file.path))
+        if text.startswith(begin) and text.isprintable() and may_see:
+            yield CompletionItem(f"{typed}{text}{'/' if file.is_directory else ''}")

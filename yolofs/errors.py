@@ -22,6 +22,7 @@
     ├── RolledBackError             exit 18  a commit stopped on its way and was taken back
     ├── HardLinksError              exit 19  two states both change names of one file
     ├── StaleHunkError              exit 20  a hunk that does not exist (any more)
+    ├── MissingInodeError           exit 21  the store lacks what a state shows
     ├── NotExecutableError          exit 126 the command of a run cannot be executed in the view
     └── CommandNotFoundError        exit 127 there is no such command in the view
 
@@ -214,6 +215,12 @@ class StaleHunkError(YolofsError):
     def __init__(self, message: str, *, ids: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.ids = tuple(ids)
+
+
+class MissingInodeError(YolofsError):
+    """A store inode is not there that a state shows: a program has gone on, or it is damage."""
+
+    exit_code = 21
 
 
 class AskError(YolofsError):

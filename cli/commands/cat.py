@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import click
 
-from yolofs.cli.completing import versions
 from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
-from yolofs.cli.versions import look_at, parse_version
+from yolofs.cli.versions import look_at, parse_version, versions
 from yolofs.errors import UsageError
 
 

@@ -13,9 +13,9 @@ from yolofs.cli.output import emit
 def command(shell: str) -> None:
     """Print what has bash, zsh or fish complete commands and paths.
 
-    Beside commands and options it completes generations, names of snapshots, staged paths, and
-    numbers of runs and commits. For bash, in ~/.bashrc: eval "$(yolofs completion bash)"; for zsh,
-    in ~/.zshrc: eval "$(yolofs completion zsh)"; for fish: yolofs completion fish >
-    ~/.config/fish/completions/yolofs.fish
+    Beside commands and options it completes generations, names of snapshots, staged paths, paths in
+    GENERATION:PATH, ids of hunks, and numbers of runs and commits. For bash, in ~/.bashrc: eval
+    "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs completion zsh)"; for fish:
+    yolofs completion fish > ~/.config/fish/completions/yolofs.fish
     """
     emit(SHELLS[shell].script)

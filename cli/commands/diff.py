@@ -19,7 +19,7 @@ from yolofs.changes.counting import counts
 from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
-from yolofs.cli.completing import generations, runs
+from yolofs.cli.completing import runs
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.options import options
@@ -32,6 +32,7 @@ from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
+from yolofs.cli.versions import look_at, parse_version, ranges_and_versions
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session.attribution import attribute
@@ -57,7 +58,9 @@ class Form(Enum):
 
 
 @click.command(cls=PathsCommand)
-@click.argument("words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=generations)
+@click.argument(
+    "words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=ranges_and_versions
+)
 @click.option(
     "--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N changed, also before a commit."
 )
@@ -94,8 +97,8 @@ def command(
 
     Paths are relative to the project; if something outside it changed, to the base directory, and
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
-    owner. What changed in scratch directories is left out unless PATH names it; what lies on paths
-    that a rule hides is left out in any case.
+    owner. What changed in scratch directories is left out without --scratch or its PATH, and what
+    lies on paths that a rule hides without --hidden.
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and
     says of a binary file how large it is: --binary prints a patch of it there, too. Into a pipe or
@@ -279,7 +282,6 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     if len(words) > 2 or run is not None or paths:
         raise UsageError("two of GENERATION:PATH stand for themselves", hint="yolofs diff GENERATION:PATH :PATH")
     from yolofs.changes.changes import compare_two
-    from yolofs.cli.versions import look_at, parse_version
 
     found = [look_at(session, parse_version(session, word), word) for word in words]
     for (_, file), word in zip(found, words, strict=True):

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 import click
 
-from yolofs.cli.completing import versions
 from yolofs.cli.output import emit, local_time
 from yolofs.cli.project import find_project, reading
-from yolofs.cli.versions import look_at, parse_version
+from yolofs.cli.versions import look_at, parse_version, versions
 from yolofs.paths import display
 from yolofs.registry.private import user_name
 from yolofs.session.state_files import File, StateFiles

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import click
@@ -13,7 +14,7 @@ from yolofs.audit.audit import append_notes
 from yolofs.cli import output
 from yolofs.cli.project import connected, find_project
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
-from yolofs.cli.rules.keys import read_key
+from yolofs.cli.rules.rule_keys import read_key
 from yolofs.cli.rules.views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
@@ -72,25 +73,26 @@ def _since(before: Rule | None, state: RuleState) -> str:
 
 def _add_state_command(state: RuleState, summary: str) -> None:
     @command.command(state.value, help=summary)
-    @click.argument("path", metavar="PATH", type=_PATH)
-    def state_command(path: bytes) -> None:
+    @click.argument("paths", metavar="PATH...", type=_PATH, nargs=-1, required=True)
+    def state_command(paths: tuple[bytes, ...]) -> None:
         project = find_project()
-        rule = read_key(project, path, state)
-        before = _find(sources_in_force(project), rule)
+        rules = [read_key(project, path, state) for path in paths]  # all of them are right before one is learned
         with connected(project) as client:
-            if client is not None:
-                client.set_rule(rule)
-            else:
-                _change_learned(project, lambda files: files.learn(rule))
-        output.say(f"{key_text(rule, project)} is {state.value} {_since(before, state)}")
+            for rule in rules:
+                before = _find(sources_in_force(project), rule)
+                if client is not None:
+                    client.set_rule(rule)
+                else:
+                    _change_learned(project, partial(_learn, rule))
+                output.say(f"{key_text(rule, project)} is {state.value} {_since(before, state)}")
 
 
-_add_state_command(RuleState.ALLOW, "Let everything be done with PATH.")
-_add_state_command(RuleState.READ_ONLY, "Let PATH be read, and refuse changes.")
-_add_state_command(RuleState.WRITE_ASK, "Let PATH be read, and ask before changes.")
-_add_state_command(RuleState.ASK, "Ask before PATH is read or changed.")
-_add_state_command(RuleState.DENY, "Refuse to have PATH read or changed; that it is there shows.")
-_add_state_command(RuleState.HIDDEN, "Have PATH not exist.")
+_add_state_command(RuleState.ALLOW, "Let everything be done with each PATH.")
+_add_state_command(RuleState.READ_ONLY, "Let each PATH be read, and refuse changes.")
+_add_state_command(RuleState.WRITE_ASK, "Let each PATH be read, and ask before changes.")
+_add_state_command(RuleState.ASK, "Ask before a PATH is read or changed.")
+_add_state_command(RuleState.DENY, "Refuse to have a PATH read or changed; that it is there shows.")
+_add_state_command(RuleState.HIDDEN, "Have each PATH not exist.")
 
 
 @command.command("unset")
@@ -134,7 +136,7 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     """
     from yolofs.access.explain import THROUGH_LINKS, explain
     from yolofs.cli.rules.in_view import look_at
-    from yolofs.cli.rules.keys import always_hidden, path_as_typed, typed_path
+    from yolofs.cli.rules.rule_keys import always_hidden, path_as_typed, typed_path
 
     project = find_project()
     full = typed_path(project, path)
@@ -186,6 +188,10 @@ def test_command(as_json: bool) -> None:
         output.emit_json(replay_document(book, recorded, project))
     else:
         emit_replay(book, recorded, project)
+
+
+def _learn(rule: Rule, files: RuleFiles) -> None:
+    files.learn(rule)
 
 
 def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:

@@ -11,7 +11,7 @@ import click
 from yolofs.cli.options import options
 from yolofs.cli.output import ask, emit, emit_json, paint, say, warn
 from yolofs.cli.project import connected, find_project, session_directory
-from yolofs.cli.run.untrusted_settings import ask_for, waiting_fields
+from yolofs.cli.run.untrusted_settings import lines_to_agree_to, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
 from yolofs.errors import TrustError, UsageError
 from yolofs.registry.trust import content_hash, digest_of, forget
@@ -39,7 +39,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
     if forgets:
         _forget(project)
         return
-    files, waiting = ask_for(project)
+    files, waiting = lines_to_agree_to(project)
     shown = digest_of(project, waiting)
     if as_json:
         emit_json({"waiting": waiting_fields(waiting), "digest": shown, "agreed": len(files.agreed.meanings)})

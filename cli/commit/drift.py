@@ -277,7 +277,7 @@ class Wish:
         the present view.
 
         Raises:
-            ConflictError: of some nothing is wished, or base changes just now; nothing is done.
+            ConflictError: of some nothing is wished, or base is changing just now; nothing is done.
         """
         merges, settled, unmerged, made_again = self.decide(session, looked, makes_again=makes_again)
         if not (merges or settled.dropped or unmerged or made_again):

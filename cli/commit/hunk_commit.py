@@ -80,7 +80,7 @@ def commit_by_hunk(wanted: HunkOptions) -> None:
     try:
         commit_picked(project, chosen.picks, wanted._replace(paths=()), shown_paths=chosen.paths)
     except StaleHunkError as error:
-        error.hint = "it is asked anew: yolofs commit -p"
+        error.hint = "yolofs commit -p asks about what is there now"
         raise
 
 

@@ -14,7 +14,7 @@ edited and committed.
     drawing       a model as lines of styled text; words: which words of two lines differ
     keys          what the user's keys do, without a terminal or a session; help: the keys in words
     moving        where the cursor goes
-    review_state  all that the user has before him
+    review_state  all that the user sees
     wishes        what the keys want done
     accepted      what is accepted
     change_tree   the left side: sections, directories, changes

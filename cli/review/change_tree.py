@@ -28,6 +28,13 @@ class Section(Enum):
     SCRATCH = "in scratch directories"
 
 
+_IN_ORDER = frozenset({Section.OUTSIDE, Section.PROJECT, Section.SCRATCH})
+_MACHINES = frozenset({b".git", b"__pycache__"})
+"""Directories that programs fill, and that nobody reads: closed at first, unless something is amiss
+in them.
+"""
+
+
 def key_of(change: Change) -> Key:
     """Return what stands for a change."""
     return change.path, change.kind is Kind.DELETED
@@ -133,13 +140,13 @@ class Tree:
             yield node
             todo.extend(reversed(node.inner))
 
-    def open_as(self, before: Tree) -> None:
-        """Open and close what was open and closed in another tree; what is new stays as it is."""
-        known = {(node.section, node.path): node.is_open for node in before.all() if node.inner}
+    def open_as(self, other: Tree) -> None:
+        """Open and close what another tree has, too, as it is there."""
+        known = {(node.section, node.path): node.is_open for node in other.all() if node.inner}
         is_changed = False
-        for node in self.all() if known else ():
-            is_open = known.get((node.section, node.path), node.is_open) if node.inner else node.is_open
-            is_changed |= is_open != node.is_open
+        for node in self.all():
+            is_open = known.get((node.section, node.path), node.is_open)
+            is_changed |= bool(node.inner) and is_open is not node.is_open
             node.is_open = is_open
         if is_changed:
             self.refresh()
@@ -159,8 +166,6 @@ class Tree:
             node.change = change
             self.by_key[key_of(change)] = node
         _settle(top)
-        if section is Section.PROJECT:
-            _close_git(top)
         return top
 
     def _shown_path(self, change: Change) -> bytes:
@@ -202,19 +207,7 @@ def _settle(top: Node) -> None:
         todo.extend(node.inner)
     for node in reversed(order):
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
-
-
-def _close_git(top: Node) -> None:
-    """Close the inside of each ``.git``: it is long, and git's own. What in it the host would run
-    or trust is in another section, and so are deletions.
-    """
-    todo = [top]
-    while todo:
-        node = todo.pop()
-        if b".git" in node.path.split(b"/"):
-            node.is_open = False
-        else:
-            todo.extend(inner for inner in node.inner if inner.inner)
+        node.is_open = not (node.section in _IN_ORDER and node.inner and _MACHINES.intersection(node.name.split(b"/")))
 
 
 def sections(marks: Marks, regions: Regions, place: Place) -> Callable[[Change], Section]:

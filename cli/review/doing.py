@@ -263,7 +263,10 @@ def _page(
 
 
 def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
-    """Return what of a commit the page has told; what is in the files, the ids of hunks say."""
+    """Return what of a commit the page has told; what is in the files, the ids of hunks say.
+
+    What stays may change as the agent goes on.
+    """
 
     def told(changes: Iterable[Change]) -> list[object]:
         return [
@@ -277,7 +280,8 @@ def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
             for change in changes
         ]
 
-    return told(shown.taken), told(shown.stays), shown.held_back, dict(shown.marks), list(conflicts)
+    marks = {change.path: shown.marks.get(change.path) for change in shown.taken}
+    return told(shown.taken), shown.held_back, marks, list(conflicts)
 
 
 def commit(reader: Reader, prepared: Prepared) -> str:

@@ -183,7 +183,7 @@ def _details(model: ReviewModel, node: Node) -> str:
     change = node.change
     if change is None or model.comparison is None:
         return f" ({node.total})" if not node.is_open else ""
-    parts = []
+    parts = [f"({node.total})"] if node.inner and not node.is_open else []
     if node.section is Section.CODE:
         parts.append(f"[{', '.join(mark.text for mark in model.comparison.marks.get(change.path, ()))}]")
     if change.old_path is not None:

@@ -66,7 +66,7 @@ class FirstScreen:
         stopping.catch()
         self._is_shown = True
         silent = [*self._before]
-        silent[0] &= ~(termios.ICRNL | termios.IXON)
+        silent[0] &= ~termios.ICRNL  # an enter that waits is one, and no end of a line
         silent[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
         self._set(silent)
         self._write(_ENTER + as_text(draw(self._model, *self._size()), has_colours=not os.environ.get("NO_COLOR")))
@@ -75,12 +75,15 @@ class FirstScreen:
     def __exit__(self, *_: object) -> None:
         if self._is_shown:
             self._write(_LEAVE)
-            self.hand_over()
+        self._set(self._before)
 
     def hand_over(self) -> None:
-        """Let go of the terminal, which shows the screen until somebody writes over it."""
+        """Let go of the screen, which stays until somebody writes over it.
+
+        The terminal goes on to show nothing of what is typed, until the end: keys may come before
+        somebody listens.
+        """
         self._is_shown = False
-        self._set(self._before)
 
     def _set(self, attributes: list[Any]) -> None:
         with contextlib.suppress(termios.error):  # the terminal is gone

@@ -26,6 +26,7 @@ from yolofs.errors import UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation
 from yolofs.session.session import Access, Session
+from yolofs.session.steadily import steadily
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 
@@ -77,7 +78,7 @@ class Reader:
         with self._lock, no_garbage_collection():
             session = self._fresh()
             session.check_no_interrupted_commit()
-            changes = first_changes(session)
+            changes = steadily(session, lambda: first_changes(session))
             if changes:
                 found = self._shown(session, changes, (), BASE, (Step(None, b""),), 0)
                 return msgspec.structs.replace(found, is_partial=True)
@@ -146,9 +147,13 @@ class Reader:
     def _compare(self, session: Session, old: Generation, steps: tuple[Step, ...], at: int) -> Comparison:
         session.check_no_interrupted_commit()
         paths = relative_paths(session, self.subject.paths)
-        with session.base.looking_once(), no_garbage_collection():
-            trees = session.states(old, steps[at].generation)
-            changes = compare(*trees, session.base, session.store, paths=paths)
+
+        def look() -> list[Change]:
+            with session.base.looking_once(), no_garbage_collection():
+                trees = session.states(old, steps[at].generation)
+                return compare(*trees, session.base, session.store, paths=paths)
+
+        changes = steadily(session, look)
         return self._shown(session, changes, paths, old, steps, at)
 
     def _shown(

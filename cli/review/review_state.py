@@ -1,6 +1,4 @@
-"""What somebody who reviews has before him: the changes, what is accepted, and where the cursor
-is.
-"""
+"""What the screen of a review shows: the changes, what is accepted, and where the cursor is."""
 
 from __future__ import annotations
 

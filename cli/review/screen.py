@@ -67,12 +67,12 @@ class _Control(UIControl):
 
 
 def review(worker: Worker, model: ReviewModel, take_over: Callable[[], None]) -> str:
-    """Have somebody at the terminal review until he leaves; return what is to be said at the end.
+    """Have the user at the terminal review until they leave; return what is to be said at the end.
 
     ``model`` has what is shown first; ``take_over`` is called when the terminal is taken.
 
     Raises:
-        KeyboardInterrupt: he pressed Ctrl-C.
+        KeyboardInterrupt: they pressed Ctrl-C.
         YolofsError: there is nothing to be shown.
     """
     return asyncio.run(_Screen(worker, model, take_over).run())
@@ -100,7 +100,7 @@ class _Screen:
         """Show it until the user leaves; return what is to be said at the end.
 
         Raises:
-            KeyboardInterrupt: he pressed Ctrl-C.
+            KeyboardInterrupt: they pressed Ctrl-C.
             YolofsError: there is nothing to be shown.
         """
         sys.setswitchinterval(_SWITCH_S)

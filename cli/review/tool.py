@@ -12,7 +12,7 @@ import os
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Mapping, Sized
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Side
@@ -31,7 +31,10 @@ from yolofs.system.plain_files import open_plain
 from yolofs.text.git_binary import is_binary, read_chunks
 
 _MOST_BYTES = 256 << 20
-"""Larger files are not handed out."""
+"""No more is handed out, both sides together, as it is held in memory: an agent makes any number of
+files that are nothing but holes.
+"""
+_GIT = b".git"
 _NAMED = 10
 
 
@@ -76,7 +79,7 @@ def review_with(reader: Reader, tool: str) -> None:
         directory = os.fsencode(name)
         handed = _hand_out(reader, comparison.changes, directory)
         if left_out := sum(not _is_directory(change) for change in comparison.changes) - len(handed):
-            say(f"note: {left_out} that are no regular files, or too large, are not shown, and stay staged")
+            say(f"note: {left_out} that are no regular files, git's own, or too large, are not shown, and stay staged")
         _run(tool, directory)
         end = _end_state(handed, os.path.join(directory, b"right"))
     if end.edited and not _stage_edited(reader, end, comparison.place):
@@ -87,12 +90,15 @@ def review_with(reader: Reader, tool: str) -> None:
 
 def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> list[_Handed]:
     handed: list[_Handed] = []
+    left_bytes = _MOST_BYTES
     for top in (b"left", b"right"):
         os.mkdir(os.path.join(directory, top), 0o700)
     for change in changes:
         sides = [side for side in (change.old, change.new) if side is not None]
-        if not all(side.type == stat.S_IFREG and side.size <= _MOST_BYTES for side in sides):
+        size = sum(side.size for side in sides)
+        if not _may_be_handed_out(change, sides) or size > left_bytes:
             continue
+        left_bytes -= size
         left = os.path.join(directory, b"left", change.old_path or change.path)
         right = os.path.join(directory, b"right", change.path)
         contents = [
@@ -101,6 +107,14 @@ def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> li
         ]
         handed.append(_Handed(reader.hunks(change), contents[0], contents[1], right, _is_executable(change.new)))
     return handed
+
+
+def _may_be_handed_out(change: Change, sides: Iterable[Side]) -> bool:
+    """Tell whether a tool may get a change.  Not what is in a ``.git``: many editors run git beside
+    each file that they open, and the settings of a repository name programs.
+    """
+    is_git = any(_GIT in path.split(b"/") for path in change.paths)
+    return not is_git and all(side.type == stat.S_IFREG for side in sides)
 
 
 def _copy(reader: Reader, side: Side, place: bytes) -> bytes:
@@ -128,12 +142,27 @@ def _run(tool: str, directory: bytes) -> None:
         YolofsError: it fails, so nothing is taken.
     """
     left, right = (os.path.join(directory, top) for top in (b"left", b"right"))
-    done = subprocess.run(["/bin/sh", "-c", f'{tool} "$@"', "sh", left, right], check=False)
+    environment = _without_bare_repositories(os.environ)
+    done = subprocess.run(["/bin/sh", "-c", f'{tool} "$@"', "sh", left, right], env=environment, check=False)
     if done.returncode:
         raise YolofsError(
             f"{display(os.fsencode(tool))} ended with exit code {done.returncode}, so nothing is done",
-            hint="for a tool that ends so where something differs, write a script that ends with 0",
+            hint="if it ends so whenever something differs, wrap it in a script that ends with 0",
         )
+
+
+def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which git takes no directory for a repository that has another name
+    than ``.git``: an agent can give any one the files of such.
+    """
+    text = environment.get("GIT_CONFIG_COUNT", "")
+    count = int(text) if text.isascii() and text.isdigit() else 0
+    return {
+        **environment,
+        "GIT_CONFIG_COUNT": str(count + 1),
+        f"GIT_CONFIG_KEY_{count}": "safe.bareRepository",
+        f"GIT_CONFIG_VALUE_{count}": "explicit",
+    }
 
 
 # ---- what it has left

@@ -47,11 +47,11 @@ def waiting_lines(project: bytes) -> tuple[Waiting, ...]:
     loaded = load_in_force(project, session_directory(project))
     if not loaded.written.rules and not loaded.waiting:
         return ()
-    return ask_for(project)[1]
+    return lines_to_agree_to(project)[1]
 
 
-def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
-    """Return the files of a project, and what has to be agreed to for all that its own says.
+def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
+    """Return the files of a project, and the lines of its own that have to be agreed to.
 
     Raises:
         ConfigError: one of the files is not in order.
@@ -65,7 +65,7 @@ def ask_for(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
     with connected(project) as client:
         sources = client.rules() if client is not None else None
     answers = RuleSet(sources.rules_of(Origin.SESSION)) if sources is not None else RuleSet()
-    return files, files.ask_for(answers)
+    return files, files.lines_to_agree_to(answers)
 
 
 def waiting_fields(waiting: Sequence[Waiting]) -> list[dict[str, Any]]:

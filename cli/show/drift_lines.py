@@ -17,6 +17,7 @@ from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute
 from yolofs.progress import Progress
 from yolofs.session.session import Session
+from yolofs.session.steadily import steadily
 from yolofs.state.drift import may_have_drifted
 from yolofs.state.tree import Tree
 from yolofs.store import restored
@@ -46,6 +47,9 @@ class Drifts:
         """Return what is staged, as ``Session.compare`` does, and find out where base changed,
         too.
         """
+        return steadily(self._session, lambda: self._compare(progress))
+
+    def _compare(self, progress: Progress | None) -> list[Change]:
         session = self._session
         before, self._tree = session.states(BASE, None)
         with session.base.looking_once(), no_garbage_collection():

@@ -18,13 +18,17 @@ from yolofs.changes.changes import Change, Kind, Side
 from yolofs.paths import RelPath, join
 from yolofs.store.store import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_called, is_name, parents_of, unpacked
-from yolofs.text.git_packs import DamagedPackError, Index, Pack
+from yolofs.text.git_packs import DamagedPackError, Index, Pack, Work
 
 _PACKS = b"objects/pack/"
 _INDEX, _PACK = b".idx", b".pack"
 MOST_COMMITS = 1_000
 """So many are counted at the most."""
+_MOST_NAMES = 20_000
+"""So many parents are gone by at the most: a commit may have any number."""
 _MOST_PACKS = 50
+_MOST_WORK_BYTES = 1 << 28
+"""A pack may be made so that a look takes hours; this takes seconds."""
 _MOST_ASKED = 2_000
 MOST_PACKED_BYTES = 1 << 22
 """A ``packed-refs`` with more is not read."""
@@ -45,6 +49,7 @@ class NewObjects:
         self._read = read
         self._open = contextlib.ExitStack()
         self._packs: list[Pack] | None = None
+        self._work = Work(_MOST_WORK_BYTES)
         self._asked = 0
         self._gone: list[Index] = []
         """The indexes of packs that are not there any more: what they had is not new."""
@@ -61,19 +66,17 @@ class NewObjects:
 
         What is ``known`` was there before.
         """
-        seen: set[bytes] = set()
+        count = 0
         ends: set[bytes] = {tip}
         todo = [tip]
-        while todo and len(seen) < MOST_COMMITS:
+        while todo and count < MOST_COMMITS and len(ends) < _MOST_NAMES:
             name = todo.pop()
-            if name in seen or name in known or not is_name(name):
-                continue
-            parents = self._parents(name)
+            parents = self._parents(name) if name not in known and is_name(name) else None
             if parents is not None:
-                seen.add(name)
+                count += 1
+                todo.extend(parent for parent in dict.fromkeys(parents) if parent not in ends)
                 ends.update(parents)
-                todo.extend(parents)
-        return len(seen), ends
+        return count, ends
 
     def _parents(self, name: bytes) -> list[bytes] | None:
         """Return the parents of a new commit, None if it is no commit, or was there before."""
@@ -132,7 +135,7 @@ class NewObjects:
                 pack = self._changes.get(name.removesuffix(_INDEX) + _PACK)
                 if change.new is not None and pack is not None and pack.kind is Kind.ADDED and pack.new is not None:
                     index = Index(self._opened(change.new), name_bytes)
-                    packs.append(Pack(index, self._opened(pack.new), name_bytes))
+                    packs.append(Pack(index, self._opened(pack.new), name_bytes, self._work))
         return packs
 
     def _opened(self, side: Side) -> int:

@@ -48,7 +48,7 @@ def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[Row]:
     """Return the drawing for each generation, all of one width."""
     children: list[list[int]] = [[] for _ in nodes]
     for node in nodes[1:]:
-        children[origin(node)].append(node.number)
+        children[built_on(node)].append(node.number)
     lanes: list[int | None] = [0]  # for each lane the generation that it leads to
     rows = []
     width = 1
@@ -67,7 +67,7 @@ def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[Row]:
     return [Row(row.beside.ljust(2 * width - 1), row.below) for row in rows]
 
 
-def origin(node: GenerationInfo) -> int:
+def built_on(node: GenerationInfo) -> int:
     """Return the generation that a node, not base, starts out from."""
     came_from = node.target if node.kind is Kind.TRAVEL else node.parent
     assert came_from is not None

@@ -1,4 +1,4 @@
-"""What somebody who answers asks has before him, and what his keys do.  No terminal, no socket:
+"""What the screen of asks shows, and what keys do there.  No terminal, no socket:
 events and keys in, commands out; :mod:`yolofs.cli.watch.board_lines` draws it.
 
 A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: whatever

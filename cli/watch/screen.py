@@ -30,11 +30,11 @@ _DECIDING = frozenset(["enter", *"ynsa", *_DIGITS])
 
 
 def watch_screen(project: bytes, events: Client, calls: Client) -> int:
-    """Have somebody at the terminal answer asks until he leaves, or the mount ends; return how many
-    wait still.
+    """Have the user at the terminal answer asks, until they leave or the mount ends; return how
+    many still wait.
 
     Raises:
-        KeyboardInterrupt: he pressed Ctrl-C.
+        KeyboardInterrupt: they pressed Ctrl-C.
         DaemonError: the mount has ended.
     """
     return asyncio.run(_Screen(project, events, calls).run())

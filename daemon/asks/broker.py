@@ -194,7 +194,7 @@ class Broker:
         with self._lock:
             self._token = trio.lowlevel.current_trio_token()
         try:
-            self._take_inbox()
+            self._let_go()
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._describe_arrivals)
                 nursery.start_soon(self._end_overdue)
@@ -340,7 +340,7 @@ class Broker:
         """
         tried = RuleBook(RuleSet(tuple(rules)), *self._book.sources)
         verdicts = [tried.at(ask.question.path) for ask in asks]
-        if all(ask.question.is_left_by(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
+        if all(ask.question.is_still_asked_under(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
             why, hint = _why_left(asks[0].question, verdicts[0].rule)
             wanted = display(rules[0].path)
             raise UsageError(f"a rule for {wanted} would settle nothing of what is asked, as {why}", hint=hint)
@@ -364,7 +364,7 @@ class Broker:
                 self._end(ask, Outcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
 
     def _is_settled(self, ask: Ask) -> bool:
-        return not ask.question.is_left_by(self._book.at(ask.question.path))
+        return not ask.question.is_still_asked_under(self._book.at(ask.question.path))
 
     def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
@@ -455,11 +455,13 @@ class Broker:
 
     def _let_go(self) -> None:
         """Let those go who want no answer any more."""
-        self._take_inbox()
         with self._lock:
-            withdrawn, self._withdrawn = self._withdrawn, []
+            withdrawn, self._withdrawn = frozenset(self._withdrawn), []
+        self._take_inbox()  # danger: not before that, or who asks and goes meanwhile would wait for ever
+        if not withdrawn:
+            return
         for ask, waiter in self._queue.waiters():
-            if any(waiter.is_answered_by(answer) for answer in withdrawn):
+            if waiter.is_answered_by(withdrawn):
                 self._withdraw(ask, waiter)
 
     async def _poll(self) -> None:

@@ -1,4 +1,5 @@
-"""Tells the user of asks by a command of his: a desktop's notification, a message to a phone.
+"""Tells the user of asks by the command in ``notify``: a desktop's notification, say, or a message
+to a phone.
 
 The command is a setting of the user's own file alone.  What a program in the view chose (a path, a
 name) reaches it as JSON on its stdin and as one harmless line in a variable, never as a part of the

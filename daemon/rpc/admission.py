@@ -26,8 +26,8 @@ _MODEST = 4
 _SLOW_S = 1.0
 """A client that has said nothing for so long, or not read an answer, makes room before others."""
 _READS_S = 0.25
-"""So long nobody with one connection is hung up on whose answer is on its way: what he asked for
-has been done.
+"""A client with one connection, whose answer is on its way, is not hung up on for so long: what it
+asked for has been done.
 """
 
 

@@ -129,7 +129,7 @@ class Client:
         if client.uid != os.geteuid():
             client.close()
             raise DaemonError(
-                f"at the session's socket answers process {client.pid} of user {client.uid}, and not a daemon of yours",
+                f"process {client.pid} of user {client.uid} answers at the session's socket, not a daemon of yours",
                 hint=f"end it, and remove {display(socket_path(described))}",
             )
         return client

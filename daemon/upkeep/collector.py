@@ -17,15 +17,15 @@ LOOK_S = 5.0
 _IDLE = 0.02
 """So much of one CPU is next to nothing."""
 _PATIENCE = 24
-"""After so many looks at a process at work it is collected all the same: what is shown no more
-takes memory.
+"""After so many looks at a process that is at work, it is collected all the same: a state that is
+not shown any more takes memory.
 """
 _NEVER = (1 << 31) - 1
 _DUE = 10
 """Python looks everywhere, by itself, when it has looked at younger objects so often."""
 _GROWTH = 4
-"""Not before there may be this part more than after the last time, as to look takes in proportion
-to what there is.
+"""A look is due when there may be one part in so many more objects than after the last one: what it
+takes is in proportion to them.
 """
 
 

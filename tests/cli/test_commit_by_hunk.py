@@ -194,7 +194,7 @@ def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> N
         terminal.type("a\n")
         assert terminal.wait() == 20
         assert "do not exist" in terminal.text
-        assert "hint: it is asked anew: yolofs commit -p" in terminal.text
+        assert "hint: yolofs commit -p asks about what is there now" in terminal.text
     assert (yolofs.project / "text").read_text() == TEXT
 
 

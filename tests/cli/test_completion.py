@@ -38,7 +38,7 @@ def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = 
     )
     assert not done.stderr
     if shell == "fish":
-        return [line.partition(",")[2].partition("\t")[0] for line in done.stdout.splitlines()]
+        return [line.partition(",")[2].partition("\t")[0] for line in done.stdout.splitlines() if line]
     return [word.replace("\\:", ":") for word in done.stdout.split("\n")[1::3] if word]
 
 
@@ -70,6 +70,20 @@ def test_staged_paths_are_offered_as_one_types_them(staged: Program) -> None:
     assert offered(staged, "yolofs", "-C", str(staged.project), "blame", "a", cwd=Path("/")) != []
 
 
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_paths_of_a_generation_are_offered_after_its_colon(staged: Program, shell: str) -> None:
+    """Also of base, where the view has nothing any more."""
+    assert offered(staged, "yolofs", "cat", "base:a", shell=shell) == ["base:a.txt"]
+    assert offered(staged, "yolofs", "cat", ":a", shell=shell) == []
+    assert offered(staged, "yolofs", "ls", ":di", shell=shell) == [":dir/"]
+    assert offered(staged, "yolofs", "diff", "1:dir/n", shell=shell) == ["1:dir/new file"]
+    assert offered(staged, "yolofs", "cat", f":{staged.project}/dir/n", shell=shell) == [
+        f":{staged.project}/dir/new file"
+    ]
+    assert offered(staged, "yolofs", "cat", "base:dir/n", shell=shell) == []
+    assert offered(staged, "yolofs", "cat", "nothing:a", shell=shell) == []
+
+
 def test_numbers_of_runs_and_commits_are_offered(yolofs: Program) -> None:
     with yolofs.mounted("--root", "/"):
         yolofs("run", "sh", "-c", "echo > one; echo > two")
@@ -99,6 +113,7 @@ def test_bash_completes_generations(staged: Program) -> None:
     program.write_text(f'#!/bin/sh\nexec {" ".join(staged.command)} "$@"\n')
     program.chmod(0o755)
     words = f"COMP_WORDS=({program} travel be)\nCOMP_CWORD=2\n_yolofs_completion {program}"
+    words = f"COMP_LINE='{program} travel be'\nCOMP_POINT=${{#COMP_LINE}}\n{words}"
     asks = f'{script}\n{words}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(
         ["bash", "--norc", "-c", asks], cwd=staged.project, capture_output=True, text=True, check=True
@@ -120,6 +135,7 @@ def completed_by_bash(yolofs: Program, *words: str) -> list[str]:
     program.write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
     program.chmod(0o755)
     line = f"COMP_WORDS=({program} {' '.join(words)} '')\nCOMP_CWORD={len(words) + 1}\n_yolofs_completion {program}"
+    line = f"COMP_LINE='{program} {' '.join(words)} '\nCOMP_POINT=${{#COMP_LINE}}\n{line}"
     asks = f'{script}\n{line}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(
         ["bash", "--norc", "-c", asks], cwd=yolofs.project, capture_output=True, text=True, check=True
@@ -210,6 +226,7 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
         for begin, end, rest in (
             ("travel be", "before\\ it", "travel|before it"),
             ("commit d/", "-n", f"commit|d/{HOSTILE}"),
+            ("cat base:dir/b", "base:dir/b.txt", "cat|base:dir/b.txt"),
             ("travel s", "-n", f"travel|s{HOSTILE}"),
         ):
             terminal.type(f"yolofs {begin}\t")

@@ -95,7 +95,7 @@ def test_what_the_store_has_lost_is_found(yolofs: Program) -> None:
             found = findings(yolofs, code=1)["store"]
             assert found["message"] == "the content of lost, lost too is missing from the store"
             assert "yolofs timeline" in found["advice"]
-            assert "hint: yolofs doctor" in yolofs("status", code=1).err
+            assert "hint: yolofs doctor" in yolofs("status", code=21).err
 
 
 def test_missing_programs_are_found_with_the_package_to_install(yolofs: Program) -> None:

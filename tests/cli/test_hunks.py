@@ -350,6 +350,25 @@ def test_a_file_of_a_deleted_directory_comes_back_alone_with_all_its_names(yolof
         assert [one["path"] for one in hunks(yolofs)] == [str(yolofs.project / "old/other")]
 
 
+def test_a_name_that_would_come_back_as_another_file_is_refused(yolofs: Program) -> None:
+    (yolofs.project / "one").write_text("linked\n")
+    os.link(yolofs.project / "one", yolofs.project / "other")
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        yolofs("snapshot", "before")
+        (view / "one").unlink()
+        (gone,) = [one["id"] for one in hunks(yolofs, "before..") if one["kind"] == "deleted"]
+        assert "has more names (hard links)" in yolofs.refused("restore", "--from", "before", "--hunk", gone, code=19)
+        assert not (view / "one").exists()
+
+
+def test_a_text_that_is_wholly_as_before_has_its_time_again(yolofs: Program, view: Path) -> None:
+    (view / "text").chmod(0o600)
+    yolofs("restore", *(word for name in ids(yolofs, "text", "text") for word in ("--hunk", name)))
+    assert [one["kind"] for one in hunks(yolofs) if one["path"].endswith("/text")] == ["mode"]
+    assert (view / "text").stat().st_mtime_ns == (yolofs.project / "text").stat().st_mtime_ns
+
+
 def test_a_program_that_has_the_file_open_goes_on(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     with (view / "text").open("r+") as file:

@@ -150,3 +150,39 @@ def test_hostile_names_come_through_and_steer_no_terminal(yolofs: Program, view:
     assert "\x1b[2J" not in said
     assert {name: (yolofs.project / os.fsdecode(name)).read_text() for name in names} == dict.fromkeys(names, "y\n")
     assert not (yolofs.project / "owned").exists()
+
+
+@pytest.mark.parametrize("place", ["nested/.git", "bare"])
+def test_a_repository_that_is_staged_runs_nothing_for_a_tool_that_calls_git(
+    yolofs: Program, view: Path, tmp_path: Path, place: str
+) -> None:
+    """Editors ask git about each file that they open; its settings name programs."""
+    settings = f"[core]\n\tfsmonitor = touch {tmp_path}/owned\n[diff]\n\texternal = touch {tmp_path}/owned\n"
+    for name, text in (
+        ("HEAD", "ref: refs/heads/main\n"),
+        ("config", settings),
+        ("objects/x", ""),
+        ("refs/x", ""),
+        ("../file", ""),
+    ):
+        (view / place / name).parent.mkdir(parents=True, exist_ok=True)
+        (view / place / name).write_text(text)
+    top = place.partition("/")[0]
+    asks_git = f"git status; git diff --no-index {tmp_path}/a {tmp_path}/b; true"
+    tool = script(tmp_path, f'cd "$2" && ls -A . > {tmp_path}/shown; cd "$2/{top}"; {asks_git}')
+    (tmp_path / "a").touch()
+    (tmp_path / "b").write_text("b\n")
+    reviewed(yolofs, tool, ("[q]uit", "q"))
+    assert "new" in (tmp_path / "shown").read_text()
+    assert not (tmp_path / "owned").exists()
+
+
+def test_no_more_is_handed_out_than_the_memory_holds(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    """A hole costs an agent nothing, and is as long for the tool as anything else."""
+    for number in range(2):
+        with (view / f"hole {number}").open("wb") as file:
+            file.truncate(130 << 20)
+    said = reviewed(yolofs, script(tmp_path, f'ls "$2" > {tmp_path}/shown'), ("[q]uit", "q"))
+    assert "a.txt" in (tmp_path / "shown").read_text()
+    assert (tmp_path / "shown").read_text().count("hole") == 1
+    assert "note: 1 that are no regular files" in said

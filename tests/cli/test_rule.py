@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import tomllib
@@ -20,6 +21,15 @@ def learned(yolofs: Program) -> dict[str, str]:
     """Return what ``rules.toml`` holds."""
     rules: dict[str, str] = tomllib.loads((yolofs.session / "rules.toml").read_text())["rules"]
     return rules
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_a_state_is_given_to_several_paths_or_to_none(yolofs: Program, is_mounted: bool) -> None:
+    with yolofs.mounted() if is_mounted else contextlib.nullcontext():
+        assert yolofs("rule", "hidden", "dir", "**/*.own").err == "dir is hidden now\n**/*.own is hidden now\n"
+        assert "is neither a pattern" in yolofs("rule", "allow", "a.txt", "no*pattern", code=2).err
+        assert learned(yolofs) == {"dir": "hidden", "**/*.own": "hidden"}
 
 
 @pytest.mark.mount

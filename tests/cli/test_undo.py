@@ -182,6 +182,7 @@ def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
     done = yolofs("undo", "1", "--yes")
     assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since" in done.err
     assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
+    assert f"stays: {yolofs.project}/new: something in it stays" in done.err
     assert "commit 1 is undone in part by commit 3" in done.err
     now = looks(yolofs.project)
     assert now["a.txt"][1] == b"again\n"

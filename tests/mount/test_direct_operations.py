@@ -109,7 +109,7 @@ def holes(path: Path) -> list[int | None]:
     """Return where data and holes are told to be, from some places on."""
     found: list[int | None] = []
     with path.open("rb") as file:
-        for start in (0, PAGE, 3 * PAGE + 7, 1 << 20, 1 << 21, 1 << 30):
+        for start in (0, PAGE, 3 * PAGE + 7, 1 << 20, 1 << 21, 1 << 30, -1, -PAGE, -(1 << 62)):
             for whence in (os.SEEK_DATA, os.SEEK_HOLE):
                 try:
                     found.append(os.lseek(file.fileno(), start, whence))

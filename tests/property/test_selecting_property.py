@@ -54,6 +54,7 @@ operations = st.one_of(
     st.tuples(st.just("edit"), st.sampled_from(tuple(BASE)), edits),
     st.tuples(st.just("create"), places, new, st.sampled_from((0o644, 0o755))),
     st.tuples(st.just("chmod"), files | places, st.sampled_from((0o600, 0o755, 0o4755))),
+    st.tuples(st.just("chown"), files | places, st.just(17), st.sampled_from((-1, 18))),
     st.tuples(st.just("setxattr"), places, st.just(b"user.one"), st.just(b"1")),
     st.tuples(st.just("utimes"), places, st.just(1_300_000_000_000_000_000)),
     st.tuples(st.just("mkdir"), places, st.just(0o755)),

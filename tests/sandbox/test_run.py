@@ -371,7 +371,7 @@ def test_after_a_mount_of_another_base_a_run_has_the_whole_machine_again(tmp_pat
     small = _with_its_own_base(tmp_path)
     refused = small.refused("run", "true", code=14)
     assert f"what is staged, snapshots too, is relative to {small.project}, so the root cannot be /" in refused
-    assert "yolofs commit keeps what is wanted, and yolofs abort drops the rest; then again" in refused
+    assert "yolofs commit keeps what is wanted, and yolofs abort drops the rest; then the same command again" in refused
     assert "not mounted" in small("status").out
     small("commit", "--yes")
     try:

@@ -219,7 +219,7 @@ def test_a_daemon_of_another_user_is_not_talked_to(project: Path, tmp_path: Path
         (session / "daemon.json").write_bytes(msgspec.json.encode(described))
         (session / "daemon.json").chmod(0o600)
         said = program.refused("mount", code=11)
-        assert f"of user {OTHER}, and not a daemon of yours" in said
+        assert f"of user {OTHER} answers at the session's socket, not a daemon of yours" in said
     finally:
         other.kill()
         other.communicate()

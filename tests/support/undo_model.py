@@ -11,6 +11,7 @@ from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.select.compose import compose
 from yolofs.commit.undo.applied import Applied
+from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.records import Keep
@@ -65,13 +66,15 @@ class Commits(NamedTuple):
         ``restored``.
         """
         scribe = self.scribe
-        inverse = invert(Applied.read(number, self.parking(number)), scribe.base, scribe.store, restored=restored)
+        applied = Applied.read(number, self.parking(number))
+        inverse = invert(applied, scribe.base, scribe.store, restored=restored)
         assert not inverse.drifted, inverse.drifted
         assert not inverse.stays
         store, tree = KeptAndStore(scribe.store, self.directory), inverse.tree()
         plan = plan_commit(tree, scribe.base, store)
         assert Plan.decode(plan.encode()) == plan
-        left = compose(tree, scribe.tree, scribe.base, scribe.store, self.directory).records
+        homes = find_homes(applied, scribe.base, tree)
+        left = compose(tree, scribe.tree, scribe.base, scribe.store, self.directory, homes=homes).records
         assert [decode(encode(record)) for record in left] == left
         return Undo(plan, store, left, inverse.records)
 

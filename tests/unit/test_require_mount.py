@@ -27,6 +27,8 @@ def project(tmp_path: Path) -> Path:
         "cli/forked.py",
         "support/seed.py",
         "support/elsewhere.py",
+        "support/session_cleaning.py",
+        "support/spread.py",
         "mount/ordinary_user.py",
     ):
         (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)

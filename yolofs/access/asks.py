@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import NamedTuple
 
 from yolofs.access.questions import Decision, Operation, Question
@@ -53,9 +53,9 @@ class Waiter:
         """Whether it has not been answered yet."""
         return self._answer is not None
 
-    def is_answered_by(self, answer: Callable[[Decision], None]) -> bool:
-        """Tell whether this is what it will be answered by."""
-        return self._answer == answer
+    def is_answered_by(self, answers: Container[Callable[[Decision], None]]) -> bool:
+        """Tell whether what it will be answered by is one of these."""
+        return self._answer in answers
 
     def answer(self, decision: Decision) -> None:
         """Answer it, once."""

@@ -111,7 +111,7 @@ class Gate:
 
     def is_open(self, question: Question) -> bool:
         """Tell whether the rules leave a question to be asked, as they are by now."""
-        return question.is_left_by(self.book.at(question.path))
+        return question.is_still_asked_under(self.book.at(question.path))
 
     # ---- what is looked at
 

@@ -35,7 +35,7 @@ class Operation(enum.Enum):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """One access that has to be answered, or (:meth:`Asker.refused`) was refused."""
+    """One access that waits to be allowed or denied, or was refused (:meth:`Asker.refused`)."""
 
     path: bytes
     """Absolute, as base has it: raw bytes."""
@@ -56,13 +56,13 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def is_about_other_names(self) -> bool:
-        """Whether the path's rule lets it be changed, and it is asked as the file has names that
+        """Whether the path's rule allows it, and it is asked only because the file has names that
         are not known.
         """
         return self.operation.is_change and self.rule is not None and self.rule.state.may_write
 
-    def is_left_by(self, verdict: Verdict) -> bool:
-        """Tell whether it is still to be asked where ``verdict`` is in force at the path."""
+    def is_still_asked_under(self, verdict: Verdict) -> bool:
+        """Tell whether it has to be asked where ``verdict`` is in force at the path."""
         if not self.operation.is_change:
             return verdict.asks_to_read
         if verdict.may_write and self.is_about_other_names:
@@ -87,7 +87,7 @@ class Decision(enum.Enum):
     AGAIN = "again"
     """The rules have changed: judge it anew."""
     INTERRUPTED = "interrupted"
-    """Whoever asked was interrupted or killed: it fails with EINTR."""
+    """The process was interrupted or killed: the access fails with EINTR."""
 
 
 class Asker(Protocol):
@@ -101,8 +101,8 @@ class Asker(Protocol):
         """
 
     def withdraw(self, answer: Callable[[Decision], None]) -> None:
-        """Answer somebody with ``INTERRUPTED`` who was to be answered by ``answer`` and wants no
-        answer any more.  Nothing happens if it was given.
+        """End the question that ``answer`` was to answer with ``INTERRUPTED``: nobody wants an
+        answer any more.  Nothing happens if it has been answered.
         """
 
     def refused(self, question: Question, pid: int) -> None:

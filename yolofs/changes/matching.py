@@ -29,7 +29,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
-from yolofs.errors import YolofsError
+from yolofs.errors import MissingInodeError
 from yolofs.paths import RelPath, StoreIno, display, join, split
 from yolofs.state.hard_links import key_for, staged_for
 from yolofs.state.link_names import find_names
@@ -193,7 +193,7 @@ class StateReader:
         try:
             st = self.store.lstat(staged.ino)
         except FileNotFoundError:
-            raise YolofsError(
+            raise MissingInodeError(
                 f"store inode {staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
             ) from None
         return Node(path, entry, staged, staged.origin, meta, st)

@@ -17,7 +17,7 @@ In the order in which a commit goes through them::
     merge/  where base has changed, too
       conflicts    where that is
       drift        how, and when: what is said of it
-      gone         what it takes where base has no more what something is staged in or about
+      gone         directories and files that base has no more, and about which something is staged
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
       apart        the same where no way to compare could tell it otherwise
@@ -47,6 +47,10 @@ In the order in which a commit goes through them::
       crossing     what has to be copied to another device or mount, looked at then, too
       execution    carries the plan out
       steps        the steps of it
+      moving_out   those that move something out of its place
+      bringing_in  those that put something in place
+      changing_in_place  those that change what stays where it is
+      keeping      what all steps do: keep what base had, and leave notes
       step_log     those that are done, with the identities of what came and went
       interrupts   Ctrl-C, which is never in the middle of a step
       trees        copying and removing whole directories, where no rename reaches
@@ -61,7 +65,12 @@ In the order in which a commit goes through them::
       displaced    where base has its things while a commit stands half way
     undo/  taking it out of base again, once it is done
       applied      what it has made of base, and whether that is there still
+      homes        what it had renamed, and edited
+      git_indexes_left  git's index, where the host has only looked since
       inverse      the state that base had before it, as a tree over base as it is
+      whose        what of that may go back, as nobody has changed it since
+      links_again  which names become hard links again
+      as_records   the state written as records
 """
 
 from yolofs.commit.apply.execution import Outcome, execute, resume

@@ -1,3 +1,4 @@
-"""The mount: the device loop, and what translates between pyfuse3 and the core.  Only here is
-pyfuse3 imported.
+"""The mount: the device loop, the transports, and what carries requests out.
+
+Only ``libfuse`` imports pyfuse3.
 """

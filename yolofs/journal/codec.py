@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias, assert_never
 
 from yolofs.errors import JournalError
+from yolofs.journal.checksums import has_right_checksum, with_checksum
 from yolofs.journal.line_fields import (
     MODE,
     checked,
@@ -44,7 +45,6 @@ from yolofs.journal.line_fields import (
     write_path,
 )
 from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.journal.seals import is_sealed, seal
 from yolofs.paths import Generation, RelPath, StoreIno, display, parse_relpath
 
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -122,7 +122,7 @@ def encode(record: Record, stamp: int = 0) -> bytes:
             body = b"T %d %d %b" % (record.time_ns, checked(record.generation, 0), quote(record.name))
         case _:
             assert_never(record)
-    return seal(body + _encode_extra(record) if record.extra else body, stamp)
+    return with_checksum(body + _encode_extra(record) if record.extra else body, stamp)
 
 
 def _encode_stage(record: Stage) -> bytes:
@@ -193,7 +193,7 @@ def decode(line: bytes, stamp: int = 0) -> Record:
     """
     if line.endswith(b"\n"):
         line = line[:-1]
-    if not is_sealed(line, stamp):
+    if not has_right_checksum(line, stamp):
         raise JournalError("the checksum does not match")
     try:
         usual = _read_usual(line)

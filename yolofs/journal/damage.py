@@ -10,11 +10,11 @@ import os
 from typing import NamedTuple
 
 from yolofs.errors import JournalError
+from yolofs.journal.checksums import has_right_checksum, stamp_of
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import line_count
 from yolofs.journal.file import read_lines, read_tail
 from yolofs.journal.header import Form
-from yolofs.journal.seals import is_sealed, stamp_of
 
 MOST_MISSING = 4096
 """So many lines more than there are in the file may be missing from it.  With a larger number a
@@ -68,9 +68,9 @@ def find(fd: int, form: Form) -> Damage | None:
             try:
                 decode(line, form.stamp(number))
             except JournalError as error:
-                is_unsealed = not is_sealed(line, form.stamp(number))
-                reason = explain(fd, form, offset, number) if is_unsealed else error.message
-                is_torn = is_unsealed and end == file_size and not is_misplaced(line, form, number)
+                is_wrong = not has_right_checksum(line, form.stamp(number))
+                reason = explain(fd, form, offset, number) if is_wrong else error.message
+                is_torn = is_wrong and end == file_size and not is_misplaced(line, form, number)
                 return _damage(fd, offset, number, reason, is_torn=is_torn)
             offset, number = end, number + 1
     return None if offset == file_size else _damage(fd, offset, number, "the line is cut", is_torn=True)

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from yolofs.errors import JournalError
-from yolofs.journal.seals import seal
+from yolofs.journal.checksums import with_checksum
 from yolofs.paths import display
 
 FORMAT = b"yolofs-journal"
@@ -43,7 +43,7 @@ class Form(NamedTuple):
 
 def header(key: int) -> bytes:
     """Return the first line of a journal of the present version, newline included."""
-    return seal(b"%b %d %08x" % (FORMAT, VERSION, key))
+    return with_checksum(b"%b %d %08x" % (FORMAT, VERSION, key))
 
 
 def is_newer(line: bytes) -> bool:

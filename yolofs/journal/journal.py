@@ -27,13 +27,13 @@ from yolofs.journal import cuts
 from yolofs.journal import damage as journal_damage
 from yolofs.journal import file as journal_file
 from yolofs.journal import length as journal_length
+from yolofs.journal.checksums import has_right_checksum
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
 from yolofs.journal.file import Room
 from yolofs.journal.header import KEY_LIMIT, Form
 from yolofs.journal.records import Delete, Marker, Record, Snapshot, Travel
-from yolofs.journal.seals import is_sealed
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain
 
@@ -440,10 +440,10 @@ class Journal:
             for lines in journal_file.read_lines(self._fd, offset, file_size):
                 for line in lines:
                     end = offset + len(line) + 1
-                    if not is_sealed(line, stamp):
+                    if not has_right_checksum(line, stamp):
                         number = self._record_count + 1
                         if end < file_size or journal_damage.is_misplaced(line, self.form, number):
-                            self._fail_unsealed(offset, number)
+                            self._fail_at(offset, number)
                         return
                     if line[0] not in _CHANGE_TAGS:
                         record = self._decode_at(offset, line, stamp)
@@ -462,7 +462,7 @@ class Journal:
         except JournalError as error:
             self._fail(offset, error)
 
-    def _fail_unsealed(self, offset: int, number: int) -> NoReturn:
+    def _fail_at(self, offset: int, number: int) -> NoReturn:
         self._fail(offset, JournalError(journal_damage.explain(self._fd, self.form, offset, number)))
 
     def _fail(self, offset: int, cause: JournalError) -> NoReturn:

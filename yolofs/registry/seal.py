@@ -124,8 +124,8 @@ def read_plainly(path: bytes) -> bytes | None:
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            return file.read() if stat.S_ISREG(os.fstat(fd).st_mode) else None
+        with open(fd, "rb", buffering=0) as file:  # buffers take four system calls more for each file
+            return file.readall() if stat.S_ISREG(os.fstat(fd).st_mode) else None
     except OSError:
         return None
 

@@ -55,7 +55,7 @@ class AskSettings:
     unattended_s: float = Settings.defaults().ask_unattended
     """How long what a run asks waits where nobody watches."""
     notify: str = ""
-    """The user's shell command that tells him of an ask; empty for none."""
+    """The shell command that tells the user of an ask; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class RuleFiles:
 
     @property
     def asks(self) -> AskSettings:
-        """What ``.yolofs.toml`` says of asks, and the user's own file of telling him."""
+        """What ``.yolofs.toml`` says of asks, and the user's own file of ``notify``."""
         asks = self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
         return dataclasses.replace(asks, notify=self._contents[Origin.USER].notify)
 
@@ -199,7 +199,7 @@ class RuleFiles:
 
     # ---- what the user has to agree to
 
-    def ask_for(self, answers: RuleSet = RuleSet()) -> tuple[Waiting, ...]:  # noqa: B008 - it is frozen
+    def lines_to_agree_to(self, answers: RuleSet = RuleSet()) -> tuple[Waiting, ...]:  # noqa: B008 - it is frozen
         """Return the lines that have to be agreed to for the whole file to be in force, in its
         order.
 
@@ -223,9 +223,9 @@ class RuleFiles:
 
     def agree(self, waiting: Iterable[Waiting]) -> int:
         """Remember that the user agrees to some lines, and put them in force here; return how many
-        agreements went.
+        earlier agreements were dropped.
 
-        Those are the earlier ones to what the file does not hold any more.
+        Those are about what the file does not hold any more.
 
         Raises:
             TrustError: it cannot be remembered, or another process has remembered something since

@@ -147,7 +147,7 @@ def _settle(
         now = session.base.look(merge.theirs.path)
         if now is None or session.base.fingerprint(now) != merge.base or now.st_ctime_ns != merge.theirs.st.st_ctime_ns:
             raise ConflictError(
-                f"base changes just now at {display(session.base.path(merge.theirs.path))}, so nothing is merged",
+                f"base is changing just now at {display(session.base.path(merge.theirs.path))}, so nothing is merged",
                 paths=merge.paths,
                 hint="try again when what writes there is done",
             )

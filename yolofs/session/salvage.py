@@ -15,13 +15,13 @@ from yolofs.errors import JournalError
 from yolofs.journal import damage as journal_damage
 from yolofs.journal import file as journal_file
 from yolofs.journal import length as journal_length
+from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
 from yolofs.journal.header import HEADER_1, KEY_LIMIT, Form, header, is_newer, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
-from yolofs.journal.seals import is_sealed, seal, stamp_of
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import StoreIno, display
 from yolofs.session.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
@@ -70,7 +70,9 @@ def find_rest(path: bytes, damage: Damage) -> Rest:
     lines = _tail(path, damage.offset_bytes).split(b"\n")
     whole = lines[:-1]  # what follows the last newline is cut, or nothing
     first = damage.line_number - 1
-    numbered = _by_number(whole, form, first) if form.step else dict(enumerate(filter(is_sealed, whole), first))
+    numbered = (
+        _by_number(whole, form, first) if form.step else dict(enumerate(filter(has_right_checksum, whole), first))
+    )
     kept = {number: line for number, line in sorted(numbered.items()) if _can_be_read(line, form, number)}
     lacking = max(kept, default=first - 1) + 1 - first - len(kept) if form.step else 0
     left_out = len(whole) - len(kept) + bool(lines[-1])
@@ -138,7 +140,7 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     stamps = (form.stamp(number) for number in range(damage.line_number - 1, damage.line_number + len(rest.bodies)))
     with open(path, "rb") as file:
         good = b"".join(journal_file.read_chunks(file.fileno(), 0, damage.offset_bytes))
-    repaired = _write_beside(path, [good, *map(seal, rest.bodies, stamps)])
+    repaired = _write_beside(path, [good, *map(with_checksum, rest.bodies, stamps)])
     try:
         _check(repaired)
     except JournalError as error:

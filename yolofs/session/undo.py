@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import msgspec
@@ -29,6 +29,8 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.git_indexes_left import keep_indexes
+from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.whose import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
@@ -51,6 +53,9 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
+
+_LOOKED_AT = 8
+"""So many commits are read at first to find the last one that may be undone."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -107,9 +112,9 @@ class Prepared(msgspec.Struct):
     store: KeptAndStore
 
 
-def ended_commits(session: Session, *, last: int | None = None) -> list[Ended]:
-    """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone
-    those that have.
+def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[Ended]:
+    """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
+    or of those ``since`` a number, those that have.
 
     What becomes of one the later ones tell, so those before do not matter to it.
 
@@ -117,7 +122,8 @@ def ended_commits(session: Session, *, last: int | None = None) -> list[Ended]:
         TrustError: the state directory is not the user's alone.
     """
     found: dict[int, Ended] = {}
-    numbers = sorted(commit_numbers(session.directory))[-last if last is not None else 0 :]
+    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since)
+    numbers = numbers[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
     for number in numbers:
         directory = commit_directory(session.directory, number)
@@ -160,13 +166,12 @@ def choose(session: Session, number: int | None) -> Ended:
     Raises:
         YolofsError: there is none, or it cannot be undone.
     """
-    commits = ended_commits(session)
     if number is None:
-        for one in reversed(commits):
+        for one in _newest_first(session):
             if not (one.is_given_up or one.is_undone or one.takes_back) and _may_go(session, one):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
-    found = next((one for one in commits if one.number == number), None)
+    found = next((one for one in ended_commits(session, since=number) if one.number == number), None)
     if found is None and 0 < number < session.next_commit():
         raise YolofsError(f"commit {number} is not kept any more, so it cannot be undone", hint="yolofs commits")
     if found is None:
@@ -184,6 +189,17 @@ def choose(session: Session, number: int | None) -> Ended:
             else "what it had applied is staged: yolofs status; yolofs commit applies it again",
         )
     return found
+
+
+def _newest_first(session: Session) -> Iterator[Ended]:
+    """Yield the commits that have ended, newest first, and read few more than are asked for."""
+    numbers = sorted(commit_numbers(session.directory), reverse=True)
+    begin, count = 0, _LOOKED_AT
+    while begin < len(numbers):
+        part = numbers[begin : begin + count]
+        commits = ended_commits(session, since=part[-1])
+        yield from (one for one in reversed(commits) if one.number <= part[0])
+        begin, count = begin + count, 2 * count
 
 
 def _may_go(session: Session, commit: Ended) -> bool:
@@ -288,7 +304,7 @@ def _later(session: Session, number: int) -> list[Later]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
     """
-    ended = {one.number: one for one in ended_commits(session) if not one.is_given_up}
+    ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
     gone = {one.number for one in ended.values() if one.is_undone}
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
@@ -401,9 +417,11 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
         session.store,
         os.path.dirname(commit.directory),
         known=_known(prepared.applied, session.base, session.store),
+        homes=find_homes(prepared.applied, session.base, prepared.tree),
         sign=authors.sign,
     )
     made += composed.numbers
+    keep_indexes(composed.records, prepared.tree, prepared.store, session.store)
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
     return composed

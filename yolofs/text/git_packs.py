@@ -10,11 +10,16 @@ from typing import Final, NamedTuple
 
 MOST_DELTAS: Final = 50
 """So long a chain of deltas is followed; git makes none longer unless told to."""
+_INSTRUCTION_BYTES = 128
+"""An instruction of a delta takes as long as so many bytes."""
 _HEAD = b"\xfftOc\0\0\0\x02"
 _FANOUT_AT = len(_HEAD)
+_PACK_HEADS = (b"PACK\0\0\0\x02", b"PACK\0\0\0\x03")
+_PACK_HEAD_BYTES = 12
 _NAMES_AT = _FANOUT_AT + 256 * 4
 _FAR = 1 << 31
 """Above it an offset of the index is the place of a longer one."""
+_LAST_OFFSET = 1 << 62
 _CHUNK_BYTES = 1 << 12
 _MOST_HEAD_BYTES = 64
 _COMMIT, _OFFSET_DELTA, _NAME_DELTA = 1, 6, 7
@@ -23,6 +28,25 @@ _TYPES = {_COMMIT: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 
 class DamagedPackError(ValueError):
     """A pack or its index is none, or says what cannot be."""
+
+
+class Work:
+    """How much may still be done to read packs, in bytes that are read or made: some kilobytes of
+    deltas can make terabytes.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+
+    def take(self, count: int) -> None:
+        """Take ``count`` bytes of it.
+
+        Raises:
+            DamagedPackError: so much is not left.
+        """
+        self._left -= count
+        if self._left < 0:
+            raise DamagedPackError("it takes too much work")
 
 
 class Stored(NamedTuple):
@@ -50,7 +74,29 @@ class Index:
         self._fanout = [int.from_bytes(fanout[at : at + 4]) for at in range(0, len(fanout), 4)]
         if self._fanout != sorted(self._fanout):
             raise DamagedPackError("the numbers of objects do not grow")
-        self._count = self._fanout[-1]
+        self.count = self._fanout[-1]
+        """How many objects it lists."""
+
+    def is_of(self, pack: int) -> bool:
+        """Tell whether an open pack is the one that this lists, by all that git looks at before it
+        uses it.
+
+        Raises:
+            DamagedPackError: one of them is cut off.
+            OSError: one of them cannot be read.
+        """
+        lists_end = os.fstat(self._fd).st_size - 2 * self._width  # then the sum of the pack, and its own
+        pack_end = os.fstat(pack).st_size - self._width
+        places = lists_end - _NAMES_AT - self.count * (self._width + 8)
+        head = _read(pack, 0, _PACK_HEAD_BYTES)
+        return (
+            places >= 0
+            and places % 8 == 0
+            and pack_end >= _PACK_HEAD_BYTES
+            and head.startswith(_PACK_HEADS)
+            and head.endswith(self.count.to_bytes(4))
+            and _read(pack, pack_end, self._width) == _read(self._fd, lists_end, self._width)
+        )
 
     def offset(self, name: bytes) -> int | None:
         """Return where in the pack an object begins, None if it is not in it.
@@ -69,19 +115,27 @@ class Index:
         return None
 
     def _offset_at(self, number: int) -> int:
-        offsets_at = _NAMES_AT + self._count * (self._width + 4)  # after the names, and a CRC of each
+        offsets_at = _NAMES_AT + self.count * (self._width + 4)  # after the names, and a CRC of each
         offset = int.from_bytes(_read(self._fd, offsets_at + number * 4, 4))
         if offset < _FAR:
             return offset
-        return int.from_bytes(_read(self._fd, offsets_at + self._count * 4 + (offset - _FAR) * 8, 8))
+        return int.from_bytes(_read(self._fd, offsets_at + self.count * 4 + (offset - _FAR) * 8, 8))
 
 
 class Pack:
     """A pack, and its index."""
 
-    def __init__(self, index: Index, fd: int, name_bytes: int) -> None:
-        """Read from an open file, which stays the caller's."""
+    def __init__(self, index: Index, fd: int, name_bytes: int, work: Work) -> None:
+        """Read from an open file, which stays the caller's; packs may share their ``work``.
+
+        Raises:
+            DamagedPackError: it is not the pack of that index: git would not use it, either.
+            OSError: it cannot be read.
+        """
+        if not index.is_of(fd):
+            raise DamagedPackError("a pack and its index do not belong together")
         self._index = index
+        self._work = work
         self._fd = fd
         self._width = name_bytes
 
@@ -89,7 +143,8 @@ class Pack:
         """Return an object, None if it is not in the pack; ``name`` is binary.
 
         Raises:
-            DamagedPackError: what is there is damaged, or has more than ``most_bytes``.
+            DamagedPackError: what is there is damaged, has more than ``most_bytes``, or takes more
+                work than is left.
             OSError: it cannot be read.
         """
         offset = self._index.offset(name)
@@ -111,11 +166,11 @@ class Pack:
         if base is None:
             raise DamagedPackError("what a delta stands on is not there")
         below = self._at(base, most_bytes, deltas - 1)
-        return Stored(below.type, patched(below.content, self._inflated(at, size), most_bytes))
+        return Stored(below.type, patched(below.content, self._inflated(at, size), most_bytes, self._work))
 
     def _head(self, offset: int) -> tuple[int, int, int]:
         """Return the type and the size of what begins at an offset, and where its data begins."""
-        head = os.pread(self._fd, _MOST_HEAD_BYTES, offset)
+        head = _pread(self._fd, _MOST_HEAD_BYTES, offset)
         if not head:
             raise DamagedPackError("an offset beyond the end")
         size, rest = _number(head[1:], shift=4) if head[0] & 0x80 else (0, head[1:])
@@ -125,7 +180,7 @@ class Pack:
         """Return how far before a delta the object begins that it stands on, and where its data
         begins.
         """
-        read = os.pread(self._fd, _MOST_HEAD_BYTES, at)
+        read = _pread(self._fd, _MOST_HEAD_BYTES, at)
         distance = -1
         for length, byte in enumerate(read, 1):
             distance = (distance + 1) << 7 | byte & 0x7F
@@ -136,8 +191,9 @@ class Pack:
     def _inflated(self, at: int, size: int) -> bytes:
         inflater, content = zlib.decompressobj(), b""
         while len(content) < size and not inflater.eof:
-            read = os.pread(self._fd, _CHUNK_BYTES, at)
+            read = _pread(self._fd, _CHUNK_BYTES, at)
             at += len(read)
+            self._work.take(len(read))
             try:
                 content += inflater.decompress(read, size - len(content))
             except zlib.error as error:
@@ -146,14 +202,16 @@ class Pack:
                 break
         if len(content) != size:
             raise DamagedPackError("an object is cut off")
+        self._work.take(size)
         return content
 
 
-def patched(base: bytes, delta: bytes, most_bytes: int) -> bytes:
+def patched(base: bytes, delta: bytes, most_bytes: int, work: Work) -> bytes:
     """Return what a delta makes of its base.
 
     Raises:
-        DamagedPackError: it does not fit, or makes more than ``most_bytes``.
+        DamagedPackError: it does not fit, makes more than ``most_bytes``, or takes more work than
+            is left.
     """
     base_size, delta = _number(delta)
     size, delta = _number(delta)
@@ -164,6 +222,7 @@ def patched(base: bytes, delta: bytes, most_bytes: int) -> bytes:
     while at < len(delta) and length <= size:
         code = delta[at]
         at += 1
+        work.take(_INSTRUCTION_BYTES)
         if code & 0x80:  # copy from the base: seven bits tell which bytes of offset and length follow
             values = []
             for bits in (range(4), range(4, 7)):
@@ -199,8 +258,13 @@ def _number(data: bytes, *, shift: int = 0) -> tuple[int, bytes]:
     raise DamagedPackError("a number without an end")
 
 
+def _pread(fd: int, count: int, at: int) -> bytes:
+    """Read as pread(2); what lies where no file can reach is not there."""
+    return os.pread(fd, count, at) if at <= _LAST_OFFSET else b""
+
+
 def _read(fd: int, at: int, count: int) -> bytes:
-    found = os.pread(fd, count, at)
+    found = _pread(fd, count, at)
     if len(found) != count:
         raise DamagedPackError("it is cut off")
     return found

@@ -38,8 +38,8 @@ def compare_texts(old: bytes, new: bytes, *, ignores_space: bool = False) -> Tex
 
 
 def compare_pieces(old: list[bytes], new: list[bytes], key: Callable[[bytes], bytes] | None = None) -> Texts:
-    """Return the same of texts that are in pieces already; pieces with the same ``key`` are
-    equal.
+    """Compare texts that are in pieces already, as :func:`compare_texts` does; pieces with the same
+    ``key`` are equal.
     """
     texts = Texts(old, new, bytearray(b"\1" * len(old)), bytearray(b"\1" * len(new)))
     _Comparison(texts, key).run()
@@ -125,7 +125,7 @@ class _Comparison:
         return _longest_rising(common)
 
     def _myers(self, old_start: int, old_end: int, new_start: int, new_end: int) -> None:
-        """Compare as far as so many edits lead, and put the rest of the stretch back."""
+        """Compare as far as a limited number of edits leads, and put the rest back."""
         if self._steps <= 0:
             return
         found = _myers(self._old[old_start:old_end], self._new[new_start:new_end])
@@ -263,6 +263,7 @@ def groups(texts: Texts, context: int) -> Iterator[list[Block]]:
 
 
 def blocks(texts: Texts) -> Iterator[Block]:
+    """Yield what was replaced, removed or added, from the first line on."""
     old = new = 0
     while True:
         old_next, new_next = texts.removed.find(1, old), texts.added.find(1, new)

@@ -53,7 +53,7 @@ def test_a_rule_settles_what_is_asked_up_to_the_widest_scope_and_no_higher(
     sets = [RuleSet(tuple(source)) for source in sources]
     verdict = RuleBook(*sets).at(path)
     question = Question(path, operation, verdict.state, verdict.rule)
-    if not question.is_left_by(verdict):
+    if not question.is_still_asked_under(verdict):
         return
     widest = widest_scope(question)
     state = least_state(question, Decision.ALLOW)
@@ -61,7 +61,7 @@ def test_a_rule_settles_what_is_asked_up_to_the_widest_scope_and_no_higher(
     while True:
         book = RuleBook(RuleSet((PathRule(scope, state, "answer"),)), *sets)
         is_within = widest == b"/" or scope == widest or scope.startswith(widest + b"/")
-        assert question.is_left_by(book.at(path)) is not is_within, scope
+        assert question.is_still_asked_under(book.at(path)) is not is_within, scope
         if scope == b"/":
             return
         scope = scope.rpartition(b"/")[0] or b"/"

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
+from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.header import HEADER_1, header, read_header
 from yolofs.journal.line_fields import quote, unquote
 from yolofs.journal.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
-from yolofs.journal.seals import is_sealed, seal, stamp_of
 from yolofs.paths import Generation, RelPath, StoreIno
 
 TIME = 1767225600123456789
@@ -125,9 +125,9 @@ def test_version_1_has_no_stamps() -> None:
 
 def test_a_line_is_good_with_its_own_stamp_alone_and_tells_it() -> None:
     line = encode(Snapshot(1, b"x"), 1000).rstrip(b"\n")
-    assert is_sealed(line, 1000)
-    assert not is_sealed(line, 1001)
-    assert not is_sealed(line)
+    assert has_right_checksum(line, 1000)
+    assert not has_right_checksum(line, 1001)
+    assert not has_right_checksum(line)
     assert stamp_of(line) == 1000
     assert decode(line, 1000) == Snapshot(1, b"x")
     with pytest.raises(JournalError, match="the checksum does not match"):
@@ -140,21 +140,21 @@ def test_a_line_without_a_checksum_has_no_stamp(line: bytes) -> None:
 
 
 def test_options_are_read_in_any_order_and_written_in_the_documented_one() -> None:
-    line = seal(b"S 5 f 1 from=g new=x base=1:2:3")
-    assert encode(decode(line)) == seal(b"S 5 f 1 base=1:2:3 from=g new=x")
+    line = with_checksum(b"S 5 f 1 from=g new=x base=1:2:3")
+    assert encode(decode(line)) == with_checksum(b"S 5 f 1 base=1:2:3 from=g new=x")
 
 
 def test_the_word_exchange_and_an_equals_sign_are_ordinary_names_in_positional_fields() -> None:
-    assert decode(seal(b"R 1 exchange base=none exchange")) == Rename(
+    assert decode(with_checksum(b"R 1 exchange base=none exchange")) == Rename(
         1, rel(b"exchange"), rel(b"base=none"), exchange=True
     )
-    assert decode(seal(b"P 1 base=none")) == Snapshot(1, b"base=none")
+    assert decode(with_checksum(b"P 1 base=none")) == Snapshot(1, b"base=none")
 
 
 def test_keys_that_another_kind_of_record_knows_are_kept_as_unknown() -> None:
-    record = decode(seal(b"D 1 f from=x"))
+    record = decode(with_checksum(b"D 1 f from=x"))
     assert record == Delete(1, rel(b"f"), extra=(("from", b"x"),))
-    assert encode(record) == seal(b"D 1 f from=x")
+    assert encode(record) == with_checksum(b"D 1 f from=x")
 
 
 def test_names_at_the_limit_of_255_bytes_are_good() -> None:
@@ -238,13 +238,13 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
 )
 def test_a_malformed_record_is_refused_and_the_message_says_why(body: bytes, message: str) -> None:
     with pytest.raises(JournalError) as caught:
-        decode(seal(body))
+        decode(with_checksum(body))
     assert caught.value.message == message
 
 
 def test_an_unknown_kind_of_record_hints_at_a_newer_version() -> None:
     with pytest.raises(JournalError) as caught:
-        decode(seal(b"Q 1 x"))
+        decode(with_checksum(b"Q 1 x"))
     assert caught.value.hint == "a newer yolofs may have written it"
 
 

@@ -14,11 +14,11 @@ import pytest
 
 from yolofs.errors import JournalError
 from yolofs.journal import file as journal_file
+from yolofs.journal.checksums import with_checksum
 from yolofs.journal.codec import encode
 from yolofs.journal.header import HEADER_1, Form, header, read_header
 from yolofs.journal.journal import Damage, Journal, MarkerAt
 from yolofs.journal.records import Record, Snapshot, Stage, Travel
-from yolofs.journal.seals import seal
 from yolofs.paths import Generation, RelPath, StoreIno
 
 A = Stage(1, RelPath(b"a"), StoreIno(1))
@@ -169,9 +169,9 @@ DAMAGED = ("is damaged in its first line", ANEW)
         (b"yolofs-journal 2\n", DAMAGED),
         (header(KEY).replace(b"1234", b"1235"), DAMAGED),
         (header(KEY).replace(b"abcd", b"ABCD"), DAMAGED),
-        (seal(b"yolofs-journal 2 ffffffff"), DAMAGED),
-        (seal(b"yolofs-journal 2 1234abcd x"), DAMAGED),
-        (seal(b"yolofs-journal 02 1234abcd"), DAMAGED),
+        (with_checksum(b"yolofs-journal 2 ffffffff"), DAMAGED),
+        (with_checksum(b"yolofs-journal 2 1234abcd x"), DAMAGED),
+        (with_checksum(b"yolofs-journal 02 1234abcd"), DAMAGED),
     ],
 )
 def test_a_file_that_is_no_journal_of_a_known_version_is_refused(
@@ -436,7 +436,7 @@ def test_a_bad_line_before_a_cut_one_is_not_taken_for_a_torn_tail(path: bytes) -
 
 def test_an_unknown_kind_of_record_is_an_error_even_as_the_last_line(path: bytes) -> None:
     write(path, A)
-    append_raw(path, seal(b"Q 1 x", KEY + 2))
+    append_raw(path, with_checksum(b"Q 1 x", KEY + 2))
     before = contents(path)
     with pytest.raises(JournalError, match=r"line 3 .*unknown kind of record: Q") as caught:
         Journal.open(path)
@@ -446,7 +446,7 @@ def test_an_unknown_kind_of_record_is_an_error_even_as_the_last_line(path: bytes
 
 def test_a_bad_field_under_a_good_checksum_is_found_when_it_is_read(path: bytes) -> None:
     write(path, A)
-    append_raw(path, seal(b"S 1 ../x 1", KEY + 2) + raw(C, first=3))
+    append_raw(path, with_checksum(b"S 1 ../x 1", KEY + 2) + raw(C, first=3))
     with Journal.open(path) as journal:
         records = journal.read()
         assert next(records) == A
@@ -483,7 +483,7 @@ def test_repair_cuts_at_the_bad_line_and_keeps_what_it_cuts(path: bytes) -> None
 
 def test_repair_also_cuts_at_a_bad_field_under_a_good_checksum(path: bytes) -> None:
     write(path, A)
-    append_raw(path, seal(b"S 1 ../x 1", KEY + 2) + raw(C, first=3))
+    append_raw(path, with_checksum(b"S 1 ../x 1", KEY + 2) + raw(C, first=3))
     damage = Journal.repair(path)
     assert damage is not None
     assert damage.reason == "bad S record: not a path relative to base: ../x"

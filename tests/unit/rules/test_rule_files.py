@@ -87,7 +87,7 @@ def test_the_preset_can_be_switched_off_by_either_file(
     place.write(Origin.PROJECT, project)
     place.write(Origin.USER, user)
     place.files.load()
-    place.files.agree(place.files.ask_for())
+    place.files.agree(place.files.lines_to_agree_to())
     assert bool(place.files.sources().by_origin[Origin.PRESET].rules) == is_in_force
 
 
@@ -97,7 +97,7 @@ def test_what_the_project_opens_counts_once_the_user_has_agreed_to_it(place: Pla
     place.files.load()
     assert place.decide(path)[0] == "hidden"
     assert place.decide(place.project / "a") == ("deny", ".yolofs.toml:3")
-    (waits,) = place.files.ask_for()
+    (waits,) = place.files.lines_to_agree_to()
     assert (waits.line, waits.shown) == (2, '"~/.ssh" = "allow"')
     place.files.agree([waits])
     assert place.decide(path) == ("allow", ".yolofs.toml:2")

@@ -15,6 +15,7 @@ from yolofs.session import undo as undoing
 from yolofs.session.retention import put_aside, remove_gone
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, ended_commits, undo
+from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.store import restored
 
 
@@ -82,10 +83,36 @@ def test_one_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, monkeyp
         everything = ended_commits(session)
         third = msgspec.structs.replace(everything[2], is_given_up=True)
         with monkeypatch.context() as patch:
-            patch.setattr(undoing, "ended_commits", lambda one: [*everything[:2], third, *everything[3:]])
+            patch.setattr(undoing, "ended_commits", lambda one, **_: [*everything[:2], third, *everything[3:]])
             patch.setattr(undoing, "_later", lambda *_: _later_of(session))
             assert choose(session, None).number == 1
 
 
 def _later_of(session: Session) -> list[Later]:
     return [Later.read(3, session.commit_directory(3))]
+
+
+def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With any number of them; those that are undone are passed over."""
+    project = tmp_path / "project"
+    project.mkdir()
+    view = CoreDriver(os.fsencode(project))
+    for number in range(1, 25):
+        view.create(b"%d" % number, b"new", 0o644)
+        view.commit()
+    view.close()
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        for number in range(24, 14, -1):
+            undo(session, choose(session, number))
+        assert choose(session, None).number == 14
+        read: list[bytes] = []
+
+        def reading(directory: bytes) -> Undoes | None:
+            read.append(directory)
+            return read_undoes(directory)
+
+        monkeypatch.setattr(undoing, "read_undoes", reading)
+        undo(session, choose(session, 34))
+        read.clear()
+        assert choose(session, None).number == 35
+        assert len(read) == 8

@@ -270,7 +270,7 @@ def read_base(base: Base, path: RelPath) -> Theirs:
         after = os.fstat(fd)
     now = base.look(path)
     if now is None or not _is_same(before, after) or not _is_same(before, now):
-        raise RefusedError("base changes just now")
+        raise RefusedError("base is changing just now")
     return Theirs(path, before, metadata, content)
 
 

@@ -95,6 +95,10 @@ class Create(_Step, frozen=True):
     """The inode of what is replaced and goes to ``replaced/NUMBER``; None if nothing may be
     there.
     """
+    home: RelPath | None = None
+    """Where base has the file before the first step that this is a version of, if that is another
+    name: it was renamed.
+    """
 
 
 class Place(_Step, frozen=True):
@@ -116,6 +120,8 @@ class Fetch(_Step, frozen=True):
     inode: int
     inside: RelPath = ROOT
     """Its path in the directory that the slot holds, if it is not that itself."""
+    home: RelPath | None = None
+    """As for :class:`Create`."""
 
 
 class Link(_Step, frozen=True):
@@ -244,7 +250,8 @@ def _check(plan: Plan) -> None:
     slots: set[int] = set()
     parked: set[int] = set()
     for step in plan.steps:
-        for path in paths_of(step):
+        home = getattr(step, "home", None)
+        for path in (*paths_of(step), *([home] if home is not None else ())):
             parse_relpath(path)
             if not path and not isinstance(step, FinishDirectory):
                 raise ValueError(f"{type(step).__name__} of base itself")

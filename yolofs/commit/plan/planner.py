@@ -205,7 +205,8 @@ class _Planner:
         kept = kept_of(staged.ino)
         if kept is not None and first is name.entry:
             number = self._slot()
-            self._fetched.append(Fetch(name.path, number, kept.commit, kept.slot, st.st_ino, kept.inside))
+            home = _other_home(name, staged)
+            self._fetched.append(Fetch(name.path, number, kept.commit, kept.slot, st.st_ino, kept.inside, home))
             self._in.append(Place(name.path, number, replaced))
         elif stat.S_ISDIR(st.st_mode):
             self._in.append(MakeDirectory(name.path, staged.ino, self._slot()))
@@ -215,7 +216,8 @@ class _Planner:
             existing = self._survivors.by_entry[self._survivors.first[self._survivors.sharing(staged)]].path
             self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced, staged.origin))
         else:
-            self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced))
+            home = _other_home(name, staged)
+            self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home))
 
     # ---- metadata
 
@@ -283,6 +285,13 @@ class _Planner:
         if is_right and entry not in self._changed and survivor == name.natural:
             return None
         return FinishDirectory(name.path, ino, mtime_ns, was)
+
+
+def _other_home(name: Name, staged: Staged) -> RelPath | None:
+    """Return where base has the file that a staged one is a version of, None if that is the very
+    name.
+    """
+    return staged.home if staged.home != name.natural else None
 
 
 def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> Attributes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from yolofs.commit.plan.kept import KeptAndStore, kept_of
 from yolofs.commit.plan.survivors import Survivors
@@ -17,18 +18,38 @@ from yolofs.store.store import Store
 from yolofs.system.syscalls import device_and_mount
 
 
+class Home(NamedTuple):
+    """A file that comes back, of which base has a version at another name now."""
+
+    place: RelPath
+    """Where base has it afterwards."""
+    path: bytes
+    """Where it is kept, absolute."""
+    st: os.stat_result
+
+
 class BaseAfterwards:
     """Base as ``first`` makes it.  Only looks."""
 
-    def __init__(self, first: Tree, base: Base, store: Store, kept: KeptAndStore, survivors: Survivors) -> None:
+    def __init__(
+        self,
+        first: Tree,
+        base: Base,
+        store: Store,
+        kept: KeptAndStore,
+        survivors: Survivors,
+        homes: Mapping[RelPath, Home],
+    ) -> None:
         """``kept``: the store, and what earlier commits keep; ``survivors``: what of base ``first``
-        keeps.
+        keeps; ``homes``: what comes back, by where base has another version of it now.
         """
         self._first = first
         self._base = base
         self._store = store
         self._kept = kept
         self._survivors = survivors
+        self._homes = {rel: home for rel, home in homes.items() if self._stays_on_its_device(home.place, home.path)}
+        self._renamed = {home.place for home in self._homes.values()}
 
     def place_of(self, rel: RelPath) -> RelPath | None:
         """Return where base has afterwards what it has at a path now, None if it has it no more."""
@@ -107,12 +128,29 @@ class BaseAfterwards:
         that it replaces.
         """
         kept = kept_of(there.staged.ino) if there is not None and there.staged is not None else None
-        if slot is None or there is None or there.staged is None or kept is None:
+        if slot is None or slot in self._renamed or there is None or there.staged is None or kept is None:
             return None, None
         st, path = self._survivors.st(there.staged), self._kept.path(there.staged.ino)
-        if stat.S_ISDIR(st.st_mode) or self._device_after(slot) != device_and_mount(path):  # it is copied, another then
+        if stat.S_ISDIR(st.st_mode) or not self._stays_on_its_device(slot, path):
             return None, None
         return slot, self._base.fingerprint(st)
+
+    def home_of(self, rel: RelPath | None) -> tuple[RelPath, Fingerprint] | None:
+        """Return the place and fingerprint of the file that comes back of which base has a version
+        at a path now.
+        """
+        home = self._homes.get(rel) if rel is not None else None
+        return (home.place, self._base.fingerprint(home.st)) if home is not None else None
+
+    def is_renamed(self, path: RelPath, home: RelPath | None) -> bool:
+        """Tell whether a record is of a version, at another name, of a file that comes back."""
+        return home in self._renamed and path != home
+
+    def _stays_on_its_device(self, place: RelPath, path: bytes) -> bool:
+        """Tell whether what is kept at an absolute path is the very same file in a place of base
+        then: no copy.
+        """
+        return self._device_after(place) == device_and_mount(path)
 
     def links_after(self, st: os.stat_result, names: Sequence[RelPath]) -> int:
         """Return how many names base has afterwards for a file that has these now; 0 for one."""

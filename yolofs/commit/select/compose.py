@@ -19,12 +19,12 @@ import msgspec
 from yolofs.commit.plan.kept import KeptAndStore, kept_of
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
-from yolofs.commit.select.base_afterwards import BaseAfterwards
+from yolofs.commit.select.base_afterwards import BaseAfterwards, Home
 from yolofs.commit.select.coming_back import comes_back_as
 from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
 from yolofs.commit.select.staged_anew import Composed, StagedAnew, Thing
 from yolofs.journal.records import Keep
-from yolofs.paths import ROOT, RelPath, StoreIno, join
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
@@ -39,6 +39,7 @@ def compose(
     commits: bytes,
     *,
     known: Mapping[RelPath, StoreIno] = {},
+    homes: Mapping[RelPath, Home] = {},
     sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
 ) -> Composed:
     """Return what is staged over base as ``first`` makes it, so that the view is what ``second``
@@ -46,13 +47,14 @@ def compose(
 
     Makes store inodes, and changes nothing else.  ``commits``: the directory of all commits.
     ``known`` are store inodes that are just what base has at a path; of what is not in it a copy is
-    made.  ``sign`` puts the time and the run into a record.
+    made.  ``homes``: what comes back, by the path at which base has a version of it now that was
+    renamed; it is staged as a rename again.  ``sign`` puts the time and the run into a record.
 
     Raises:
         HardLinksError: both change names of one file with hard links.
         OSError: base cannot be read, or a store inode not be made.
     """
-    return _Composing(first, second, base, store, commits, known, sign).run()
+    return _Composing(first, second, base, store, commits, known, homes, sign).run()
 
 
 def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> None:
@@ -63,7 +65,7 @@ def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: by
         HardLinksError: both change names of one file with hard links.
         OSError: base cannot be read.
     """
-    _Composing(first, second, base, store, commits, {}, lambda record, _: record).check_links()
+    _Composing(first, second, base, store, commits, {}, {}, lambda record, _: record).check_links()
 
 
 class _Directory(NamedTuple):
@@ -88,6 +90,7 @@ class _Composing:
         store: Store,
         commits: bytes,
         known: Mapping[RelPath, StoreIno],
+        homes: Mapping[RelPath, Home],
         sign: Callable[[Keep, Staged | None], Keep],
     ) -> None:
         self._first = first
@@ -98,7 +101,7 @@ class _Composing:
         self._sign = sign
         self._names = list(survey(first, base))
         self._survivors = Survivors(first, base, self._all, self._names)
-        self._after = BaseAfterwards(first, base, store, self._all, self._survivors)
+        self._after = BaseAfterwards(first, base, store, self._all, self._survivors, homes)
         self._anew = StagedAnew(second, base, store, self._after, known, sign)
         self._linked = LinkedFiles(
             first,
@@ -130,6 +133,7 @@ class _Composing:
             self._anew.found.records.insert(0, self._sign(Keep(0, ROOT, source=ROOT, unlinked=(number, count)), None))
         self._add_unseen()
         self._add_nameless()
+        self._part_what_still_shows()
         self._anew.found.records = [
             msgspec.structs.replace(record, replaces=True)
             if record.path in self._in_base and (record.ino is not None or record.source is not None)
@@ -219,8 +223,6 @@ class _Composing:
                     todo.append(path)
                 elif self._base.number(st) in numbers and st.st_nlink > 1:
                     self._anew.unlinked[self._base.number(st)] -= 1
-
-    # ---- what base has afterwards
 
     # ---- the view, directory by directory
 
@@ -409,7 +411,7 @@ class _Composing:
         if staged.links and home is None:
             self._anew.refuse(path)
         if home is None and not is_directory:
-            home, fingerprint = self._after.comes_there(slot, there)
+            home, fingerprint = self._after.home_of(staged.home) or self._after.comes_there(slot, there)
         is_linked = staged.base is not None and self._second.linked.get(staged.base.ino) is staged
         key = staged.key if isinstance(staged.key, int) and staged.key != staged.ino else 0
         return Keep(
@@ -424,9 +426,28 @@ class _Composing:
             touched_ns=entry.touched_ns,
         )
 
-    # ---- what base has now and has not, or not so, afterwards
-
     # ---- the rest
+
+    def _part_what_still_shows(self) -> None:
+        """Let what was renamed be a file of its own where the view shows the file that comes back,
+        too.
+        """
+        renamed = [record for record in self._anew.found.records if self._after.is_renamed(record.path, record.home)]
+        if not renamed:
+            return
+        records: list[Keep] = sorted(self._anew.found.records, key=lambda record: record.path.count(b"/"))
+        tree = Tree(records)
+        sources = {entry.source for _, entry in tree.walk()}
+        for record in renamed:
+            home = record.home
+            assert home is not None
+            shown, above = tree.resolve(home), home
+            is_moved = False
+            while (above := split(above)[0]) and not is_moved:
+                is_moved = above in sources and tree.find(above) is None
+            if is_moved or (shown is not None and shown.base == home and shown.staged is None):
+                index = self._anew.found.records.index(record)
+                self._anew.found.records[index] = msgspec.structs.replace(record, home=None, base=None)
 
     def _note_root(self) -> None:
         """Add the root itself, where base's root will be different."""

@@ -75,7 +75,9 @@ class StagedAnew:
         assert thing.base is not None
         touched = thing.entry.touched_ns if thing.entry is not None else 0
         if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
-            home, fingerprint = (None, None) if stat.S_ISDIR(st.st_mode) else self._after.comes_there(slot, there)
+            home, fingerprint = None, None
+            if not stat.S_ISDIR(st.st_mode):
+                home, fingerprint = self._after.home_of(thing.base) or self._after.comes_there(slot, there)
             ino = self._content(thing.base)
             self.add(Keep(0, path, ino, home=home, base=fingerprint, touched_ns=touched))
             return

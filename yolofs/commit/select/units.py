@@ -77,7 +77,7 @@ class Units:
         self._in_slot: dict[RelPath, Entry] = {}
         self._directories: list[Entry] = []
         self.moved: dict[RelPath, Entry] = {}
-        """The names under which base paths show that show somewhere else now."""
+        """The base paths that show somewhere else now, and the names under which they do."""
         for path, entry in tree.walk():
             self._take(path, entry)
         if tree.root.staged is not None:
@@ -87,7 +87,7 @@ class Units:
             for source, entry in self._in_slot.items()
             if source not in self.moved and self._kind(source) == stat.S_IFDIR
         }
-        """The directories of base that are gone from the view, and whose slots they were in."""
+        """The directories of base that are gone from the view, with the slots that they were in."""
         self._tie()
         self.of: dict[Hashable, Unit] = {}
         """The unit of each slot, of each changed directory (``Directory`` of it), and of each
@@ -128,17 +128,17 @@ class Units:
             natural, source = natural_path(entry), source_of(entry)
             for place in {natural, source} - {None}:
                 assert place is not None
-                self._join(entry, ("place", place))
+                self._unite(entry, ("place", place))
                 number = self._number(place)
                 if number is not None:
-                    self._join(entry, ("links", number))
+                    self._unite(entry, ("links", number))
                     if place == natural:
                         self.numbers[entry] = number
             if entry.staged is not None:
-                self._join(entry, entry.staged)
+                self._unite(entry, entry.staged)
         for staged in self.tree.staged.values():
             if staged.home is not None and (number := self._number(staged.home)) is not None:
-                self._join(staged, ("links", number))
+                self._unite(staged, ("links", number))
             if not staged.names and staged.home is not None:
                 self._tie_to_removed(staged, staged.home)
         for source, entry in self.moved.items():
@@ -146,7 +146,7 @@ class Units:
         if any(staged.links for staged in self.tree.staged.values()):  # else no other name of a removed file is changed
             for source, entry in self.removed.items():
                 for number in self.links_below(source):
-                    self._join(entry, ("links", number))
+                    self._unite(entry, ("links", number))
 
     def links_below(self, directory: RelPath) -> Iterator[int]:
         """Yield the numbers of files with several names that base has below a removed directory,
@@ -183,10 +183,10 @@ class Units:
             if source in self.moved:
                 return
             if source in self.removed:
-                self._join(what, self.removed[source])
+                self._unite(what, self.removed[source])
                 return
 
-    def _join(self, one: Hashable, other: Hashable) -> None:
+    def _unite(self, one: Hashable, other: Hashable) -> None:
         left, right = self._leader(one), self._leader(other)
         if left != right:
             self._leaders[left] = right
@@ -210,8 +210,8 @@ class Units:
         return {staged.home for staged in files if self.is_unchanged(staged)}.issuperset(paths)
 
     def is_unchanged(self, staged: Staged) -> bool:
-        """Tell whether a staged file is in its place and what base has there, as one of which a
-        link was made.
+        """Tell whether a staged file is in its place and is what base has there: it is staged only
+        because a link to it was made.
         """
         entry = self._in_slot.get(staged.home) if staged.home is not None else None
         if entry is None or entry.staged is not staged or self.slots[entry] != staged.home:
@@ -219,8 +219,8 @@ class Units:
         return staged.home not in self._changed and self._has_base_time(staged)
 
     def _has_base_time(self, staged: Staged) -> bool:
-        """Tell whether a staged file has the time of its base file: of a symlink no change tells
-        that.
+        """Tell whether a staged file has the time of its base file.  Of a symlink that is not among
+        the changes.
         """
         staged_ns = os.lstat(self._store.path(staged.ino)).st_mtime_ns
         return staged.base is None or staged_ns == staged.base.mtime_ns

@@ -1,9 +1,9 @@
 """What a commit that is done has made of base: its plan, with the identities of what came, and
 whether that is there.
 
-Identity decides: what lies at a path is a commit's only if it has the inode number that came there,
-and is unchanged if its time of change is the one noted, or its size and time of modification are
-those that the commit gave it.
+Identity decides.  What lies at a path is a commit's only if it has the inode number that came
+there.  It is unchanged if its time of change is the one noted, or its size and time of modification
+are those that the commit gave it.
 """
 
 from __future__ import annotations

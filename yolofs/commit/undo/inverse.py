@@ -69,7 +69,7 @@ class _Inverting(LinksAgain, AsRecords):
                     self._take_away(step)
             case Remove():
                 if self._is_free(step.path):
-                    self._keep(self._old_view(step.path), step.number)
+                    self._keep(self._old_view(step.path), step.number, replaces=self._renamed_to(step.path))
             case Rewrite() | SetMetadata():
                 self._set_back(index, step)
             case FinishDirectory():
@@ -78,6 +78,16 @@ class _Inverting(LinksAgain, AsRecords):
                 pass
             case _:
                 assert_never(step)
+
+    def _renamed_to(self, old: RelPath) -> RelPath | None:
+        """Return where base has the version that the commit made of a file, if it goes: both names
+        go together.
+        """
+        index, step = self._versions.get(old, (0, None))
+        st = self._base.look(step.path) if step is not None else None
+        if step is None or st is None or step.path in self._blocked or st.st_nlink > 1 or not stat.S_ISREG(st.st_mode):
+            return None
+        return step.path if self._is_it(index, step.path, st) else None
 
     def _take_away(self, step: Arrival) -> None:
         """Let what the step brought in be gone, or where it was, and what it replaced be back."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -19,12 +19,14 @@ from yolofs.commit.plan.plan import (
     Attributes,
     Create,
     Duplicate,
+    Fetch,
     Link,
     MakeDirectory,
     Place,
     Remove,
 )
 from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.tree import Tree
@@ -111,6 +113,14 @@ class Whose:
         self._arrivals = {
             step.path: (index, step) for index, step in enumerate(applied.plan.steps) if isinstance(step, ARRIVALS)
         }
+        fetched = {step.number: step.home for step in applied.plan.steps if isinstance(step, Fetch)}
+        homes = {
+            path: step.home if isinstance(step, Create) else fetched.get(getattr(step, "number", -1))
+            for path, (_, step) in self._arrivals.items()
+            if isinstance(step, Create | Place)
+        }
+        self._versions = {home: self._arrivals[path] for path, home in homes.items() if home is not None}
+        """The arrivals that are versions of what base had under another name, by that name."""
         self._removed = {step.path: step for step in applied.plan.steps if isinstance(step, Remove)}
         self._blocked: set[RelPath] = set()
         """Arrivals that stay."""
@@ -162,6 +172,8 @@ class Whose:
             return
         elif st is None and getattr(step, "replaced", None) is None and not self._is_by_later(step.path):
             return  # the host has removed it already
+        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, index, step, self._base, self._store):
+            return
         if not self._blame(step.path):
             self._blocked.add(step.path)
 
@@ -178,19 +190,34 @@ class Whose:
                 continue
             park = self._applied.parks.get(step.number) if isinstance(step, Place) else None
             may_go = self._is_emptied(path) if isinstance(step, MakeDirectory) else True
-            if not may_go or (park is not None and not self._is_free(park.path)):
-                self._blocked.add(path)
+            if not may_go:
+                self._block_with(path, self._names_in(path), "something in it stays")
+            elif park is not None and not self._is_free(park.path):
+                self._block_with(path, self._now(park.path), "its old place is taken or gone")
         return len(self._blocked) != before
+
+    def _block_with(self, path: RelPath, others: Iterable[RelPath], why: str) -> None:
+        """Block what cannot go as others stay; it is told if one of them is."""
+        self._blocked.add(path)
+        if any(other in self._found.stays for other in others):
+            self._found.stays.setdefault(path, why)
+
+    def _names_in(self, directory: RelPath) -> list[RelPath]:
+        try:
+            return [join(directory, name) for name in self._base.names(directory)]
+        except OSError:
+            return []
+
+    def _now(self, old: RelPath) -> list[RelPath]:
+        """Return where a name is now that base had at a path before the commit, if anywhere."""
+        above, name = split(old)
+        directory = self._moves.after(above)
+        return [] if directory is None else [directory, join(directory, name)]
 
     def _is_emptied(self, directory: RelPath) -> bool:
         """Tell whether all in a directory that the commit made goes, too; note what does not."""
-        try:
-            names = self._base.names(directory)
-        except OSError:
-            return True
         is_emptied = True
-        for name in names:
-            path = join(directory, name)
+        for path in self._names_in(directory):
             if path in self._arrivals:
                 is_emptied = is_emptied and path not in self._blocked
             elif not self._blame(path):

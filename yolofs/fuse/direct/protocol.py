@@ -111,7 +111,7 @@ FORGETS_IN: Final = Struct("=I")
 FORGET_ONE: Final = Struct("=QQ")
 FALLOCATE_IN: Final = Struct("=QQQI")
 COPY_FILE_RANGE_IN: Final = Struct("=QQQQQQQ")
-LSEEK_IN: Final = Struct("=QQI")
+LSEEK_IN: Final = Struct("=QqI")
 INIT_IN: Final = Struct("=IIII")
 INTERRUPT_IN: Final = Struct("=Q")
 

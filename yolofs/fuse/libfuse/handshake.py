@@ -1,8 +1,8 @@
 """What is agreed with the kernel as a mount begins and pyfuse3 leaves no choice about.
 
 **Who drops pages.**  By itself the kernel drops what it has cached of a file whenever it hears of
-another mtime than it knew (``FUSE_AUTO_INVAL_DATA``), also where it has just written the file
-itself, and then has to read it back from us: a fifth of all requests of a ``make``
+another mtime than it knew (``FUSE_AUTO_INVAL_DATA``), even after a write of its own.  Then it has
+to read the file back from us: a fifth of all requests of a ``make``
 (``docs/design/kernel-options.md``).  With ``FUSE_EXPLICIT_INVAL_DATA`` it leaves that to us.
 
 **What waits for whom.**  Unless ``FUSE_PARALLEL_DIROPS`` is agreed, the kernel asks for one name of

@@ -35,8 +35,11 @@ from yolofs.store import copying
 from yolofs.system.clock import coarse_clock_ns
 
 _CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
-_PARKED = b".yolofs-hunk-%d"
-"""The name of what is on its way, while another thing is in its place."""
+_PARKED = b".yolofs-hunk-%b"
+"""The name of what is on its way, while another thing is in its place.
+
+It ends in what nobody can tell before: who may write to the directory could take it, or any number.
+"""
 
 
 def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
@@ -382,9 +385,7 @@ class _TakingBack(ViewWriter):
             above = self.look(directory)
             if above is None or not stat.S_ISDIR(above.mode) or is_below(directory, here):
                 continue
-            name = next(
-                name for number in range(1 << 30) if self.look(join(directory, name := _PARKED % number)) is None
-            )
+            name = _PARKED % os.urandom(8).hex().encode()
             self._rename(here, join(directory, name))
             self._moving.parked[index] = name
             return True

@@ -65,10 +65,14 @@ def test_the_terminal_is_given_back_whatever_happens(error: BaseException) -> No
         assert os.read(terminal, 65536).endswith(b"\x1b[?1049l\x1b[?25h")
 
 
-def test_whoever_takes_over_gets_the_terminal_as_it_was_with_the_screen_on_it() -> None:
+def test_whoever_takes_over_finds_the_screen_there_and_gets_all_keys_as_they_were_typed() -> None:
     with at_a_terminal() as terminal:
         before = termios.tcgetattr(terminal)
         with FirstScreen(ReviewModel()) as first:
             first.hand_over()
-            assert termios.tcgetattr(terminal) == before
-        assert b"\x1b[?1049l" not in os.read(terminal, 65536)
+            os.write(terminal, b"d\r\x03")
+            assert os.read(sys.stdin.fileno(), 10) == b"d\r\x03"
+        assert termios.tcgetattr(terminal) == before
+        shown = os.read(terminal, 65536)
+        assert b"\x1b[?1049l" not in shown
+        assert not shown.endswith(b"d")  # an echo

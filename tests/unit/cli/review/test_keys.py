@@ -106,6 +106,37 @@ def test_closed_directories_stay_closed_in_the_next_comparison(model: ReviewMode
     assert shown(model)[:4] == ["  in the project (3)", "  M a", "    +d/ (2)", ""]
 
 
+def test_what_git_and_python_keep_for_themselves_is_closed_at_first_and_stays_as_the_user_has_it() -> None:
+    made = ReviewModel()
+    changes = [
+        change(b"p/.git/index"),
+        change(b"p/.git/objects/a", Kind.ADDED),
+        change(b"p/.git/hooks/x", Kind.ADDED),
+        change(b"p/.git/config", Kind.DELETED),
+        change(b"p/s/__pycache__/a", Kind.ADDED),
+        change(b"p/s/b"),
+    ]
+    known = comparison(*changes, marks={RelPath(b"p/.git/hooks/x"): (Mark.GIT,)})
+    made.compared(known)
+    rows = [
+        "  deleted (1)",
+        "    .git/",
+        "    D config",
+        "  what the host would run o… (1)",
+        "    .git/hooks/",
+        "    A x [run by git]",
+        "  in the project (4)",
+        "    +.git/ (2)",
+        "    s/",
+    ]
+    assert shown(made) == rows
+    made.key("=")
+    assert shown(made) != rows
+    opened = [(node.path, node.is_open) for node in made.tree.all()]
+    made.compared(known)
+    assert [(node.path, node.is_open) for node in made.tree.all()] == opened
+
+
 def test_u_takes_back_one_after_the_other(model: ReviewModel) -> None:
     press(model, " jj a")
     assert len(model.accepted) == 4

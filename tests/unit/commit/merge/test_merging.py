@@ -164,7 +164,7 @@ def test_a_file_that_is_written_while_it_is_read_is_not_merged(
         return real(src, st=st)
 
     monkeypatch.setattr(copying, "read_metadata", writes)
-    assert reason(view) == "base changes just now"
+    assert reason(view) == "base is changing just now"
 
 
 def test_what_the_host_writes_between_reading_and_staging_is_not_overlooked(view: CoreDriver, file: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from yolofs.access.answers import Answer, Lifetime
 from yolofs.access.asks import Ask, Ended, Outcome
@@ -597,3 +598,69 @@ def test_watchers_are_told_what_should_be_known_of_the_rules_once_for_each_chang
     driver = run(test)
     assert driver.warnings == [("a is broken",), (), ("b is broken",)]
     assert late.warnings == [("b is broken",)]
+
+
+def test_a_process_that_asks_and_is_killed_while_others_are_looked_at_is_let_go(tmp_path: Path) -> None:
+    """The device loop goes on meanwhile; if the kill got lost, the process could not end."""
+    answers: dict[bytes, list[Decision]] = {b"/1": [], b"/2": [], b"/3": []}
+    answered_by = {path: given.append for path, given in answers.items()}
+
+    def ask(path: bytes) -> None:
+        broker.ask(question(path), os.getpid(), answered_by[path])
+
+    def second_asks() -> None:
+        broker.withdraw(answered_by[b"/1"])
+        ask(b"/2")
+
+    def third_asks_and_is_killed() -> None:
+        ask(b"/3")
+        broker.withdraw(answered_by[b"/3"])
+
+    meanwhile = iter((second_asks, third_asks_and_is_killed))
+
+    def run_of(_: int) -> int:
+        """Tell which run a process is in: what a broker looks at for each that has asked."""
+        next(meanwhile, lambda: None)()
+        return 0
+
+    auditor = Auditor(AuditLog(os.fsencode(tmp_path)), run_of, lambda: 0)
+    broker = Broker(
+        RuleBook(),
+        lambda *_, **__: None,
+        auditor,
+        timeout_s=60,
+        default=Decision.DENY,
+        hears_of_interrupts=True,
+    )
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(broker.run)
+            await trio.testing.wait_all_tasks_blocked()
+            ask(b"/1")
+            with trio.fail_after(10):
+                while [waiting.question.path for waiting in broker.waiting] != [b"/2"]:
+                    await trio.sleep(0.005)
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    assert [answers[path] for path in (b"/1", b"/3")] == [[Decision.INTERRUPTED]] * 2
+
+
+def test_who_is_killed_before_the_broker_runs_is_let_go() -> None:
+    answers: list[Decision] = []
+    answered_by = answers.append
+    broker = Broker(RuleBook(), lambda *_, **__: None, timeout_s=60, default=Decision.DENY, hears_of_interrupts=True)
+    broker.ask(question(b"/a"), os.getpid(), answered_by)
+    broker.withdraw(answered_by)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(broker.run)
+            with trio.fail_after(10):
+                while not answers:
+                    await trio.sleep(0.005)
+            nursery.cancel_scope.cancel()
+
+    trio.run(main)
+    assert answers == [Decision.INTERRUPTED]

@@ -236,7 +236,7 @@ def _paths(record: Change) -> Iterator[RelPath]:
 
 def _check_in_place(earlier: Earlier) -> None:
     if not earlier.is_at(earlier.path):
-        raise SessionBusyError(f"{display(earlier.path)} has been moved just now", hint="the same command again")
+        raise SessionBusyError(f"{display(earlier.path)} has been moved just now", hint="run the same command again")
 
 
 def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:

@@ -8,18 +8,18 @@ from zlib import crc32
 _is_closing = re.compile(rb" #([0-9a-f]{8})").fullmatch
 
 
-def seal(body: bytes, stamp: int = 0) -> bytes:
+def with_checksum(body: bytes, stamp: int = 0) -> bytes:
     """Return the line whose fields are ``body``: with its checksum and a newline."""
     return b"%b #%08x\n" % (body, crc32(b" ", crc32(body)) ^ stamp)
 
 
-def is_sealed(line: bytes, stamp: int = 0) -> bool:
+def has_right_checksum(line: bytes, stamp: int = 0) -> bool:
     """Tell whether ``line``, without its newline, ends in the right checksum."""
     return line.endswith(b" #%08x" % (crc32(line[:-9]) ^ stamp))
 
 
 def stamp_of(line: bytes) -> int | None:
-    """Return the stamp with which ``line``, without its newline, would be sealed; None if it ends
+    """Return the stamp with which ``line``, without its newline, would be right; None if it ends
     in no checksum.
     """
     found = _is_closing(line[-10:])

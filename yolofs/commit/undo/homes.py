@@ -1,0 +1,85 @@
+"""Which file that comes back the commit had renamed, and to which name.
+
+A rename with an edit is a new file at one name and the removal of another in a plan.  What is
+staged when such a commit is undone has its *home* again, so that it is a rename, and both names are
+committed together.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Place, Remove
+from yolofs.commit.select.base_afterwards import Home
+from yolofs.commit.undo.applied import Applied
+from yolofs.paths import RelPath, join, split
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+
+
+def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
+    """Return the files that come back, by the path at which base has the version that the commit
+    made of each under another name.
+
+    ``tree``: what the undo makes of base.  Left out are files with hard links.
+
+    Raises:
+        OSError: what is kept cannot be read.
+    """
+    slots = _slots_by_old_path(applied)
+    commits = os.path.dirname(applied.directory)
+    found: dict[RelPath, Home] = {}
+    for index, step in enumerate(applied.plan.steps):
+        if not isinstance(step, Create | Fetch) or step.home is None:
+            continue
+        here = base.look(step.path)
+        inode = step.inode if isinstance(step, Fetch) else applied.came(index)
+        if here is None or here.st_ino != inode or here.st_nlink > 1:
+            continue
+        home = _home(applied.number, slots, tree, commits, step.home)
+        if home is not None:
+            found[step.path] = home
+    return found
+
+
+def _slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
+    """Return in which slot the commit keeps what base had at each path that it removed or
+    replaced.
+    """
+    slots: dict[RelPath, int] = {}
+    for step in applied.plan.steps:
+        if isinstance(step, Remove):
+            slots[step.path] = step.number
+        elif isinstance(step, Create | Place | Link | Duplicate) and step.replaced is not None:
+            above, name = split(step.path)
+            before = applied.moves.before(above)
+            if before is not None:
+                slots[join(before, name)] = step.number
+    return slots
+
+
+def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, old: RelPath) -> Home | None:
+    """Return the file that comes back which base had at a path before the commit."""
+    top, inside = old, RelPath(b"")
+    while top not in slots:
+        if not top:
+            return None
+        top, name = split(top)
+        inside = join(RelPath(name), inside) if inside else RelPath(name)
+    kept = Kept(number, slots[top])
+    own = kept.below(inside) if inside else kept
+    for thing, rest in ((own, b""), (kept, inside)):
+        staged = tree.staged.get(thing.ino)
+        if staged is None or len(staged.names) != 1:
+            continue
+        path = own.path(commits)
+        st = os.lstat(path)
+        place = staged.names[0].path()
+        return Home(join(place, rest) if rest else place, path, st) if _is_lone(st) else None
+    return None
+
+
+def _is_lone(st: os.stat_result) -> bool:
+    return stat.S_ISREG(st.st_mode) and st.st_nlink == 1
