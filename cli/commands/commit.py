@@ -20,6 +20,7 @@ from yolofs.cli.commit.report import (
     emit_refusal,
     emit_taken,
     end_without_success_if,
+    ends_text,
     look,
     say_done,
     say_stays,
@@ -360,16 +361,8 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
             wish.take_base(looked.unchanged)
             wish.ask(session, parts, looked)
         if shown.taken:
-            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), _ends_text(session))
+            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), ends_text(session))
             if not (question and ask(question)):
                 say("nothing committed")
                 raise click.exceptions.Exit(1)
         return shown
-
-
-def _ends_text(session: Session) -> str:
-    """Return what ends with a commit, for the end of the question; empty if nothing does."""
-    count = session.timeline.present
-    if not count:
-        return ""
-    return f", and end the timeline ({count} generation{'s' if count > 1 else ''}, read only from then on)"

@@ -190,7 +190,7 @@ def _show_and_ask(looking: _Looking) -> bool:
 
 def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change], *, unfolds: bool) -> None:
     root = session.base.root
-    say(f"commit {commit.number}, {age_and_runs(commit)}; base would become again:")
+    say(f"to undo commit {commit.number} ({age_and_runs(commit)}) would do this to the real files:")
     place = Place(root, session.base.relative(session.project))
     short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
     emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)

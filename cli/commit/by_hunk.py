@@ -99,7 +99,13 @@ def _rank(session: Session, change: Change, marks: Marks) -> int:
         return 0
     if session.regions.of_all(change.paths) is not Region.PROJECT:
         return 1
-    return 2 if change.path in marks else 3
+    if change.path in marks:
+        return 2
+    return 4 if _is_in_git(change) else 3
+
+
+def _is_in_git(change: Change) -> bool:
+    return all(b".git" in path.split(b"/") for path in change.paths)
 
 
 class _Dialogue:

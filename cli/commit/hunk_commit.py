@@ -20,6 +20,7 @@ from yolofs.cli.commit.report import (
     emit_document,
     emit_taken,
     end_without_success_if,
+    ends_text,
     say_done,
     say_stays,
     warn_of_unfinished,
@@ -129,7 +130,7 @@ def _ask(session: Session, picks: Picks, files: Collection[FileHunks], *, lists:
     if lists:
         _list(session, picks, files)
     hunks = f"{len(picks)} hunk{'s' if len(picks) > 1 else ''}"
-    if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}?"):
+    if not ask(f"apply {hunks} of {len(files)} file{'s' if len(files) > 1 else ''}{ends_text(session)}?"):
         say("nothing committed")
         raise click.exceptions.Exit(1)
 

@@ -341,3 +341,11 @@ def end_without_success_if(is_none: bool) -> None:
     """Who names paths expects that one of them is committed."""
     if is_none:
         raise click.exceptions.Exit(1)
+
+
+def ends_text(session: Session) -> str:
+    """Return what ends with a commit, for the end of the question; empty if nothing does."""
+    count = session.timeline.present
+    if not count:
+        return ""
+    return f", and end the timeline ({count} generation{'s' if count > 1 else ''}, read only from then on)"

@@ -13,7 +13,7 @@ from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.picked import Picked, commit_hunks
-from yolofs.cli.commit.report import Shown, look, stays_text
+from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
 from yolofs.cli.ranges import parse_range
@@ -220,11 +220,16 @@ def prepare(reader: Reader, wish: Prepare) -> Page:
         prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, wish.force)
         is_open = bool(looked.marked) or not (wish.force or looked.unchanged.issuperset(looked.conflicts))
         told = tell(session, parts.taken, looked, place) if is_open else None
-        return _page(prepared, selected.held, told, frozenset(looked.marked), place)
+        return _page(prepared, selected.held, told, frozenset(looked.marked), place, ends_text(session))
 
 
 def _page(
-    prepared: Prepared, held: Sequence[HeldHunk], told: Told | None, marked: frozenset[RelPath], place: Place
+    prepared: Prepared,
+    held: Sequence[HeldHunk],
+    told: Told | None,
+    marked: frozenset[RelPath],
+    place: Place,
+    ends: str,
 ) -> Page:
     """Return the page; ``told`` is what is said of conflicts that have to be settled first."""
     shown, conflicts = prepared.shown, frozenset(prepared.conflicts)
@@ -246,6 +251,7 @@ def _page(
     elif prepared.force and conflicts:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
+    lines += [ends.removeprefix(", and ").replace("end ", "it ends ", 1)] if ends and shown.taken else []
     count = sum(is_marked(change, shown.marks) for change in shown.taken)
     trusted = f", {count} of which the host would run or trust" if count else ""
     title = f"this commit would apply {summary(shown.taken)}{trusted}" if shown.taken else "there is nothing to commit"

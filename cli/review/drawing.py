@@ -14,13 +14,14 @@ from typing import TypeAlias
 
 from yolofs.changes.changes import Kind
 from yolofs.cli.review.change_tree import Node, Section, key_of
+from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.words import differing
 from yolofs.cli.show.cells import width_of
 from yolofs.cli.show.listing import notes_text
-from yolofs.paths import Generation, display
+from yolofs.paths import display
 from yolofs.text import characters
 
 Piece: TypeAlias = tuple[str, str]
@@ -63,7 +64,7 @@ def draw(model: ReviewModel, width: int, height: int, colours: Colours = no_colo
     lists, diffs = _list(model, left, room), _diff(model, right, room, colours)
     lines: list[Line] = [[("bold", _fit(_title(model), width))]]
     lines += [[*lists[row], ("ansibrightblack", "│"), *diffs[row]] for row in range(room)]
-    lines.append([("ansiyellow", _fit(_message(model), width))])
+    lines.append([("ansiyellow", _fit(_message(model, width), width))])
     lines.append([("ansibrightblack", _fit(_prompt(model, width), width))])
     return lines
 
@@ -81,10 +82,7 @@ def _title(model: ReviewModel) -> str:
     accepted = len(model.accepted)
     text = f"yolofs review: {count} change{'s' if count != 1 else ''}"
     text += f", {accepted} accepted" if accepted else ""
-    if len(known.steps) > 1:
-        name = known.steps[known.at].name
-        text += f"  [generation {_step(model, known.at)} of {_step(model, len(known.steps) - 1)}"
-        text += f": {display(name)}]" if name else "]"
+    text += _step_text(known)
     if known.scratch_left_out:
         text += f"  {known.scratch_left_out} in scratch directories not shown"
     if known.hidden_left_out:
@@ -92,13 +90,19 @@ def _title(model: ReviewModel) -> str:
     return text + ("  …" if model.is_comparing else "")
 
 
-def _step(model: ReviewModel, at: int) -> str:
-    assert model.comparison is not None
-    generation: Generation | None = model.comparison.steps[at].generation
-    return "now" if generation is None else str(generation)
+def _step_text(known: Comparison) -> str:
+    """Return which generation is shown; nothing for the present, and where there is only one."""
+    step, last = known.steps[known.at], known.steps[-1].generation
+    if len(known.steps) < 2 or step.generation is None:
+        return ""
+    of_text = f" of {last}" if last is not None else ""
+    return f"  [generation {step.generation}{of_text}{f': {display(step.name)}' if step.name else ''}]"
 
 
-def _message(model: ReviewModel) -> str:
+def _message(model: ReviewModel, width: int) -> str:
+    if model.mode is Mode.NOTE:
+        keys = "? enter drops, escape does not"
+        return f"drop {_cut_start(model.dropping_title, max(width - len(keys) - 5, 1))}{keys}"
     return f"{model.busy}…" if model.busy else model.message
 
 
@@ -106,15 +110,20 @@ def _prompt(model: ReviewModel, width: int) -> str:
     typed = display(model.typed.encode(errors="surrogateescape")) if model.typed else ""
     match model.mode:
         case Mode.SEARCH:
-            return f"/{typed}█"
+            return _typing("/", typed, width)
         case Mode.NOTE:
             told = "the agent is told, why" if model.tells else "the agent is not told"
-            return f"drop {model.dropping_title}? enter drops, escape does not; {told} (tab): {typed}█"
+            return _typing(f"{told} (tab): ", typed, width)
         case Mode.LEAVE:
             return (
                 f"{len(model.accepted)} accepted and not committed: leave all the same? y leaves, any other key stays"
             )
     return _KEYS if len(_KEYS) <= width else _SHORT_KEYS
+
+
+def _typing(head: str, typed: str, width: int) -> str:
+    """Return what is typed behind its head; of what has no room, the end is what is looked at."""
+    return f"{head}{_cut_start(typed, max(width - len(head) - 1, 1))}█"
 
 
 # ---- the list
@@ -271,7 +280,7 @@ def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     lines += [[("", _fit(row, width))] for row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
-    lines.append([("ansiyellow", _fit(_message(model) or more, width))])
+    lines.append([("ansiyellow", _fit(_message(model, width) or more, width))])
     lines.append([("bold", _fit(page.question or page.keys or "any other key goes back", width))])
     return lines
 

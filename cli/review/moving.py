@@ -105,6 +105,7 @@ class Moving(ReviewState):
         if not self.searched:
             self.message = "nothing has been searched for: /"
             return None
+        searched = display(self.searched.encode(errors="surrogateescape"))
         if self.focus is Focus.DIFF and self.view is not None:
             view, text = self.view, self.searched.encode(errors="surrogateescape").lower()
             for offset in range(1, view.count + 1):
@@ -113,12 +114,13 @@ class Moving(ReviewState):
                 if line.hunk >= 0 and text in line.text.lower():
                     self.line = at
                     return None
-        else:
-            found = self._find_node(step)
-            if found is not None:
-                self.row = self.tree.show(found)
-                return self._shown()
-        self.message = f"not found: {display(self.searched.encode(errors='surrogateescape'))}"
+            self.message = f"not in these lines: {searched}; h, then /, searches the paths"
+            return None
+        found = self._find_node(step)
+        if found is not None:
+            self.row = self.tree.show(found)
+            return self._shown()
+        self.message = f"not found: {searched}"
         return None
 
     def _find_node(self, step: int) -> Node | None:

@@ -43,7 +43,10 @@ def emit_rules(sources: Sources, project: bytes, *, with_preset: bool) -> None:
         emit(paint(f"{line}  (overridden)", "dim") if is_overridden else line)
     preset = len(sources.rules_of(Origin.PRESET))
     if not with_preset:
-        say(f"and {preset} built-in rules: yolofs rule list --all" if preset else "the built-in rules are switched off")
+        built_in = (
+            f"{preset} built-in rules: yolofs rule list --all" if preset else "the built-in rules are switched off"
+        )
+        say(f"{'and' if shown else 'no rules of your own;'} {built_in}")
 
 
 def rules_document(sources: Sources) -> dict[str, Any]:

@@ -201,8 +201,8 @@ def _circumstances(board: Board, members: Sequence[AskInfo], width: int) -> list
         lines += _labelled("started by", parent, width, max_lines=_MAX_COMMAND_LINES)
     for at, why in enumerate(dict.fromkeys(map(rule_text, members))):
         lines += _labelled("" if at else "why", why, width)
-    time = f"{board.waited_s(first):.0f} s; {board.left_s(first):.0f} s left"
-    return lines + _labelled("waits for", time, width)
+    time = f"since {board.waited_s(first):.0f} s; {board.left_s(first):.0f} s left"
+    return lines + _labelled("waiting", time, width)
 
 
 def _labelled(label: str, text: str, width: int, *, style: str = "", max_lines: int = 0) -> list[Line]:

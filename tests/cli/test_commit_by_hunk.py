@@ -292,3 +292,23 @@ def test_questions_about_an_earlier_generation_show_that(yolofs: Program, view: 
         assert terminal.wait() == 0
     assert (yolofs.project / "text").read_text() == text_with(line2="two\n", line5="five\n")
     assert (view / "text").read_text() == "later\n"
+
+
+def test_the_question_about_hunks_says_that_the_timeline_ends(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "one")
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        terminal.wait_for("take these 2 hunks")
+        terminal.type("a\n")
+        terminal.wait_for("and end the timeline (1 generation, read only from then on)? [y/N] ")
+        terminal.type("n\n")
+        assert terminal.wait() == 1
+
+
+def test_the_inside_of_a_git_directory_is_asked_about_last(yolofs: Program, view: Path) -> None:
+    (view / ".git").mkdir()
+    (view / ".git/description").write_text("mine\n")
+    with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
+        terminal.wait_for("take these 2 hunks")
+        assert "description" not in terminal.text
+        terminal.type("q\n")
+        terminal.wait()

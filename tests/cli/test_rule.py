@@ -271,3 +271,13 @@ def test_a_name_with_spaces_at_its_ends_is_listed_so_that_they_are_seen(yolofs: 
     assert '" end " is deny now' in yolofs("rule", "deny", " end ").err
     assert '" end "' in yolofs("rule", "list").out
     yolofs("rule", "unset", " end ")
+
+
+def test_a_list_without_rules_of_the_users_own_says_so(tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    project.mkdir()
+    program = Program(project)
+    program("init")
+    assert re.fullmatch(
+        r"no rules of your own; \d{3} built-in rules: yolofs rule list --all\n", program("rule", "list").err
+    )

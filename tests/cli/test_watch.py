@@ -106,7 +106,7 @@ def test_a_group_is_one_card_and_one_key_answers_it(yolofs: Program, view: Path)
 
 
 def check_group(terminal: Terminal, blocked: Reader) -> None:
-    terminal.wait_for_screen("20 waiting", "20 paths below", "more; v lists them", "why  ", "waits for", ARMED)
+    terminal.wait_for_screen("20 waiting", "20 paths below", "more; v lists them", "why  ", "waiting     since", ARMED)
     terminal.type("v")
     terminal.wait_for_screen("any other key goes back")
     terminal.type("q")

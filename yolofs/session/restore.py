@@ -264,7 +264,10 @@ def source_of(session: Session, text: str) -> tuple[Tree, str]:
         run = find_run(session.directory, int(number))
         after = generation_of(run.end.after, session.journal) if run.end is not None else session.timeline.present
         if after is None:
-            raise UsageError(f"what run {number} did has been committed or dropped since", hint="yolofs runs")
+            raise UsageError(
+                f"what run {number} did has been committed or dropped since",
+                hint=f"yolofs diff --run {number} shows it; what was committed: yolofs restore --from 'commit N' PATH",
+            )
         return session.state(after), f"run {number}"
     generation = session.timeline.resolve(text)
     return session.state(generation), "base" if generation == Generation(0) else f"generation {generation}"

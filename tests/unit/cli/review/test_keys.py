@@ -347,3 +347,51 @@ def test_a_note_is_typed_corrected_and_given_up(model: ReviewModel) -> None:
     assert not model.tells
     model.key("escape")
     assert (model.mode, model.message) == (Mode.LIST, "nothing dropped")
+
+
+def test_the_inside_of_a_git_directory_is_closed_until_it_is_opened() -> None:
+    model = ReviewModel()
+    changes = [change(b"p/.git/index"), change(b"p/.git/logs/HEAD"), change(b"p/a")]
+    model.compared(comparison(*changes))
+    assert shown(model)[:4] == ["  in the project (3)", "    +.git/ (2)", "  M a", ""]
+    press(model, "=")
+    assert "    M index" in shown(model)
+    model.compared(comparison(*changes))
+    assert "    M index" in shown(model)
+
+
+def test_a_git_directory_that_comes_later_is_closed_too() -> None:
+    model = ReviewModel()
+    model.compared(comparison(change(b"p/a")))
+    model.compared(comparison(change(b"p/.git/index"), change(b"p/a")))
+    assert shown(model)[:3] == ["  in the project (2)", "    +.git/ (1)", "  M a"]
+
+
+def test_a_deletion_in_a_git_directory_is_never_closed_away() -> None:
+    model = ReviewModel()
+    model.compared(comparison(change(b"p/.git/refs/heads/work", Kind.DELETED), change(b"p/a")))
+    assert "    D work" in shown(model)
+
+
+def test_the_note_that_is_typed_can_be_seen_whatever_is_dropped() -> None:
+    model = ReviewModel()
+    model.compared(comparison(change(b"p/" + b"long" * 20)))
+    press(model, "jd")
+    press(model, "keep it as it was, please")
+    for width in (80, 60):
+        below = ["".join(piece for _, piece in line) for line in draw(model, width, 15)][-2:]
+        assert "keep it as it was, please█" in below[1]
+        assert below[0].startswith("drop …")
+        assert "? enter drops, escape does not" in below[0]
+    press(model, "x" * 100 + " end")
+    assert " end█" in "".join(piece for _, piece in draw(model, 60, 15)[-1])
+
+
+def test_searching_lines_in_vain_says_where_it_was_looked(model: ReviewModel) -> None:
+    (one,) = [node.change for node in model.tree.all() if node.path == b"a"]
+    assert one is not None
+    press(model, "jj")
+    model.loaded(one, view_of(one, text("1", 1, (b"a\n",), (b"A\n",))))
+    press(model, "l/nowhere")
+    model.key("enter")
+    assert model.message == "not in these lines: nowhere; h, then /, searches the paths"
