@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import os
 from collections.abc import Iterator
@@ -40,6 +39,8 @@ def digest_of(fd: int, *, most_bytes: int) -> bytes | None:
         OSError: it cannot be read.
     """
     size = os.fstat(fd).st_size
+    import hashlib  # takes long, and most commands need none of it
+
     digest = hashlib.blake2b(b"%d" % size, digest_size=16)
     left = most_bytes
     for at in _blocks(fd, size):
