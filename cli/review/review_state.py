@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
@@ -150,6 +150,14 @@ class ReviewState:
     def parts(self) -> dict[Key, Part]:
         """Return what is accepted of each change."""
         return {key: part for key in self.accepted if (part := self.accepted.of(key)) is not None}
+
+    def accepted_since(self, parts: Mapping[Key, Part], comparison: Comparison) -> list[Key]:
+        """Return what was accepted after ``parts`` were, and is something else in a comparison that
+        was begun with these.
+        """
+        late = [(key, part) for key, part in self.parts().items() if parts.get(key) is not part]
+        now = {key_of(change): change for change in comparison.changes} if late else {}
+        return [key for key, part in late if key in now and now[key] != part.change]
 
     # ---- what comes in
 

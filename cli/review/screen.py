@@ -13,7 +13,7 @@ import io
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from prompt_toolkit.application import run_in_terminal
@@ -105,7 +105,7 @@ class _Screen:
         """
         sys.setswitchinterval(_SWITCH_S)
         gc.disable()  # looking through 20,000 changes for garbage would be felt: that is done when nobody types
-        self._screen.start(self._watch())
+        self._start(self._watch())
         try:
             with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
                 self._take_over()
@@ -173,11 +173,11 @@ class _Screen:
             case Quit(is_interrupt=is_interrupt):
                 self._screen.leave(KeyboardInterrupt() if is_interrupt else None)
             case Load():
-                self._screen.start(self._load(command))
+                self._start(self._load(command))
             case Compare():
                 self._again = command
                 if self._comparing is None or self._comparing.done():
-                    self._comparing = self._screen.start(self._compare())
+                    self._comparing = self._start(self._compare())
             case Edit():
                 self._screen.start(self._edit(command))
             case Drop():
@@ -190,6 +190,19 @@ class _Screen:
                 self._screen.start(self._act(lambda: self._worker.settle(command), self._model.settled))
             case Commit():
                 self._screen.start(self._act(lambda: (self._worker.commit(command),), self._committed))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start what only looks; if it fails as nobody expects, that ends the review, and is told:
+        what would go on without it shows what is not so any more.
+        """
+
+        async def whole() -> None:
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 - nobody waits for a task
+                self._screen.leave(error)
+
+        return self._screen.start(whole())
 
     async def _load(self, command: Load) -> None:
         await asyncio.sleep(0)
@@ -222,7 +235,8 @@ class _Screen:
         parts = self._model.parts()
         known = await asyncio.to_thread(self._worker.compare, wanted, parts, with_marks=not is_first)
         if self._again is None:
-            self._take(*known)
+            late = self._model.accepted_since(parts, known.comparison)
+            self._take(known.comparison, [*known.changed, *late], known.tree)
         if not known.comparison.has_marks:
             marked = await asyncio.to_thread(self._worker.mark, known.comparison)
             if self._again is None:

@@ -202,6 +202,17 @@ def test_a_stale_change_is_marked_until_it_is_accepted_again(model: ReviewModel)
     assert "x M a" in shown(model)
 
 
+def test_what_is_accepted_while_all_is_compared_is_stale_if_it_is_something_else_by_then(model: ReviewModel) -> None:
+    begun = model.parts()
+    press(model, "j ")  # all in the project
+    newer = comparison(change(b"p/a"), change(b"p/d/b", size=2), change(b"p/d/c", Kind.ADDED))
+    late = model.accepted_since(begun, newer)
+    assert late == [(b"p/d/b", False)]
+    model.compared(newer, late)
+    assert shown(model)[:5] == ["~ in the project (3)", "x M a", "~   d/", "!   M b", "x   A c"]
+    assert model.accepted_since(model.parts(), comparison()) == []
+
+
 def test_searching_opens_what_is_closed_and_goes_round(model: ReviewModel) -> None:
     press(model, "jjjhg")
     press(model, "/c")
