@@ -197,6 +197,8 @@ def _xattrs(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _
 def _transport(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
     path = ("mount", "transport")
     value = written.mount.transport
+    if value == _DEFAULTS.mount.transport:
+        return value, None
     what = "another transport than the usual one stands between the kernel and yolofs"
     return _whole(path, value, what, (".".join(path), value), agreed)
 

@@ -89,7 +89,17 @@ def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
     before = Index(RuleSet(tuple(near)), RuleSet(), RuleSet(tuple(far), exempt))
     now = Index(RuleSet(tuple(near)), RuleSet(tuple(tree)), RuleSet(tuple(far), exempt))
     found = blamed(before, now, tree, frozenset(range(len(tree))))
-    assert bool(found) == any(_is_looser(before, now, path) for path in PATHS)
+    told = [place.path for places in found.values() for place in places]  # may lie deeper than all of PATHS
+    assert bool(found) == any(_is_looser(before, now, path) for path in (*PATHS, *told))
+
+
+def test_what_is_looser_deeper_than_where_others_are_told_is_found() -> None:
+    tree: list[Rule] = [NameRule(b"a", RuleState.ALLOW, "0", b"/")]
+    near = RuleSet((PathRule(b"/", RuleState.ALLOW, "near"),))
+    far = RuleSet((SuffixRule(b".x", RuleState.READ_ONLY, "far", b"/a/b/c.x"),))
+    before, now = Index(near, RuleSet(), far), Index(near, RuleSet(tuple(tree)), far)
+    (places,) = blamed(before, now, tree, frozenset({0})).values()
+    assert all(_is_looser(before, now, place.path) for place in places)
 
 
 def test_paths_that_stand_for_others_are_told_as_they_are_spelled() -> None:

@@ -137,7 +137,7 @@ def test_as_owner_root_has_the_owners_session_and_rights() -> None:
 
 
 _OF_ROOT = r"""
-import os, pathlib, shutil, subprocess, sys, tempfile
+import contextlib, os, pathlib, shutil, subprocess, sys, tempfile
 home = pathlib.Path(os.environ["YOLOFS_TEST_HOME"])
 project = home / "p"
 project.mkdir()
@@ -157,7 +157,10 @@ process = subprocess.Popen([*yolofs, "run", "--no-review", "--", "sh", "-c", "ec
 print(process.stdout.readline().strip())
 for pid in {name for name in os.listdir("/proc") if name.isdigit()} - there:
     place = pathlib.Path("/proc", pid)
-    held_there = [os.readlink(fd) for fd in (place / "fd").iterdir() if fd.is_symlink()]
+    held_there = []
+    for fd in (place / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed since
+            held_there.append(os.readlink(fd))
     status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines() if ":\t" in line)
     print("process", status["Name"], status["Umask"], status["CapPrm"], status["CapEff"], status["CapAmb"],
           str(closed) in os.readlink(place / "cwd"), any(str(closed) in name for name in held_there))

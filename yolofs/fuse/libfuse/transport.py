@@ -36,6 +36,7 @@ class Pyfuse3Transport:
         self._loop = served.loop
         self.adapter = Adapter(served, self, xattrs=options.xattrs)
         self._handshake: Handshake | None = None
+        self._is_closed = False
 
     def count(self, trace: Trace) -> None:
         """Have requests counted."""
@@ -85,6 +86,7 @@ class Pyfuse3Transport:
 
     def close(self, *, unmount: bool) -> None:
         """End pyfuse3's session."""
+        self._is_closed = True
         if self._handshake is not None:
             self._handshake.end()
         pyfuse3.close(unmount=unmount)
@@ -94,24 +96,26 @@ class Pyfuse3Transport:
 
     def forget_attributes(self, number: int) -> None:
         """Have the kernel ask for a file's attributes when it next needs them."""
-        with _unknown_is_no_error():
+        with self._told():
             pyfuse3.invalidate_inode(number, attr_only=True)
 
     def forget_file(self, number: int) -> None:
         """Have the kernel drop all that it has cached of a file."""
-        with _unknown_is_no_error():
+        with self._told():
             pyfuse3.invalidate_inode(number)
 
     def forget_name(self, parent: int, name: bytes) -> None:
         """Have the kernel look a name up when it next needs it."""
-        with _unknown_is_no_error():
+        with self._told():
             pyfuse3.invalidate_entry(parent, name)
 
-
-@contextlib.contextmanager
-def _unknown_is_no_error() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _UNKNOWN:
-            raise
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Tell the kernel something: with the mount it forgets all, and what it does not know it
+        need not forget.
+        """
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _UNKNOWN and not self._is_closed:
+                raise
