@@ -126,8 +126,8 @@ def test_what_cannot_be_taken_is_named_with_the_reason_and_stays(yolofs: Program
     assert (view / "new").read_text() == "one\ntwo\n"
 
 
-@pytest.mark.skipif(shutil.which("vim") is None, reason="vim is not there")
 def test_vim_takes_a_hunk_out(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    assert shutil.which("vim"), "vim is not there; scripts/setup.sh installs it"
     tool = script(tmp_path, 'exec vim -u NONE -N -n -d "$1/a.txt" "$2/a.txt"')
     with Terminal(yolofs.project, ["review", "--tool", tool], size=(100, 24)) as terminal:
         terminal.wait_for_screen("three", "right/a.txt")

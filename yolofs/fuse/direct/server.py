@@ -224,7 +224,7 @@ class Server:
     def _done(self) -> memoryview:
         return self._replies.error(self._unique, 0)
 
-    def _unknown(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _unknown(self, node: int, size: int) -> Reply:
         """Of what the view does not serve the kernel mostly asks once."""
         return self._replies.error(self._unique, errno.ENOSYS)
 
@@ -332,10 +332,10 @@ class Server:
             return self._replies.entry(self._unique, self._settled(self._handlers.lookup(node, name)))
         return self._replies.entry(self._unique, self._handlers.lookup(node, name))
 
-    def _forget(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+    def _forget(self, node: int, size: int) -> None:
         self._overlay.forget(node, HANDLE.unpack_from(self._buffer, IN_SIZE)[0])
 
-    def _batch_forget(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+    def _batch_forget(self, node: int, size: int) -> None:
         (count,) = FORGETS_IN.unpack_from(self._buffer, IN_SIZE)
         start = IN_SIZE + 8
         self._handlers.forget(list(FORGET_ONE.iter_unpack(self._bytes[start : start + FORGET_ONE.size * count])))
@@ -377,13 +377,13 @@ class Server:
 
     # ---- attributes
 
-    def _getattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _getattr(self, node: int, size: int) -> Reply:
         if self._sent_back.awaited:
             self._during_path_walk(None)
             return self._replies.attributes(self._unique, self._settled(self._handlers.getattr(node)))
         return self._replies.attributes(self._unique, self._handlers.getattr(node))
 
-    def _setattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _setattr(self, node: int, size: int) -> Reply:
         valid, _, length, atime_s, mtime_s, _, atime_ns, mtime_ns, _, mode, _, uid, gid = SETATTR_IN.unpack_from(
             self._buffer, IN_SIZE
         )
@@ -399,10 +399,10 @@ class Server:
         )
         return self._replies.attributes(self._unique, answer)
 
-    def _readlink(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+    def _readlink(self, node: int, size: int) -> None:
         self._say_data(self._unique, self._handlers.readlink(node))
 
-    def _statfs(self, node: int, size: int) -> Reply | None:  # noqa: ARG002 - as all
+    def _statfs(self, node: int, size: int) -> Reply | None:
         """Tell what is free, after all that was removed is; the loop goes on serving meanwhile."""
         if self._freeing.count:
             self._freeing.hand_over()
@@ -422,7 +422,7 @@ class Server:
         room = GETXATTR_IN.unpack_from(self._buffer, IN_SIZE)[0]
         return self._sized(room, self._handlers.getxattr(node, bytes(self._bytes[IN_SIZE + 8 : size - 1])))
 
-    def _listxattr(self, node: int, size: int) -> Reply | None:  # noqa: ARG002 - as all
+    def _listxattr(self, node: int, size: int) -> Reply | None:
         room = GETXATTR_IN.unpack_from(self._buffer, IN_SIZE)[0]
         return self._sized(room, b"".join(name + b"\0" for name in self._handlers.listxattr(node)))
 
@@ -435,7 +435,7 @@ class Server:
         self._say_data(self._unique, data)
         return None
 
-    def _setxattr(self, node: int, size: int) -> Reply:  # noqa: ARG002 - the value tells its own
+    def _setxattr(self, node: int, size: int) -> Reply:
         length, flags = SETXATTR_IN.unpack_from(self._buffer, IN_SIZE)
         start = IN_SIZE + SETXATTR_IN.size
         end = self._buffer.index(0, start)
@@ -449,7 +449,7 @@ class Server:
 
     # ---- files
 
-    def _open(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _open(self, node: int, size: int) -> Reply:
         (flags,) = OPEN_IN.unpack_from(self._buffer, IN_SIZE)
         is_own = self.pid in self._own_threads
         opened = self._handlers.open(node, flags, self._uid, is_judged=not is_own)
@@ -468,7 +468,7 @@ class Server:
         self._current_run.opened(opened.handle, self.pid)
         return self._replies.created(self._unique, opened, answer)
 
-    def _read(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+    def _read(self, node: int, size: int) -> None:
         """Answer from memory, or have a worker thread wait for the disk."""
         handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
         data = self._handlers.read(handle, offset, length)
@@ -477,40 +477,40 @@ class Server:
         else:
             self._say_data(self._unique, data)
 
-    def _write(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _write(self, node: int, size: int) -> Reply:
         handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.request = (handle,)
         data = bytes(self._bytes[WRITE_DATA_AT : WRITE_DATA_AT + length])
         return self._replies.count(self._unique, self._handlers.write(handle, offset, data))
 
-    def _release(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _release(self, node: int, size: int) -> Reply:
         (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
         self._own_handles.discard(handle)
         self._current_run.released(handle)
         self._handlers.release(handle)
         return self._done()
 
-    def _fsync(self, node: int, size: int) -> Reply | None:  # noqa: ARG002 - as all
+    def _fsync(self, node: int, size: int) -> Reply | None:
         (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
         if handle in self._own_handles:  # Mount.flush: only the kernel's cache was to be written out
             return self._done()
         self._in_thread(self._handlers.sync_job(self._handlers.sync_fd(handle)))
         return None
 
-    def _fsyncdir(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+    def _fsyncdir(self, node: int, size: int) -> None:
         self._in_thread(self._handlers.sync_job(None))
 
-    def _fallocate(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _fallocate(self, node: int, size: int) -> Reply:
         handle, offset, length, mode = FALLOCATE_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.request = (handle,)
         self._handlers.fallocate(handle, mode, offset, length)
         return self._done()
 
-    def _lseek(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _lseek(self, node: int, size: int) -> Reply:
         handle, offset, whence = LSEEK_IN.unpack_from(self._buffer, IN_SIZE)
         return self._replies.offset(self._unique, self._handlers.seek(handle, offset, whence))
 
-    def _copy_file_range(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _copy_file_range(self, node: int, size: int) -> Reply:
         source, source_offset, _, target, offset, length, _ = COPY_FILE_RANGE_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.request = (target,)
         copied = self._handlers.copy_range(source, source_offset, target, offset, length)
@@ -518,32 +518,32 @@ class Server:
 
     # ---- directories
 
-    def _opendir(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _opendir(self, node: int, size: int) -> Reply:
         """The kernel may keep the listing, and tell the one that it has as long as we would."""
         handle = self._handlers.opendir(node)
         flags = CACHE_DIR | (KEEP_CACHE if self._handlers.would_tell_again(handle) else 0)
         return self._replies.opened(self._unique, handle, flags)
 
-    def _readdirplus(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _readdirplus(self, node: int, size: int) -> Reply:
         handle, start, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
         return self._replies.listing(self._unique, self._listed.tell(handle, start, length))
 
-    def _releasedir(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _releasedir(self, node: int, size: int) -> Reply:
         self._handlers.releasedir(HANDLE.unpack_from(self._buffer, IN_SIZE)[0])
         return self._done()
 
     # ---- the mount
 
-    def _init(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _init(self, node: int, size: int) -> Reply:
         return agree(self._unique, self._buffer, drops_pages_itself=self._options.drops_pages_itself)
 
-    def _interrupt(self, node: int, size: int) -> None:  # noqa: ARG002 - as all
+    def _interrupt(self, node: int, size: int) -> None:
         (unique,) = INTERRUPT_IN.unpack_from(self._buffer, IN_SIZE)
         request = self._suspended.get(unique)
         if request is not None:
             self._requests.interrupt(request)
 
-    def _destroy(self, node: int, size: int) -> Reply:  # noqa: ARG002 - as all
+    def _destroy(self, node: int, size: int) -> Reply:
         return self._done()
 
 
