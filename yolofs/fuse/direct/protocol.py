@@ -116,18 +116,20 @@ INIT_IN: Final = Struct("=IIII")
 INTERRUPT_IN: Final = Struct("=Q")
 
 
-class Valid(enum.IntFlag):
-    """Which fields of a setattr count."""
+class Valid:
+    """Which fields of a setattr count.  Plain numbers, as an ``IntFlag`` makes an object of each
+    test.
+    """
 
-    MODE = 1 << 0
-    UID = 1 << 1
-    GID = 1 << 2
-    SIZE = 1 << 3
-    ATIME = 1 << 4
-    MTIME = 1 << 5
-    HANDLE = 1 << 6
-    ATIME_NOW = 1 << 7
-    MTIME_NOW = 1 << 8
+    MODE: Final = 1 << 0
+    UID: Final = 1 << 1
+    GID: Final = 1 << 2
+    SIZE: Final = 1 << 3
+    ATIME: Final = 1 << 4
+    MTIME: Final = 1 << 5
+    HANDLE: Final = 1 << 6
+    ATIME_NOW: Final = 1 << 7
+    MTIME_NOW: Final = 1 << 8
 
 
 # Answers, each with its header: length, negative errno, unique.

@@ -547,7 +547,7 @@ class Server:
         return self._done()
 
 
-def _time_ns(valid: int, given: Valid, now: Valid, seconds: int, rest_ns: int) -> int | None:
+def _time_ns(valid: int, given: int, now: int, seconds: int, rest_ns: int) -> int | None:
     if valid & now:
         return time.time_ns()
     return seconds * _SECOND_NS + rest_ns if valid & given else None
