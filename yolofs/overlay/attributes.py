@@ -90,6 +90,9 @@ class Attributes:
         if inode.fd >= 0:
             return os.fstat(inode.fd)
         assert inode.base is not None
+        again = self._layers.seen_again(inode, inode.base)
+        if again is not None:
+            return again
         st = self._base.lstat(inode.base)
         if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
             raise os_error(errno.ESTALE)
