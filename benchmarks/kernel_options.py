@@ -84,6 +84,7 @@ def prepare(base: Path) -> None:
 def serve(options: dict[str, Any]) -> None:
     """Do all the work in one mounted view; print requests and seconds for each as JSON."""
     os.umask(0o022)
+    setattr(subprocess, "_USE_VFORK", False)  # noqa: B010 - a private name, as tests/conftest.py says
     base = Path(tempfile.mkdtemp(prefix="yolofs-bench-"))
     prepare(base)
     Adapter.enable_writeback_cache = options.pop("writeback", False)  # no setting; the view would be wrong

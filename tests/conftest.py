@@ -8,6 +8,7 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import uuid
@@ -164,6 +165,10 @@ def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterato
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
         patch.setenv(traces.variable, mark)
+        # A child of vfork holds its parent's interpreter lock until it has called exec.  With a
+        # working directory in a mount that this very process serves it would wait for us, and we
+        # for it, for ever: SIGKILL is no help.
+        patch.setattr(subprocess, "_USE_VFORK", False)
         yield traces
         forked.stop()
         left = traces.find_after_grace(Leftovers())

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.property.core_driver import commit_some
 from tests.property.plain_directory import PlainDirectory
@@ -26,9 +25,6 @@ class MountedView(PlainDirectory):
     :attr:`mountpoint`.
     """
 
-    _served: ClassVar[set[MountedView]] = set()
-    """Those that this process serves now."""
-
     def __init__(self, base: bytes, **options: Any) -> None:
         self.mountpoint = os.fsencode(tempfile.mkdtemp(prefix="yolofs-mnt-"))
         super().__init__(self.mountpoint)
@@ -45,23 +41,10 @@ class MountedView(PlainDirectory):
             self.session.base, self.session.store, self.session.journal, state.tree, fresh_from=state.fresh_from
         )
         self.mount = Mount(self.overlay, self.mountpoint, **self.options)
-        self._served.add(self)
-        self._choose_fork()
         self.mount.start()
-
-    def _choose_fork(self) -> None:
-        """Have children started by a plain fork as long as this process serves a mount.
-
-        A child of vfork holds its parent's interpreter lock until it has called exec.  With a
-        working directory in such a mount it would wait for us, and we for it, for ever: SIGKILL is
-        no help.  Elsewhere vfork saves the copy of a large process.
-        """
-        setattr(subprocess, "_USE_VFORK", not self._served)  # noqa: B010 - a private name
 
     def unmount(self) -> None:
         self.mount.stop()
-        self._served.discard(self)
-        self._choose_fork()
         self.session.close()
 
     def close(self) -> None:
