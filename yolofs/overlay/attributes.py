@@ -11,7 +11,7 @@ from time import monotonic_ns
 
 from yolofs.overlay import acl
 from yolofs.overlay.descriptors import Descriptors
-from yolofs.overlay.inodes import Attr, Inode, is_as_told, settled_version, version_of
+from yolofs.overlay.inodes import NO_PAGES, Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import RelPath, join
@@ -48,10 +48,14 @@ class Attributes:
         return self.attr_of(inode, self._stat_of_directory(inode) if is_directory else self.stat(inode))
 
     def readlink(self, inode: Inode) -> bytes:
-        """Return the target of a symbolic link."""
+        """Return the target of a symbolic link, which the kernel then keeps."""
         if inode.staged is not None:
             return os.readlink(self._layers.physical(inode))
         with self._descriptors.hold(inode) as fd:
+            st = os.fstat(fd)
+            inode.paged = version_of(st)
+            if settled_version(st, self._clock_ns()) != inode.paged:  # another one could look the same: not to be kept
+                self._layers.outdated[inode.number] = inode.paged
             return os.readlink(b"", dir_fd=fd)
 
     def statvfs(self) -> os.statvfs_result:
@@ -146,6 +150,8 @@ class Attributes:
             if version != inode.seen:
                 inode.seen = version
                 inode.changes += 1
+                if inode.kind == stat.S_IFLNK and inode.paged not in (NO_PAGES, version):
+                    self._layers.outdated[inode.number] = version
             if inode.opens and not is_as_told(inode.paged, inode.seen):
                 self._layers.outdated[inode.number] = settled_version(st, self._clock_ns())
         return Attr(

@@ -77,6 +77,7 @@ class Init(enum.IntFlag):
     ASYNC_DIO = 1 << 15
     PARALLEL_DIROPS = 1 << 18
     MAX_PAGES = 1 << 22
+    CACHE_SYMLINKS = 1 << 23
     EXPLICIT_INVAL_DATA = 1 << 25
     INIT_EXT = 1 << 30
 
