@@ -18,6 +18,7 @@ from yolofs.paths import RelPath, join
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Entry
 from yolofs.store.base import path_of
+from yolofs.system.syscalls import look
 
 _SETTLED_NS = 1_000_000_000
 """Nothing changes without another ctime that has a ctime so old: the system's clock has long gone
@@ -57,6 +58,19 @@ class Attributes:
             if settled_version(st, self._clock_ns()) != inode.paged:  # another one could look the same: not to be kept
                 self._layers.outdated[inode.number] = inode.paged
             return os.readlink(b"", dir_fd=fd)
+
+    def birth_ns(self, inode: Inode) -> int | None:
+        """Return when what shows here was made: the base file, or what is staged; in ns since 1970,
+        None where the disk does not tell.
+        """
+        if inode.staged is not None:
+            return look(self._layers.physical(inode)).birth_ns
+        if inode.fd >= 0:
+            return look(inode.fd).birth_ns
+        if inode.base in self._base.pseudo:
+            return None
+        with self._descriptors.hold(inode) as fd:
+            return look(fd).birth_ns
 
     def statvfs(self) -> os.statvfs_result:
         """Return the figures of the disk that the store is on: what is written goes there."""
