@@ -248,6 +248,17 @@ class Ends(NamedTuple):
         assert view_of(project) == self.view_after, where
         assert contents(project) >= set(scene.texts), where
 
+    def has_come_but_for_links(self, project: bytes) -> bool:
+        """Tell whether base is as it is after the command, but for how many names files have: what
+        is kept and cannot be copied stays a link.
+        """
+        now = base_of(project)
+        return now != self.after and _without_counts(now) == _without_counts(self.after)
+
+
+def _without_counts(look: Look) -> Look:
+    return {path: what[:8] + what[9:] if what[0] == "file" else what for path, what in look.items()}
+
 
 def ends_of(scene: Scene, place: Path, faults: Faults | None = None) -> tuple[Ends, Ran]:
     """Return what a command leads from and to, and one run of the scene's that came to its end.

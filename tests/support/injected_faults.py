@@ -140,7 +140,7 @@ class Faults:
             self.look_at("open", file)
         if "b" not in mode:
             return really(file, mode, *args, **options)
-        raw = _File(self, file)
+        raw = _File(self, file, closefd=options.get("closefd", True))
         buffering = args[0] if args else options.get("buffering", -1)
         return raw if buffering == 0 else io.BufferedReader(raw)
 
@@ -148,8 +148,8 @@ class Faults:
 class _File(io.FileIO):
     """A file each read of which counts."""
 
-    def __init__(self, faults: Faults, file: Any) -> None:
-        super().__init__(file, "r")
+    def __init__(self, faults: Faults, file: Any, *, closefd: bool) -> None:
+        super().__init__(file, "r", closefd=closefd)
         self._faults = faults
 
     def readinto(self, buffer: Any, /) -> int:

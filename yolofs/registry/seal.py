@@ -134,8 +134,14 @@ def read_plainly(path: bytes) -> bytes | None:
         if error.errno not in _NO_FILE:
             raise
         return None
-    with open(fd, "rb", buffering=0) as file, naming(path):  # buffers take four system calls more for each file
-        return file.readall() if stat.S_ISREG(os.fstat(fd).st_mode) else None
+    try:
+        with naming(path):
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return None
+            with open(fd, "rb", buffering=0, closefd=False) as file:  # buffers take four system calls more for each
+                return file.readall()
+    finally:
+        os.close(fd)
 
 
 def digest_of_file(path: bytes) -> str | None:

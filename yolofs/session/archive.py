@@ -21,7 +21,7 @@ from yolofs.journal.journal import Journal
 from yolofs.paths import StoreIno, display
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.store import Store
-from yolofs.system.plain_files import is_there, open_plain
+from yolofs.system.plain_files import is_there, naming, open_plain
 
 if TYPE_CHECKING:
     from yolofs.registry.seal import Sealer
@@ -57,12 +57,13 @@ def commit_directory(directory: bytes, number: int) -> bytes:
 
 def commit_numbers(directory: bytes) -> list[int]:
     """Return the numbers of all commits of the session in ``directory``."""
+    path = os.path.join(directory, b"commits")
     try:
-        fd = os.open(os.path.join(directory, b"commits"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return []
     try:
-        with os.scandir(fd) as entries:
+        with naming(path), os.scandir(fd) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     finally:
         os.close(fd)

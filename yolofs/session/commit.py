@@ -262,10 +262,17 @@ def put_away(session: Session, directory: bytes) -> str:
         except YolofsError as error:
             return error.message
         except OSError as error:
-            where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
-            return f"{reason(error)}{where}"
-    session.check_no_interrupted_commit()
+            return _told(error)
+    try:
+        session.check_no_interrupted_commit()
+    except OSError as error:  # the commit is done all the same
+        return _told(error)
     return ""
+
+
+def _told(error: OSError) -> str:
+    where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
+    return f"{reason(error)}{where}"
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
