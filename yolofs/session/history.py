@@ -22,6 +22,7 @@ from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
 from yolofs.session.archive import End, commit_directory, commit_numbers
 from yolofs.session.session import Session
+from yolofs.system.plain_files import is_there
 
 OnDamage: TypeAlias = Callable[[int, YolofsError | OSError], object]
 """Is told of a commit whose journal is damaged, and why."""
@@ -97,4 +98,4 @@ def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
 
 def _is_done(directory: bytes, number: int) -> bool:
     commit = commit_directory(directory, number)
-    return all(os.path.lexists(os.path.join(commit, name)) for name in (End.DONE.value, b"journal"))
+    return all(is_there(os.path.join(commit, name)) for name in (End.DONE.value, b"journal"))
