@@ -172,7 +172,7 @@ class Whose:
             return
         elif st is None and getattr(step, "replaced", None) is None and not self._is_by_later(step.path):
             return  # the host has removed it already
-        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, index, step, self._base, self._store):
+        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, step, self._base, self._store):
             return
         if not self._blame(step.path):
             self._blocked.add(step.path)
