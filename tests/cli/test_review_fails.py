@@ -5,7 +5,6 @@ back, and tells; what is staged stays staged.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
