@@ -20,6 +20,7 @@ from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.words import differing
 from yolofs.cli.show.cells import width_of
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import notes_text
 from yolofs.paths import display
 from yolofs.text import characters
@@ -145,7 +146,7 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     if node.is_section:
         style = "bold ansired" if node.section in (Section.DELETED, Section.CODE) else "bold"
         count = f" ({node.total})"
-        title = f"{mark} {node.section.value}"
+        title = f"{mark} {'' if node.is_open else '+'}{_told(model, node.section)}"
         if len(title) + len(count) > width:
             title = title[: max(width - len(count) - 1, 0)] + "…"
         return [(here + style, _fit(title + count, width))]
@@ -160,6 +161,12 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     if node.change is None:
         name = _cut_start(name, max(rest - len(details), 0))
     return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
+
+
+def _told(model: ReviewModel, section: Section) -> str:
+    """Return the title of a section; of git's own, what has happened there."""
+    told = model.comparison.told if model.comparison is not None else {}
+    return told.get(Sort(section.value), section.value) if section.is_folded else section.value
 
 
 def _mark(model: ReviewModel, node: Node) -> str:

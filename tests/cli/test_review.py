@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +226,36 @@ def test_question_mark_shows_all_keys(yolofs: Program, view: Path) -> None:
         terminal.wait_for_screen("-precious")
 
 
+def test_what_git_keeps_and_ignores_is_a_closed_line_here_and_on_the_page(yolofs: Program, view: Path) -> None:
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-c", "gc.auto=0"]
+    (yolofs.project / ".gitignore").write_text("*.log\nout/\n")
+    subprocess.run([*git, "init", "-q"], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "add", "."], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "commit", "-qm", "one"], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "commit", "-qam", "two"], cwd=view, check=True)
+    for name in ("out/a", "src/x.log", "src/y.log"):
+        (view / name).parent.mkdir(exist_ok=True)
+        (view / name).write_text("x\n")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious", "+git: 1 commit on m", "+ignored by git (4)", gone="comparing")
+        rows = [line.partition("│")[0].strip() for line in terminal.screen.splitlines()[1:-2]]
+        assert [row for row in rows if row][:6] == [
+            "deleted (1)", "D gone.txt", "in the project (2)", "src/", "M a.py", "A new.txt"
+        ]  # fmt: skip
+        assert len([row for row in rows if row]) == 8
+        terminal.type("a")
+        terminal.wait_for_screen("x +ignored by git (4)")
+        terminal.type("\r")
+        terminal.wait_for_screen("enter commits")
+        lines = terminal.screen.splitlines()
+        assert [line[:20] for line in lines[2:5]] == ["D  gone.txt", "M  src/a.py", "A  src/new.txt"]
+        assert lines[5].startswith("-  git: 1 commit on m")
+        assert lines[6].startswith("-  ignored by git: out/, src/x.log, src/y.log  (4 changes; ")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done", "nothing is staged")
+    assert (yolofs.project / "out/a").exists()
+
+
 def test_what_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
@@ -302,7 +333,7 @@ def test_m_merges_what_base_has_changed_too_and_shows_it_before_it_is_committed(
     with review(yolofs, size=(120, 30)) as terminal:
         terminal.wait_for_screen("-precious")
         page_of(terminal, "a.py")
-        terminal.wait_for_screen("src/a.py: base just now", "it merges", "m merges", "m, o, t; any other key")
+        terminal.wait_for_screen("src/a.py: base ", "it merges", "m merges", "m, o, t; any other key")
         terminal.type("m")
         terminal.wait_for_screen(
             "merged with base: a.py; look, and accept it; u takes it back", "+line twenty", gone="user's"
