@@ -55,7 +55,8 @@ class Prepared(NamedTuple):
     named: Sequence[RelPath]
     shown: Shown
     conflicts: Sequence[RelPath]
-    force: bool
+    ours: frozenset[RelPath]
+    """The conflicts at which what is staged replaces what base has."""
 
 
 def what_changed(reader: Reader, parts: Mapping[Key, Part], comparison: Comparison) -> list[Key]:
@@ -219,11 +220,12 @@ def prepare(reader: Reader, wish: Prepare) -> Page:
         if shown.taken:
             check_up_to(session, parts)
         place = Place(session.base.root, session.base.relative(session.project))
-        prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, wish.force)
-        is_open = bool(looked.marked) or not (wish.force or looked.unchanged.issuperset(looked.conflicts))
-        told = tell(session, parts.taken, looked, place) if is_open else None
+        ours = wish.ours.intersection(looked.conflicts)
+        prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, ours)
+        is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
+        told = tell(session, parts.taken, looked, place, ours) if is_open else None
         taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
-        return _page(prepared, taken, selected.held, told, bool(looked.marked), place, ends_text(session))
+        return _page(prepared, taken, selected.held, told, place, ends_text(session))
 
 
 def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> list[str]:
@@ -258,7 +260,6 @@ def _page(
     taken: Sequence[str],
     held: Sequence[HeldHunk],
     told: Told | None,
-    is_marked_by_merge: bool,
     place: Place,
     ends: str,
 ) -> Page:
@@ -266,13 +267,12 @@ def _page(
     have to be settled first.
     """
     shown = prepared.shown
-    lines = [*taken, ""] if taken else []
+    lines = [*told.lines, ""] if told is not None else []
+    lines += [*taken, ""] if taken else []
     lines += [f"stays as it is: {one.hunk.kind.value} {place.show_path(one.hunk.path)}: {one.reason}" for one in held]
     for back in shown.held_back:
         lines.append(f"stays staged: {', '.join(map(place.show_path, back.paths[:4]))}: {back.reason}")
-    if told is not None:
-        lines += told.lines
-    elif prepared.force and prepared.conflicts:
+    if told is None and prepared.ours:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
     lines += [ends.removeprefix(", and ").replace("end ", "it ends ", 1)] if ends and shown.taken else []
@@ -280,11 +280,10 @@ def _page(
     trusted = f", {count} of which the host would run or trust" if count else ""
     title = f"this commit would apply {summary(shown.taken)}{trusted}" if shown.taken else "there is nothing to commit"
     if told is not None:
-        keys = ", ".join(way.value for way in told.ways)
-        question = f"base has changed, too: {keys}; any other key goes back"
-        return Page(
-            title, tuple(lines), "", prepared, tuple(prepared.conflicts), told.ways, is_marked_by_merge, question
-        )
+        keys = " ".join(way.value for way in told.ways)
+        question = f"{keys}: where the cursor is, {keys.upper()}: everywhere; any other key goes back"
+        conflicts = tuple(prepared.conflicts)
+        return Page(title, tuple(lines), "", prepared, conflicts, told.ways, told.choices, told.marked, question)
     return Page(title, tuple(lines), "enter commits; any other key goes back" if shown.taken else "", prepared)
 
 
@@ -325,7 +324,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
             )
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
-        picked = Picked(prepared.picks, prepared.paths, prepared.named, force=prepared.force)
+        picked = Picked(prepared.picks, prepared.paths, prepared.named, force=bool(prepared.ours))
         done = commit_hunks(session, picked, tell=check)
         tidy(session)
         directory = session.directory

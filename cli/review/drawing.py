@@ -278,13 +278,17 @@ def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colour
 def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     page = model.page
     title = _wrap(page.title, width)
-    rows = [part for line in page.lines for part in _wrap(line, width)]
+    wrapped = [(number, part) for number, line in enumerate(page.lines) for part in _wrap(line, width)]
+    rows = [part for _, part in wrapped]
     room = height - 3 - len(title)
+    here = page.choices[model.page_at].line if page.choices else -1
     top = min(model.page_top, max(len(rows) - room, 0))
+    if here >= 0 and model.page_follows:
+        top = _scrolled(top, next(row for row, (number, _) in enumerate(wrapped) if number == here), len(rows), room)
     model.page_top = top
-    shown = rows[top : top + room]
+    shown = wrapped[top : top + room]
     lines: list[Line] = [*([("bold", _fit(part, width))] for part in title), [("", " " * width)]]
-    lines += [[("", _fit(row, width))] for row in shown]
+    lines += [[("reverse" if number == here else "", _fit(row, width))] for number, row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
     lines.append([("ansiyellow", _fit(_message(model, width) or more, width))])

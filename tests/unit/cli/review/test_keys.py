@@ -11,6 +11,7 @@ import pytest
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.review.comparison import Comparison, Step
+from yolofs.cli.review.conflicts import rows_of
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.drawing import draw
 from yolofs.cli.review.keys import ReviewModel
@@ -431,3 +432,11 @@ def test_searching_lines_in_vain_says_where_it_was_looked(model: ReviewModel) ->
     press(model, "l/nowhere")
     model.key("enter")
     assert model.message == "not in these lines: nowhere; h, then /, searches the paths"
+
+
+def test_conflicts_are_listed_with_the_directories_that_have_several() -> None:
+    found = rows_of([RelPath(path) for path in (b"p/a", b"p/d/e/x", b"p/d/e/y", b"q/r")])
+    assert [(path, len(inside)) for path, inside in found] == [
+        (b"", 4), (b"p", 3), (b"p/a", 1), (b"p/d/e", 2), (b"p/d/e/x", 1), (b"p/d/e/y", 1), (b"q/r", 1)
+    ]  # fmt: skip
+    assert rows_of([RelPath(b"p/a")]) == [(b"p/a", (b"p/a",))]
