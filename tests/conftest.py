@@ -23,10 +23,11 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere, spread
+from tests.support import elsewhere, huge_pages, spread
 from tests.support.leftovers import Leftovers, Traces
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
+from tests.support.vfork import UnlessServing
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that
 # they start.
@@ -82,9 +83,12 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have what is there for good, tests and modules, not be looked through for garbage again."""
+    """Have what is there for good, tests and modules, not be looked through for garbage again, and
+    take little to be forked.
+    """
     gc.collect()
     gc.freeze()
+    huge_pages.collapse()
 
 
 def pytest_report_header() -> str:
@@ -165,10 +169,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterato
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
         patch.setenv(traces.variable, mark)
-        # A child of vfork holds its parent's interpreter lock until it has called exec.  With a
-        # working directory in a mount that this very process serves it would wait for us, and we
-        # for it, for ever: SIGKILL is no help.
-        patch.setattr(subprocess, "_USE_VFORK", False)
+        patch.setattr(subprocess, "_USE_VFORK", UnlessServing())
         yield traces
         forked.stop()
         left = traces.find_after_grace(Leftovers())
