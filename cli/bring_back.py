@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from yolofs.changes.picks import Picks
+from yolofs.cli.nowhere import nothing_at
 from yolofs.cli.output import emit_json, say
 from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.show.held_hunks import check_held, held_fields
@@ -14,7 +15,6 @@ from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes
 from yolofs.cli.show.marking import marks_of
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import UsageError
 from yolofs.hostcode.mark import Marks
 from yolofs.paths import display
 from yolofs.session.restore import Restored, restore, source_of, source_to_restore
@@ -85,10 +85,7 @@ def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
     named, then, now = source.named, source.files, StateFiles(session, session.state())
     for path, word in zip(relative_paths(session, typed), typed, strict=True):
         if then.look(path) is None and now.look(path) is None:
-            raise UsageError(
-                f"there is nothing at {display(session.base.path(path))}, neither in {named} nor in the view",
-                hint=f"what was done there: yolofs log -- {display(word)}",
-            )
+            raise nothing_at(session, path, word, f", neither in {named} nor in the view")
 
 
 def _tell(session: Session, named: str, done: Restored, marks: Marks) -> None:

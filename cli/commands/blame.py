@@ -11,11 +11,12 @@ from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Kind
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.earlier import chapters_told
+from yolofs.cli.nowhere import nothing_at
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.listing import Place
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import YolofsError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute, display, is_below
@@ -53,11 +54,7 @@ def command(path: bytes, as_json: bool) -> None:
         if origin is None or origin.record is None:
             origin = _before_a_commit(session, relative) or origin
         if origin is None:
-            where = display(absolute(session.base.root, relative))
-            raise UsageError(
-                f"there is nothing at {where}, neither in the view nor in base",
-                hint=f"what was done there in other generations: yolofs log -- {display(path)}",
-            )
+            raise nothing_at(session, relative, path, ", neither in the view nor in base")
         number = run_of(origin.record) if origin.record is not None else 0
         run = find_run(session.directory, number) if number else None
         words = run.command if run is not None else ()

@@ -22,6 +22,7 @@ from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.completing import runs
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.nowhere import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, progress, say
 from yolofs.cli.pager import paged
@@ -110,6 +111,7 @@ def command(
     with reading(find_project()) as session, contextlib.ExitStack() as stack:
         found = stack.enter_context(chapters_told(session)) if run is not None else []
         paths = relative_paths(session, paths_given())
+        check_somewhere(session, paths, paths_given())
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
         expands = bool(paths) or form not in (Form.LIST, Form.JSON)

@@ -13,6 +13,7 @@ from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.hunk_words import hunk_ids
+from yolofs.cli.nowhere import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -85,6 +86,7 @@ def command(
         return
     with reading(project) as session:
         paths = relative_paths(session, paths_given())
+        check_somewhere(session, paths, paths_given())
         range_text = words[0] if words else "all"
         old, new = parse_range(session.timeline, range_text)
         with progress("comparing") as update:

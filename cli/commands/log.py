@@ -13,17 +13,17 @@ from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart, rec
 from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
 from yolofs.cli.completing import generations, runs
 from yolofs.cli.earlier import chapters_told
+from yolofs.cli.nowhere import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.records_seen import count_since, may_show, paths_of
+from yolofs.cli.records_seen import count_since, is_about, may_show, paths_of
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
-from yolofs.journal.records import Record
-from yolofs.paths import Generation, RelPath, is_below
+from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
@@ -77,7 +77,9 @@ def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, a
         spans = [Span(found[-1], start, end)]
         if range_text == "all":
             spans = [*(Span(chapter, start, None) for chapter in found[:-1]), *spans]
-        wanted = Wanted(session, relative_paths(session, paths_given()), run)
+        paths = relative_paths(session, paths_given())
+        check_somewhere(session, paths, paths_given())
+        wanted = Wanted(session, paths, run)
         left_out = _LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
             emit_json_list("records", _documents(spans, wanted, left_out))
@@ -187,7 +189,7 @@ def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
     markers = {entry.generation: entry for entry in _markers(span)}
     for segment in range(span.start + 1, span.last + 1):
         for number, record in enumerate(span.chapter.journal.read_segment(segment), at):
-            if not paths or _touches(record, paths):
+            if not paths or any(is_about(record, path) for path in paths):
                 yield Entry(segment, segment in live_segments, record, number)
         at += counts[segment - 1] + 1
         if segment in markers and not paths:
@@ -204,11 +206,6 @@ def _markers(span: Span) -> Iterator[Entry]:
         at += counts[segment - 1]
         yield Entry(segment, segment in live, journal.markers[segment - 1].marker, at)
         at += 1
-
-
-def _touches(record: Record, paths: Sequence[RelPath]) -> bool:
-    touched = paths_of(record)
-    return any(is_below(one, path) for one in touched for path in paths)
 
 
 # ---- in short
