@@ -15,7 +15,7 @@ from yolofs.journal.records import Record
 from yolofs.paths import RelPath, display, in_shell, split
 from yolofs.session.history import Chapter, chapters
 from yolofs.session.session import Session
-from yolofs.session.state_files import StateFiles
+from yolofs.session.state_files import File, StateFiles
 
 _MOST_NAMES = 5_000
 """So many names of a directory, and staged paths, are compared with what was typed."""
@@ -76,10 +76,9 @@ def _records(found: Iterable[Chapter]) -> Iterator[Record]:
 
 
 def _is_there(session: Session, path: RelPath) -> bool:
-    guard = options().guard
-    if guard is not None and not guard.may_see(session.base.path(path)):
-        return False
-    return session.base.has(path) or StateFiles(session, session.state()).look(path) is not None
+    return _may_see(session, path) and (
+        session.base.has(path) or StateFiles(session, session.state()).look(path) is not None
+    )
 
 
 def _near(session: Session, path: RelPath) -> RelPath | None:
@@ -89,7 +88,7 @@ def _near(session: Session, path: RelPath) -> RelPath | None:
     files = StateFiles(session, session.state())
     above, name = split(path) if path else (path, b"")
     rest: list[bytes] = []
-    while (directory := files.look(above)) is None and above:
+    while (directory := _visible(session, files, above)) is None and above:
         rest.insert(0, name)
         above, name = split(above)
     elsewhere = _staged_elsewhere(session, files, split(path)[1]) if path else None
@@ -102,15 +101,20 @@ def _near(session: Session, path: RelPath) -> RelPath | None:
     }
     found = [seen[one] for one in get_close_matches(os.fsdecode(name), seen, 1)]
     whole = [RelPath(b"/".join((one, *rest))) for one in found]
-    return next((one for one in whole if files.look(one) is not None), found[0] if found else None)
+    return next((one for one in whole if _visible(session, files, one) is not None), found[0] if found else None)
 
 
 def _staged_elsewhere(session: Session, files: StateFiles, name: bytes) -> RelPath | None:
     """Return the first staged path with a name in another directory."""
     for path, _ in islice(session.state().walk(), _MOST_NAMES):
-        if path and split(path)[1] == name and _may_see(session, path) and files.look(path) is not None:
+        if path and split(path)[1] == name and _visible(session, files, path) is not None:
             return path
     return None
+
+
+def _visible(session: Session, files: StateFiles, path: RelPath) -> File | None:
+    """Return what a state shows at a path, None if that is nothing that may be seen."""
+    return files.look(path) if _may_see(session, path) else None
 
 
 def _may_see(session: Session, path: RelPath) -> bool:

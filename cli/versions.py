@@ -73,6 +73,19 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
     return files, file
 
 
+def check_may_read(session: Session, path: RelPath, text: str) -> None:
+    """See that whoever asks may read what is at a path: inside a sandbox the rules say so.
+
+    Raises:
+        UsageError: they forbid it, or somebody would have to be asked.
+    """
+    guard = options().guard
+    if guard is not None and not guard.may_read(session.base.path(path)):
+        raise UsageError(
+            f"{text} may not be read in the sandbox", hint="the rules forbid it, or ask: open it in the view"
+        )
+
+
 def joined_run(words: list[str]) -> list[str]:
     """Return a command line in which ``run N`` or ``commit N`` after ``--from`` is one word."""
     found: list[str] = []

@@ -12,6 +12,7 @@ from yolofs.changes.changes import Kind
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
@@ -50,6 +51,9 @@ def command(path: bytes, as_json: bool) -> None:
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
+        guard = options().guard
+        if guard is not None and not guard.may_see(session.base.path(relative)):
+            raise nothing_at(session, relative, path, ", neither in the view nor in base")
         origin = find_origin(session, relative)
         if origin is None or origin.record is None:
             origin = _before_a_commit(session, relative) or origin
@@ -57,7 +61,7 @@ def command(path: bytes, as_json: bool) -> None:
             raise nothing_at(session, relative, path, ", neither in the view nor in base")
         number = run_of(origin.record) if origin.record is not None else 0
         run = find_run(session.directory, number) if number else None
-        words = run.command if run is not None else ()
+        words = run.command if run is not None and guard is None else ()  # inside it may be another agent's
         if as_json:
             emit_json(_document(session, relative, origin, number, words))
             return
@@ -69,7 +73,7 @@ def command(path: bytes, as_json: bool) -> None:
                 what = f"commit {origin.commit}"
             line += f", {local_time(origin.record.time_ns)}, {what}"
             command_line = " ".join(display(word) for word in words)
-            line += f", run {number}: {command_line}" if number else ", not by a run"
+            line += f", run {number}: {command_line}".removesuffix(": ") if number else ", not by a run"
             line += "; base has changed since" if origin.is_changed_since else ""
         emit(line)
 
