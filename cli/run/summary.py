@@ -224,7 +224,7 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
         return [f"yolofs: run {ended.number}: no changes; meanwhile:", *others] if work.others and others else []
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
-    see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
+    see = f"yolofs diff --run {ended.number}"  # a commit leaves it true: generations are numbered anew then
     shortener = Shortener(session, place, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
     parts, groups = sort(short.lines, place), group_lines(short.groups, shortener, place)
