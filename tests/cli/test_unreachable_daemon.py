@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_for_end
 from yolofs.system.mounts import is_ours, mounts_at
 
 pytestmark = pytest.mark.mount
@@ -28,7 +28,7 @@ def unreachable(yolofs: Program) -> Iterator[Program]:
     yield yolofs
     for left in mounts_at(os.fsencode(mountpoint)):
         assert not is_ours(left)
-    assert not Path(f"/proc/{pid}").exists()
+    wait_for_end(pid)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_few_refusals_have_a_line_each_and_the_hint_shows_more(repository: Pro
     shown = repository("log", "--run", "1").out
     assert f"refusal   create {repository.project}/dir/2, touch " in shown
     repository("run", "--", "true")
-    assert "refusal" not in repository("log", "--run", "2").out
+    assert " refusal " not in repository("log", "--run", "2").out
 
 
 @pytest.fixture
