@@ -15,7 +15,9 @@ from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes
 from yolofs.cli.show.marking import marks_of
 from yolofs.daemon.rpc.protocol import LoanKind
+from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
+from yolofs.os_errors import said_as
 from yolofs.paths import display
 from yolofs.session.restore import Restored, restore, source_of, source_to_restore
 from yolofs.session.selecting import Hunks, drop_hunks
@@ -36,7 +38,9 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
     with changing(project, LoanKind.RESTORE) as (session, _):
         source = source_to_restore(session, text)
         named = source.named
-        done = restore(session, source, paths, f"restored from {named}".encode())
+        sentence = "nothing is brought back, and the view is as before"
+        with said_as(YolofsError, sentence, again="the same command", place=session.directory):
+            done = restore(session, source, paths, f"restored from {named}".encode())
         marks = marks_of(session, done.changes)
         if as_json:
             emit_json(_fields(session, named, done, marks))
