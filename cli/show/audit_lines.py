@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from yolofs.access.asks import how_it_ended
 from yolofs.audit.audit import (
     AskNote,
     JournalEnd,
@@ -102,7 +103,8 @@ def note_text(note: Note) -> str:
     match note:
         case AskNote():
             size = f" ({note.size} byte{'s' if note.size != 1 else ''})" if note.size is not None else ""
-            how = f"{note.outcome}, by {display(note.by.encode())}, after {note.waited_ms / 1000:.1f} s"
+            how = how_it_ended(note.outcome, display(note.by.encode()))
+            how += f" ({note.waited_ms / 1000:.1f} s)"
             others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
             return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
         case RefusalNote():
