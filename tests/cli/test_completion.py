@@ -28,12 +28,12 @@ def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = 
     """Return the words that are offered at the end of a command line, as zsh and fish ask for
     them.
     """
-    environment = {
-        "_YOLOFS_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": " ".join(words),
-        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
-    }
-    done = yolofs(cwd=cwd, **environment)
+    done = yolofs(
+        cwd=cwd,
+        _YOLOFS_COMPLETE=f"{shell}_complete",
+        COMP_WORDS=" ".join(words),
+        COMP_CWORD=words[-1] if shell == "fish" else str(len(words) - 1),
+    )
     assert not done.err
     if shell == "fish":
         return [line.partition(",")[2].partition("\t")[0] for line in done.out.splitlines() if line]
