@@ -20,7 +20,7 @@ import subprocess
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -30,7 +30,6 @@ import trio
 LONGEST_REQUEST = 100_000
 _MAX_FD = 1 << 20
 _CHECKOUT = str(Path(__file__).parents[2])
-_SURVEY = f"{_CHECKOUT}/tests/support/kept_survey.py"
 
 
 def _serve(requests: socket.socket) -> None:
@@ -85,7 +84,7 @@ def _import_program() -> None:
 def _collapse_memory() -> None:
     """Have each fork take less; the checkout is no place of modules for the commands."""
     sys.path.append(_CHECKOUT)
-    from tests.support import huge_pages
+    from tests.support import huge_pages, kept_survey  # noqa: F401 - of the survey, so that it is there
 
     sys.path.remove(_CHECKOUT)
     huge_pages.collapse()
@@ -225,8 +224,8 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         from yolofs.daemon.follow import base_watch
 
         # an object in the place of a module, which passes on all but the one call that it replaces
-        native_binds.native_survey = SimpleNamespace(__file__=_SURVEY)  # type: ignore[assignment, attr-defined]
-        base_watch.trio = _Trio()  # type: ignore[assignment, attr-defined]
+        native_binds.trio = _Trio(_survey)  # type: ignore[assignment, attr-defined]
+        base_watch.trio = _Trio(_watch)  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
         sys.argv = [main.__file__, *words]
@@ -240,19 +239,24 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
 
 
 class _Trio:
-    """What :mod:`yolofs.daemon.follow.base_watch` uses of ``trio``."""
+    """What :mod:`yolofs.daemon.follow.base_watch` and :mod:`yolofs.daemon.native_binds` use of
+    ``trio``.
+    """
+
+    def __init__(self, do: Callable[[Sequence[str]], object]) -> None:
+        """``do``: what a process that is started with such a command does."""
+        self._do = do
 
     def __getattr__(self, name: str) -> Any:
         return getattr(trio, name)
 
-    @staticmethod
-    async def run_process(command: Sequence[str], *, task_status: trio.TaskStatus[Any], **_: Any) -> None:
-        """Start a watcher, and end it with the task."""
+    async def run_process(self, command: Sequence[str], *, task_status: trio.TaskStatus[Any], **_: Any) -> None:
+        """Start a process, and end it with the task."""
         ends, writing = os.pipe()
         reading, tells = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _become_watcher(command, ends, tells)
+            _become_helper(self._do, command, ends, tells)
         os.close(ends)
         os.close(tells)
         pidfd = os.pidfd_open(pid)
@@ -266,8 +270,8 @@ class _Trio:
             os.close(writing)
 
 
-def _become_watcher(command: Sequence[str], stdin: int, stdout: int) -> NoReturn:
-    """Be the process of a watcher."""
+def _become_helper(do: Callable[[Sequence[str]], object], command: Sequence[str], stdin: int, stdout: int) -> NoReturn:
+    """Be a process that a daemon has started."""
     try:
         signal.set_wakeup_fd(-1)
         os.dup2(stdin, 0)
@@ -275,13 +279,26 @@ def _become_watcher(command: Sequence[str], stdin: int, stdout: int) -> NoReturn
         os.closerange(3, _MAX_FD)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        from yolofs.daemon.follow import watcher
-
-        os._exit(watcher.main(command[command.index(watcher.__name__) + 1 :]))
+        do(command)
+        os._exit(0)
     except BaseException:  # noqa: BLE001 - the process must not go on as a daemon
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _watch(command: Sequence[str]) -> None:
+    from yolofs.daemon.follow import watcher
+
+    os._exit(watcher.main(command[command.index(watcher.__name__) + 1 :]))
+
+
+def _survey(command: Sequence[str]) -> None:
+    from tests.support import kept_survey
+    from yolofs.daemon.runs import native_survey
+
+    niceness, *directories = command[command.index(native_survey.__file__) + 1 :]
+    kept_survey.main(int(niceness), directories)
 
 
 if __name__ == "__main__":

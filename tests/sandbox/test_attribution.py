@@ -142,3 +142,14 @@ def test_the_diff_of_a_run_that_changed_nothing_is_empty(yolofs: Program) -> Non
 def test_a_run_that_never_was_is_refused(yolofs: Program) -> None:
     for words in (("log", "--run", "99999"), ("diff", "--run", "99999")):
         assert "there is no run 99999" in yolofs.refused(*words, code=7)
+
+
+def test_a_directory_tells_how_much_has_changed_below_it(yolofs: Program) -> None:
+    (yolofs.project / "top/deep").mkdir(parents=True)
+    (yolofs.project / "top/deep/old").write_text("old\n")
+    assert yolofs("blame", "top").out == "top: as in base\n"
+    yolofs("run", "sh", "-c", "echo new > top/deep/new; echo > top/deep/old")
+    assert yolofs("blame", "top").out == ("top: as in base; below it 1 added, 1 modified: yolofs log -- top\n")
+    found = yolofs("blame", "--json", "top").json
+    assert (found["what"], found["below"]["A"], found["below"]["M"]) == ("as in base", 1, 1)
+    assert "below it" not in yolofs("blame", "top/deep/new").out
