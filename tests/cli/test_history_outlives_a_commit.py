@@ -57,6 +57,7 @@ def committed(tmp_path: Path) -> Iterator[Program]:
 def looked_at(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[Program]:
     """Return one like it, in which tests change nothing."""
     with with_a_part_committed(tmp_path_factory.mktemp("history") / "project") as program:
+        program.wait_for_watcher()
         yield program
 
 

@@ -193,6 +193,7 @@ def ruled(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[
     away.
     """
     with session(tmp_path_factory.mktemp("ruled")) as place:
+        place.program.wait_for_watcher()
         place.wait_until_bound()
         yield place
 
