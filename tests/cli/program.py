@@ -169,8 +169,8 @@ class Program:
         self.check_log(*expected_in_log)
 
     def wait_for_watcher(self) -> None:
-        """Wait until the daemon has started its watcher: else it does so in the first test that shares
-        the mount.
+        """Wait until the daemon has started its watcher, else a test that shares the mount sees it
+        come.
         """
         wait_until(lambda: "is watched" in self.log, "the daemon has started its watcher")
 

@@ -87,8 +87,10 @@ def looked_at(
 ) -> Iterator[Program]:
     """Return the same, where tests change nothing."""
     program = with_more_files(with_few_files(tmp_path_factory.mktemp("staged") / "project"))
-    with with_changes_staged(program, is_mounted=request.param == "mounted"):
-        program.wait_for_watcher()
+    is_mounted = request.param == "mounted"
+    with with_changes_staged(program, is_mounted=is_mounted):
+        if is_mounted:
+            program.wait_for_watcher()
         yield program
 
 
