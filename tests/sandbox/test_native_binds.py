@@ -215,9 +215,11 @@ def test_another_rule_that_counts_below_keeps_it_in_the_view(ruled: Place, rule:
     assert ruled.is_bound()
     replace_text(settings, before + rule.format(static=ruled.static) + "\n")
     ruled.program.trust()
-    assert native_binds(ruled.program) == []
-    replace_text(settings, before)
-    ruled.program.trust()
+    try:
+        assert native_binds(ruled.program) == []
+    finally:
+        replace_text(settings, before)
+        ruled.program.trust()
 
 
 def test_a_rule_below_keeps_only_the_directories_around_its_path_in_the_view(tmp_path: Path) -> None:
