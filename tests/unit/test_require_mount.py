@@ -27,11 +27,14 @@ def project(tmp_path: Path) -> Path:
     for name in (
         "conftest.py",
         "support/leftovers.py",
+        "cli/fork_server.py",
         "cli/forked.py",
         "support/seed.py",
         "support/elsewhere.py",
+        "support/huge_pages.py",
         "support/session_cleaning.py",
         "support/spread.py",
+        "support/vfork.py",
         "mount/ordinary_user.py",
     ):
         (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)
