@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -160,3 +161,38 @@ def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
         yolofs("commit", "--yes")
     assert "commit 1 is not kept any more" in yolofs.refused("undo", "1", "--yes", code=1)
     assert "there is no commit 99" in yolofs.refused("undo", "99", "--yes", code=1)
+
+
+def du(session: Path) -> int:
+    done = subprocess.run(["du", "-s", "--block-size=1", session], check=True, capture_output=True, text=True)
+    return int(done.stdout.split()[0])
+
+
+def test_what_gc_would_free_is_what_it_frees_and_status_says_what_du_says(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for number in range(4):
+            (view / "a.txt").write_bytes(os.urandom(200_000))
+            (view / f"new{number}").write_text("new\n")
+            yolofs("commit", "--yes")
+        (view / "staged").write_bytes(os.urandom(300_000))
+        yolofs("snapshot", "one")
+        (view / "staged").write_bytes(os.urandom(500_000))
+        yolofs("travel", "1")
+        (view / "later").write_text("later\n")
+        before = du(yolofs.session)
+        assert yolofs("status", "--json").json["size_bytes"] == before
+        keep = yolofs.project.parent / "config/yolofs"
+        keep.mkdir(parents=True)
+        (keep / "config.toml").write_text("[keep_commits]\ncount = 2\n")
+        for words, gone in ((("gc",), [1, 2]), (("gc", "--generations"), [])):
+            would = yolofs(*words, "--dry-run", "--json", XDG_CONFIG_HOME=str(keep.parent)).json
+            assert would["commits"] == gone
+            assert du(yolofs.session) == before
+            done = yolofs(*words, "--json", XDG_CONFIG_HOME=str(keep.parent)).json
+            after = du(yolofs.session)
+            assert would["freed_bytes"] == done["freed_bytes"] == before - after > 0
+            assert yolofs("status", "--json").json["size_bytes"] == after
+            before = after
+        staged = (view / "staged").stat().st_blocks * 512
+        yolofs("abort", "--yes")
+        assert du(yolofs.session) <= before - staged  # at once, and under the mount
