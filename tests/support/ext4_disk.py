@@ -8,6 +8,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,21 +20,21 @@ _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin
 
 @contextlib.contextmanager
 def ext4_disk(directory: Path) -> Iterator[Path]:
-    """Give the root of an empty disk whose image lies in ``directory``; skip the test where there
-    can be none.
+    """Give the root of an empty disk, to which every user has a way, and whose image lies in
+    ``directory``; skip the test where there can be none.
     """
     program = shutil.which("mkfs.ext4", path=_PATH)
     if program is None or os.geteuid() != 0:
         assert os.environ.get("YOLOFS_REQUIRE_MOUNT") != "1" or os.geteuid() != 0, "there is no mkfs.ext4"
         pytest.skip("only root may mount a disk image, and there has to be a mkfs.ext4")
-    image, mountpoint = directory / "ext4.image", directory / "ext4"
+    image, mountpoint = directory / "ext4.image", Path(tempfile.mkdtemp(prefix="yolofs-ext4-"))
     with image.open("wb") as file:
         file.truncate(_IMAGE_BYTES)
     subprocess.run([program, "-q", image], check=True, stdout=subprocess.DEVNULL)
-    mountpoint.mkdir()
     subprocess.run(["mount", "-o", "loop", image, mountpoint], check=True)
     try:
         yield mountpoint
     finally:
         subprocess.run(["umount", "--lazy", mountpoint], check=True)  # a test that has failed may have files open
+        mountpoint.rmdir()
         image.unlink()

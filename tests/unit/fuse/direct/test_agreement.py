@@ -20,14 +20,17 @@ def first_message(minor: int, offered: int, *, major: int = 7) -> bytearray:
     return bytearray(struct.pack("=IIQQIIIHH", 40 + len(body), 26, 2, 0, 0, 0, 0, 0, 0) + body)
 
 
-def agreed(minor: int, offered: int, *, drops_pages_itself: bool = False) -> tuple[int, Init, int]:
+def agreed(
+    minor: int, offered: int, *, drops_pages_itself: bool = False, xattrs: bool = False
+) -> tuple[int, Init, int]:
     """Return minor version, what is accepted, and how many pages a request may have."""
-    answer = agree(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself)
+    answer, flags = agree(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself, xattrs=xattrs)
     assert struct.unpack_from("=IiQ", answer) == (80, 0, 2)
     fields = INIT_OUT.unpack(answer)
     assert fields[3] == 7
     assert fields[9] == MAX_WRITE
-    return fields[4], Init(fields[6]), fields[11]
+    assert flags == fields[6]
+    return fields[4], flags, fields[11]
 
 
 def test_a_young_kernel_leaves_pages_to_us_and_asks_for_several_names_at_a_time() -> None:
@@ -70,5 +73,5 @@ def test_what_would_make_the_view_wrong_is_never_accepted(refused: int) -> None:
 )
 def test_a_kernel_that_speaks_too_little_is_refused(major: int, minor: int, offered: int) -> None:
     with pytest.raises(OSError, match="version") as refused:
-        agree(2, first_message(minor, offered, major=major), drops_pages_itself=False)
+        agree(2, first_message(minor, offered, major=major), drops_pages_itself=False, xattrs=False)
     assert refused.value.errno == errno.EPROTO
