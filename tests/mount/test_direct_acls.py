@@ -23,10 +23,7 @@ from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.overlay.acl import DEFAULT_XATTR, XATTR
 from yolofs.system.syscalls import _libc
 
-pytestmark = [
-    pytest.mark.mount,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
-]
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 
 NAMED, MEMBER, CREW = 47110, 47112, 47111
 ANYBODY = 0xFFFFFFFF

@@ -19,10 +19,7 @@ from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.trace import Trace
 from yolofs.system.syscalls import fallocate
 
-pytestmark = [
-    pytest.mark.mount,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user"),
-]
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 
 CAPABILITY = struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0)
 XATTR = "security.capability"

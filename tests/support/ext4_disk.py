@@ -21,12 +21,12 @@ _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin
 @contextlib.contextmanager
 def ext4_disk(directory: Path) -> Iterator[Path]:
     """Give the root of an empty disk, to which every user has a way, and whose image lies in
-    ``directory``; skip the test where there can be none.
+    ``directory``; skip the test where there can be none.  Needs root.
     """
     program = shutil.which("mkfs.ext4", path=_PATH)
-    if program is None or os.geteuid() != 0:
-        assert os.environ.get("YOLOFS_REQUIRE_MOUNT") != "1" or os.geteuid() != 0, "there is no mkfs.ext4"
-        pytest.skip("only root may mount a disk image, and there has to be a mkfs.ext4")
+    if program is None:
+        assert os.environ.get("YOLOFS_REQUIRE_MOUNT") != "1", "there is no mkfs.ext4, and mounts are required"
+        pytest.skip("there is no mkfs.ext4")
     image, mountpoint = directory / "ext4.image", Path(tempfile.mkdtemp(prefix="yolofs-ext4-"))
     with image.open("wb") as file:
         file.truncate(_IMAGE_BYTES)
