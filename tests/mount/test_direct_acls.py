@@ -109,7 +109,8 @@ def makes(directory: Path) -> list[Any]:
                 os.close(os.open(f"{at}-file", os.O_CREAT | os.O_WRONLY, mode))
                 os.mkdir(f"{at}-directory", mode)
                 os.mkfifo(f"{at}-fifo", mode & 0o777)
-                os.mkdir(f"{at}-directory/below", mode)
+                if mode & 0o100:
+                    os.mkdir(f"{at}-directory/below", mode)
                 os.symlink("target", f"{at}-link")
                 fd = os.open(directory, os.O_TMPFILE | os.O_RDWR, mode)
                 assert not _libc.linkat(-100, b"/proc/self/fd/%d" % fd, -100, os.fsencode(f"{at}-unnamed"), 0x400)

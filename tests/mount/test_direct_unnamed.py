@@ -246,9 +246,8 @@ def test_it_takes_the_place_of_a_name_that_was_removed_from_base(view: MountedVi
     assert (base / "there").read_bytes() == b"new"
 
 
+@pytest.mark.root_only
 def test_the_group_is_the_directorys_if_that_is_setgid(view: MountedView, tmp_path: Path) -> None:
-    if os.geteuid():
-        pytest.skip("only root may give a directory another group")
     plain = tmp_path / "plain"
     for directory in (plain, root(view) / "s"):
         directory.mkdir()

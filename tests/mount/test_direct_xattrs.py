@@ -61,9 +61,7 @@ def fill(directory: Path) -> None:
 
 @pytest.fixture
 def view(base: Path, mounted: Mounter) -> MountedView:
-    view = mounted(make_transport=DirectTransport, xattrs=True, allow_other=os.geteuid() == 0)
-    os.chmod(view.mountpoint, 0o755)
-    return view
+    return mounted(make_transport=DirectTransport, xattrs=True, allow_other=os.geteuid() == 0)
 
 
 def probe(at: Path) -> list[Any]:
