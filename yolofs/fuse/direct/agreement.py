@@ -29,10 +29,12 @@ and ``NO_OPENDIR_SUPPORT``, as the gate looks at each open.
 """
 
 
-_WITH_XATTRS = Init.HANDLE_KILLPRIV_V2
-_LISTS = Init.POSIX_ACL | Init.DONT_MASK | Init.SETXATTR_EXT
-"""All of them are needed for access control lists that the kernel judges by: what is made in a
-directory gets its list from us, and so its mode; and a list that is set may take a bit away."""
+_LISTS = Init.POSIX_ACL | Init.DONT_MASK
+"""Both are needed for access control lists that the kernel judges by: what is made in a directory
+gets its list from us, and so its mode.
+"""
+_WITH_XATTRS = Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT
+"""A kernel that lacks these takes setuid bits away by itself."""
 
 
 def agree(unique: int, message: bytearray, *, drops_pages_itself: bool, xattrs: bool) -> tuple[bytes, Init]:
