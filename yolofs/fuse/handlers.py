@@ -301,8 +301,8 @@ class Handlers:
         inode = self._inode(number)
         if is_judged:
             self.gate.check_open(inode, flags)
-        held = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
-        return Opened(self._file_handle(inode, flags), held, number)
+        still_known = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
+        return Opened(self._file_handle(inode, flags), still_known, number)
 
     def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
         """Create and open a file, or open the one that is there unless ``flags`` hold O_EXCL."""
