@@ -258,6 +258,20 @@ def test_the_group_is_the_directorys_if_that_is_setgid(view: MountedView, tmp_pa
         os.close(fd)
 
 
+def test_a_file_that_is_really_called_so_is_another_one(view: MountedView) -> None:
+    """What stands for the name that a file does not have is a name like others."""
+    (root(view) / "#unnamed").write_bytes(b"named")
+    fd = unnamed(root(view), b"tmp")
+    view.snapshot(b"one")
+    view.travel(1)
+    assert (root(view) / "#unnamed").read_bytes() == b"named"
+    by_proc(fd, root(view) / "x")
+    (root(view) / "#unnamed").unlink()
+    os.close(fd)
+    assert (root(view) / "x").read_bytes() == b"tmp"
+    assert set(os.listdir(root(view))) == {"d", "there", "x"}
+
+
 # ---- rules
 
 

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.support.required import do_without
 
 _IMAGE_BYTES = 64 << 20  # sparse
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
@@ -25,13 +25,15 @@ def ext4_disk(directory: Path) -> Iterator[Path]:
     """
     program = shutil.which("mkfs.ext4", path=_PATH)
     if program is None:
-        assert os.environ.get("YOLOFS_REQUIRE_MOUNT") != "1", "there is no mkfs.ext4, and mounts are required"
-        pytest.skip("there is no mkfs.ext4")
+        do_without("there is no mkfs.ext4")
     image, mountpoint = directory / "ext4.image", Path(tempfile.mkdtemp(prefix="yolofs-ext4-"))
     with image.open("wb") as file:
         file.truncate(_IMAGE_BYTES)
     subprocess.run([program, "-q", image], check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["mount", "-o", "loop", image, mountpoint], check=True)
+    mounted = subprocess.run(["mount", "-o", "loop", image, mountpoint], check=False, capture_output=True, text=True)
+    if mounted.returncode:
+        mountpoint.rmdir()
+        do_without(f"no disk image can be mounted: {mounted.stderr.strip()}")
     try:
         yield mountpoint
     finally:
