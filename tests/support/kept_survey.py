@@ -1,8 +1,8 @@
 """Does what :mod:`yolofs.daemon.runs.native_survey` does, but looks through what no test changes
 once in a test run.
 
-Each daemon with a view of the machine has a survey made, and the machine's own directories hold a
-hundred thousand names: that takes ten times what all else takes that such a daemon does.
+The machine's own directories hold a hundred thousand names, and each test begins with nothing kept:
+to read them takes ten times what all else takes that such a daemon does.
 """
 
 from __future__ import annotations
@@ -18,19 +18,14 @@ CHECKOUT = os.path.join(os.path.realpath(os.path.join(os.path.dirname(__file__),
 SURVEY = runpy.run_path(os.path.join(os.path.dirname(__file__), "../../daemon/runs/native_survey.py"))
 
 
-def report(directory: bytes) -> bytes:
-    """Return what a survey says of a directory."""
-    return b"\0".join((directory, *SURVEY["find"](directory))) + b"\0\0"
-
-
 def kept(directory: bytes) -> bytes:
-    """Return the same, from the run's own directory if it is there."""
+    """Return the report on a directory, from the run's own directory if it is there."""
     path = os.path.join(os.environb[b"XDG_RUNTIME_DIR"], b"survey" + directory.replace(b"/", b"-"))
     try:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        found = report(directory)
+        found = b"\0".join((directory, *SURVEY["Survey"]({}).find(directory)))
         new = path + b".%d" % os.getpid()
         with open(new, "wb") as writing:
             writing.write(found)
@@ -38,17 +33,20 @@ def kept(directory: bytes) -> bytes:
         return found
 
 
-def main(niceness: int, directories: list[bytes]) -> None:
+def main(state: int, haste: int, directories: list[str]) -> None:
     """Report on each directory as soon as it is known."""
-    os.nice(niceness)
-    for directory in directories:
-        name = os.fsdecode(directory)
-        stays = name.startswith(CHECKOUT) or not name.startswith(TEMPORARY)
-        try:
-            SURVEY["_write"](kept(directory) if stays and "XDG_RUNTIME_DIR" in os.environ else report(directory))
-        except BrokenPipeError:
-            return
+    changing = []
+    try:
+        for name in directories:
+            stays = name.startswith(CHECKOUT) or not name.startswith(TEMPORARY)
+            if stays and "XDG_RUNTIME_DIR" in os.environ:
+                SURVEY["write"](kept(os.fsencode(name)))
+            else:
+                changing.append(name)
+    except BrokenPipeError:
+        return
+    SURVEY["main"](state, haste, changing)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), list(map(os.fsencode, sys.argv[2:])))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
