@@ -101,7 +101,9 @@ def _python() -> Finding:
 
 
 def _core() -> Finding:
-    return Finding("core", Level.OK, "compiled" if is_compiled() else "pure Python")
+    if is_compiled():
+        return Finding("core", Level.OK, "compiled")
+    return Finding("core", Level.OK, "pure Python; pip compiles it where a C compiler and Python's headers are")
 
 
 def _kernel() -> Finding:
