@@ -64,7 +64,16 @@ def refusing(tmp_path: Path) -> str:
 def build(source: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Build the wheel, whatever comes of it."""
     usual = {name: value for name, value in os.environ.items() if name not in ("YOLOFS_COMPILE", "CC")}
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", source / "dist", source]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(source / "dist"),
+        str(source),
+    ]
     return subprocess.run(command, env=usual | env, check=False, capture_output=True, text=True)
 
 
@@ -142,6 +151,6 @@ def test_mypy_is_got_for_the_build_only_where_something_is_compiled(
 
 def test_an_editable_install_runs_the_sources_whatever_was_compiled_beside_them(fresh: Path, tmp_path: Path) -> None:
     """So it cannot be of an older source."""
-    command = [sys.executable, "setup.py", "editable_wheel", "--dist-dir", tmp_path / "dist"]
+    command = [sys.executable, "setup.py", "editable_wheel", "--dist-dir", str(tmp_path / "dist")]
     subprocess.run(command, cwd=fresh, check=True, capture_output=True)
     assert not list(fresh.rglob("*.so"))
