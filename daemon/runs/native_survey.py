@@ -284,6 +284,7 @@ def be_idle() -> None:
 
 
 def write(report: bytes) -> None:
+    """Write a report to stdout, all of it."""
     report += b"\0\0"
     while report:
         report = report[os.write(1, report) :]

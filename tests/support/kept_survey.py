@@ -8,14 +8,20 @@ to read them takes ten times what all else takes that such a daemon does.
 from __future__ import annotations
 
 import os
-import runpy
-import sys
+from collections.abc import Sequence
 
-TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/", os.path.join(os.environ.get("TMPDIR", "/tmp"), ""))
-"""What tests make is below these, and always looked through."""
+from yolofs.daemon.runs import native_survey
+
 CHECKOUT = os.path.join(os.path.realpath(os.path.join(os.path.dirname(__file__), "../..")), "")
 """No test changes this, wherever it lies."""
-SURVEY = runpy.run_path(os.path.join(os.path.dirname(__file__), "../../daemon/runs/native_survey.py"))
+
+
+def stays(directory: str) -> bool:
+    """Tell whether no test changes a directory: what they make is below those for what is
+    temporary.
+    """
+    temporary = ("/tmp/", "/var/tmp/", "/dev/shm/", os.path.join(os.environ.get("TMPDIR", "/tmp"), ""))
+    return directory.startswith(CHECKOUT) or not directory.startswith(temporary)
 
 
 def kept(directory: bytes) -> bytes:
@@ -25,7 +31,7 @@ def kept(directory: bytes) -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        found = b"\0".join((directory, *SURVEY["Survey"]({}).find(directory)))
+        found = b"\0".join((directory, *native_survey.Survey({}).find(directory)))
         new = path + b".%d" % os.getpid()
         with open(new, "wb") as writing:
             writing.write(found)
@@ -33,20 +39,14 @@ def kept(directory: bytes) -> bytes:
         return found
 
 
-def main(state: int, haste: int, directories: list[str]) -> None:
+def main(state: int, haste: int, directories: Sequence[str]) -> None:
     """Report on each directory as soon as it is known."""
-    changing = []
+    has_place = "XDG_RUNTIME_DIR" in os.environ
     try:
-        for name in directories:
-            stays = name.startswith(CHECKOUT) or not name.startswith(TEMPORARY)
-            if stays and "XDG_RUNTIME_DIR" in os.environ:
-                SURVEY["write"](kept(os.fsencode(name)))
-            else:
-                changing.append(name)
+        for directory in directories:
+            if has_place and stays(directory):
+                native_survey.write(kept(os.fsencode(directory)))
     except BrokenPipeError:
         return
-    SURVEY["main"](state, haste, changing)
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    changing = [directory for directory in directories if not (has_place and stays(directory))]
+    native_survey.main(state, haste, changing)
