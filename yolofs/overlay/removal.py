@@ -11,6 +11,13 @@ from yolofs.overlay.inodes import Inode
 from yolofs.overlay.layers import Layers
 from yolofs.paths import StoreIno
 from yolofs.state.tree import Staged
+from yolofs.store.readers import Readers
+
+_MOST_LATE = 100_000
+_MOST_LATE_BYTES = 1 << 30
+"""A pager that nobody leaves must not fill the disk: what is more goes at once, and who reads may
+miss it.
+"""
 
 
 class Removal:
@@ -27,6 +34,12 @@ class Removal:
         """Files of a journal that has ended and that are open still: no journal names them any
         more.
         """
+        self._readers = Readers(self._store.directory)
+        self._late: list[StoreIno] = []
+        """What is to go when nobody reads the store any more, all of it named by the journal with
+        the key ``_late_of``, so that no other file gets its number as long as that is in use."""
+        self._late_bytes = 0
+        self._late_of = 0
 
     def free_when_closed(self, named: Container[int]) -> None:
         """Have those store inodes go with their last handle that are open and that no journal has
@@ -56,7 +69,8 @@ class Removal:
 
     def discard(self, ino: StoreIno, fd: int = -1) -> None:
         """Remove a store inode: on return it has no name, and no blocks either as soon as its
-        descriptor is closed.
+        descriptor is closed.  Where somebody reads the store it goes later: with the next one, or
+        at the end.
 
         ``fd`` is a descriptor of it, if there is one; it goes in any case, by
         :attr:`close_removed`.
@@ -64,6 +78,13 @@ class Removal:
         Raises:
             OSError: it cannot be removed.
         """
+        are_read = self._readers.are_there()
+        if self._late and not are_read:
+            self._remove_late()
+        if are_read and self._may_be_late(ino):
+            if fd >= 0:
+                self.close_removed(fd)
+            return
         if fd < 0:
             fd = self._store.hold(ino)
         try:
@@ -71,6 +92,31 @@ class Removal:
         finally:
             if fd >= 0:
                 self.close_removed(fd)
+
+    def close(self) -> None:
+        """Remove what had to wait for readers; the next mount does that of what is read still."""
+        if self._late and not self._readers.are_there():
+            self._remove_late()
+        self._readers.close()
+
+    def _may_be_late(self, ino: StoreIno) -> bool:
+        """Have a store inode go later, unless too much is to go later as it is."""
+        if self._late_of != self._layers.journal.form.key:
+            self._late, self._late_bytes, self._late_of = [], 0, self._layers.journal.form.key
+        count = self._store.lstat(ino).st_blocks * 512
+        if len(self._late) >= _MOST_LATE or self._late_bytes + count > _MOST_LATE_BYTES:
+            return False
+        self._late.append(ino)
+        self._late_bytes += count
+        return True
+
+    def _remove_late(self) -> None:
+        late, self._late, self._late_bytes = self._late, [], 0
+        if self._late_of != self._layers.journal.form.key:  # the journal that named them has ended
+            return
+        for ino in late:
+            with contextlib.suppress(OSError):  # a command that had the session has removed it
+                self._store.remove(ino)
 
     @contextlib.contextmanager
     def removed_on_error(self, ino: StoreIno) -> Iterator[None]:
