@@ -252,7 +252,7 @@ def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> li
         lines.append(text)
     if (more := len(folded.lines) - _LISTED) > 0:
         lines.append(f"… and {more} more")
-    return lines + group_lines(folded, shortener, place)
+    return lines + group_lines(folded.groups, shortener, place)
 
 
 def _page(

@@ -40,6 +40,8 @@ class Removal:
         the key ``_late_of``, so that no other file gets its number as long as that is in use."""
         self._late_bytes = 0
         self._late_of = 0
+        self.never_named: set[Staged] = set()
+        """Files without a name that no journal names (:mod:`yolofs.overlay.unnamed`)."""
 
     def free_when_closed(self, named: Container[int]) -> None:
         """Have those store inodes go with their last handle that are open and that no journal has
@@ -56,23 +58,26 @@ class Removal:
         if not (inode.is_orphan and staged is not None and self._is_unseen(staged)):
             self._descriptors.close(inode)
             return
+        is_named = self._is_named(staged)
+        self.never_named.discard(staged)
         fd = self._descriptors.give_up(inode) if inode.fd >= 0 and staged.origin is None else -1
         self._descriptors.close(inode)  # base's
-        self.discard(staged.ino, fd)
+        self.discard(staged.ino, fd, is_named=is_named)
 
     def free(self, staged: Staged) -> None:
         """Remove a store inode that no handle shows any more, if no name and no generation can show
         it either.
         """
         if self._is_unseen(staged):
-            self.discard(staged.ino)
+            self.discard(staged.ino, is_named=self._is_named(staged))
 
-    def discard(self, ino: StoreIno, fd: int = -1) -> None:
+    def discard(self, ino: StoreIno, fd: int = -1, *, is_named: bool = False) -> None:
         """Remove a store inode: on return it has no name, and no blocks either as soon as its
-        descriptor is closed.  Where somebody reads the store it goes later: with the next one, or
-        at the end.
+        descriptor is closed.
 
-        ``fd`` is a descriptor of it, if there is one; it goes in any case, by
+        One that the journal has named (``is_named``) goes later where somebody reads the store:
+        with the next one, or at the end.  Nobody looks for others, and their numbers may be given
+        out anew.  ``fd`` is a descriptor of it, if there is one; it goes in any case, by
         :attr:`close_removed`.
 
         Raises:
@@ -81,7 +86,7 @@ class Removal:
         are_read = self._readers.are_there()
         if self._late and not are_read:
             self._remove_late()
-        if are_read and self._may_be_late(ino):
+        if are_read and is_named and self._may_be_late(ino):
             if fd >= 0:
                 self.close_removed(fd)
             return
@@ -127,8 +132,12 @@ class Removal:
             self._store.remove(ino)
             raise
 
+    def _is_named(self, staged: Staged) -> bool:
+        """Tell whether the journal has named a store inode."""
+        return staged not in self._unnamed and staged not in self.never_named
+
     def _is_unseen(self, staged: Staged) -> bool:
         """Tell whether neither a name nor a generation can show a store inode."""
-        if staged in self._unnamed:
+        if not self._is_named(staged):
             return staged.ino not in self._layers.tree.staged
         return staged.ino >= self._layers.fresh_from and not self._layers.tree.nlink(staged)

@@ -107,6 +107,16 @@ def test_no_more_than_so_many_bytes_wait(view: View, monkeypatch: pytest.MonkeyP
         assert view.store == {a}
 
 
+def test_what_no_journal_names_goes_at_once(view: View) -> None:
+    """Its number may be given out anew, and nobody looks for it."""
+    inode, _ = view.overlay.tmpfile(view.overlay.root, 0o100644, OWNER)
+    assert len(view.store) == 1
+    with held(view.session.directory):
+        view.overlay.release(inode, writer=True)
+        view.overlay.forget(inode.number, 1)
+        assert view.store == set()
+
+
 def test_where_there_is_no_store_nothing_is_held(tmp_path: Path) -> None:
     with held(bytes(tmp_path / "nowhere")):
         pass

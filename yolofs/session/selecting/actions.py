@@ -14,7 +14,7 @@ from yolofs.changes.picks import Picks
 from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
-from yolofs.session.beside import Beside, beside
+from yolofs.session.beside import Beside, beside, trying_beside
 from yolofs.session.history import BEFORE_SELECTED, SELECTED
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
@@ -52,7 +52,8 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
         StaleHunkError: a hunk that was picked does not exist (any more); nothing is done.
         HardLinksError: it would part the names (hard links) of one file; nothing is done.
         CommitError: a commit was interrupted.
-        OSError: something cannot be read or written; nothing is done.
+        OSError: something cannot be read; nothing is done.
+        YolofsError: something cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
     hunks = Hunks(session, old, paths=paths)
@@ -62,7 +63,7 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
         return Dropped((), session.timeline.present, together.held)
-    with beside(session) as trying:
+    with trying_beside(session) as trying:
         before = trying.snapshot(if_changed=True)
         left_out = take_back(trying, old, kept, places)
         trying.snapshot(name)
@@ -129,10 +130,10 @@ def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Gen
     Raises:
         UsageError: there is no regular file.
         CommitError: a commit was interrupted.
-        OSError: it cannot be written; nothing is done.
+        YolofsError: it cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
-    with beside(session) as trying:
+    with trying_beside(session) as trying:
         before = trying.snapshot(if_changed=True)
         _write(trying, path, text)
         trying.snapshot(name)
