@@ -35,11 +35,11 @@ class Removal:
         more.
         """
         self._readers = Readers(self._store.directory)
-        self._late: list[StoreIno] = []
-        """What is to go when nobody reads the store any more, all of it named by the journal with
-        the key ``_late_of``, so that no other file gets its number as long as that is in use."""
+        self._late: list[tuple[StoreIno, int, int]] = []
+        """What is to go when nobody reads the store any more, each with its inode number on the
+        disk and its ctime: another file may have got the number by then, after a commit or abort.
+        """
         self._late_bytes = 0
-        self._late_of = 0
         self.never_named: set[Staged] = set()
         """Files without a name that no journal names (:mod:`yolofs.overlay.unnamed`)."""
 
@@ -76,9 +76,8 @@ class Removal:
         descriptor is closed.
 
         One that the journal has named (``is_named``) goes later where somebody reads the store:
-        with the next one, or at the end.  Nobody looks for others, and their numbers may be given
-        out anew.  ``fd`` is a descriptor of it, if there is one; it goes in any case, by
-        :attr:`close_removed`.
+        with the next one, or at the end.  Nobody looks for others.  ``fd`` is a descriptor of it,
+        if there is one; it goes in any case, by :attr:`close_removed`.
 
         Raises:
             OSError: it cannot be removed.
@@ -106,22 +105,21 @@ class Removal:
 
     def _may_be_late(self, ino: StoreIno) -> bool:
         """Have a store inode go later, unless too much is to go later as it is."""
-        if self._late_of != self._layers.journal.form.key:
-            self._late, self._late_bytes, self._late_of = [], 0, self._layers.journal.form.key
-        count = self._store.lstat(ino).st_blocks * 512
+        st = self._store.lstat(ino)
+        count = st.st_blocks * 512
         if len(self._late) >= _MOST_LATE or self._late_bytes + count > _MOST_LATE_BYTES:
             return False
-        self._late.append(ino)
+        self._late.append((ino, st.st_ino, st.st_ctime_ns))
         self._late_bytes += count
         return True
 
     def _remove_late(self) -> None:
         late, self._late, self._late_bytes = self._late, [], 0
-        if self._late_of != self._layers.journal.form.key:  # the journal that named them has ended
-            return
-        for ino in late:
+        for ino, number, ctime_ns in late:
             with contextlib.suppress(OSError):  # a command that had the session has removed it
-                self._store.remove(ino)
+                st = self._store.lstat(ino)
+                if (st.st_ino, st.st_ctime_ns) == (number, ctime_ns):
+                    self._store.remove(ino)
 
     @contextlib.contextmanager
     def removed_on_error(self, ino: StoreIno) -> Iterator[None]:

@@ -82,18 +82,32 @@ def test_a_snapshot_meanwhile_keeps_it_no_longer(view: View) -> None:
     assert view.store == set()
 
 
-def test_nothing_of_another_journal_goes_by_a_number_of_before(view: View) -> None:
+def test_after_an_abort_it_goes_and_nothing_else(view: View) -> None:
     view.make(b"a")
     with held(view.session.directory):
         view.remove(b"a")
         abort(view.session)
         state = view.session.present()
         view.overlay.reload(view.session.journal, state.tree, fresh_from=state.fresh_from)
+    (a,) = view.store
     view.make(b"b")
     there = view.store
     view.make(b"c")
     view.remove(b"c")
-    assert view.store == there
+    assert view.store == there - {a}
+
+
+def test_another_file_that_has_got_the_number_meanwhile_stays(view: View) -> None:
+    view.make(b"a")
+    (a,) = view.store
+    path = view.session.store.path(a)
+    with held(view.session.directory):
+        view.remove(b"a")
+        os.unlink(path)
+        Path(os.fsdecode(path)).write_text("another\n")
+    view.make(b"b")
+    view.remove(b"b")
+    assert view.store == {a}
 
 
 def test_no_more_than_so_many_bytes_wait(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +122,7 @@ def test_no_more_than_so_many_bytes_wait(view: View, monkeypatch: pytest.MonkeyP
 
 
 def test_what_no_journal_names_goes_at_once(view: View) -> None:
-    """Its number may be given out anew, and nobody looks for it."""
+    """Nobody looks for it."""
     inode, _ = view.overlay.tmpfile(view.overlay.root, 0o100644, OWNER)
     assert len(view.store) == 1
     with held(view.session.directory):

@@ -322,7 +322,7 @@ def calls_of_moving(count: int) -> int:
 
     sys.setprofile(called)
     try:
-        for key in ("pagedown", "j", "end", "k", "home", " ", "l", "h"):
+        for key in ("pagedown", "j", "end", "k", " ", "l", "h", "pageup", "home"):
             model.key(key)
             draw(model, 80, 24)
     finally:
