@@ -28,18 +28,16 @@ def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = 
     """Return the words that are offered at the end of a command line, as zsh and fish ask for
     them.
     """
-    environment = os.environ | {
-        "_YOLOFS_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": " ".join(words),
-        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
-    }
-    done = subprocess.run(
-        yolofs.command, cwd=cwd or yolofs.project, env=environment, capture_output=True, text=True, check=True
+    done = yolofs(
+        cwd=cwd,
+        _YOLOFS_COMPLETE=f"{shell}_complete",
+        COMP_WORDS=" ".join(words),
+        COMP_CWORD=words[-1] if shell == "fish" else str(len(words) - 1),
     )
-    assert not done.stderr
+    assert not done.err
     if shell == "fish":
-        return [line.partition(",")[2].partition("\t")[0] for line in done.stdout.splitlines() if line]
-    return [word.replace("\\:", ":") for word in done.stdout.split("\n")[1::3] if word]
+        return [line.partition(",")[2].partition("\t")[0] for line in done.out.splitlines() if line]
+    return [word.replace("\\:", ":") for word in done.out.split("\n")[1::3] if word]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
