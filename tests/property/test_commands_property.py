@@ -2,16 +2,20 @@
 and the view stays.
 
 All of it is done as the commands do it, with sessions that are opened and closed, but without a
-mount.  What the host does comes at any time but in the middle of a command, which
-:mod:`tests.property.test_undo_rollback_property` is about.
+mount.  A command may be killed, or a call of it fail; then the host works, too, and it is finished
+or taken back.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import os
+import signal
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -24,15 +28,24 @@ from tests.property.test_commit_property import DIRECTORIES, FILES, fill_base, h
 from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Edit, Host
 from tests.support.host_edits import edits_without_renaming as edits
+from tests.support.injected_faults import Faults
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.cli.commit.drift import Settled, Wish, check_settled
+from yolofs.cli.commit.drift import Settled, Way, Wish, check_settled
 from yolofs.cli.commit.report import look
 from yolofs.commit.select.selection import Selection
-from yolofs.errors import ConflictError, HardLinksError, SessionBusyError, UsageError, YolofsError
+from yolofs.errors import (
+    CommitError,
+    ConflictError,
+    HardLinksError,
+    SessionBusyError,
+    TrustError,
+    UsageError,
+    YolofsError,
+)
 from yolofs.paths import RelPath
 from yolofs.session.archive import commit_numbers
-from yolofs.session.commit import commit, look_at_base
+from yolofs.session.commit import commit, finish_interrupted, look_at_base, roll_back_interrupted
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 from yolofs.session.up_to import commit_up_to
@@ -41,6 +54,9 @@ from yolofs.text.path_patterns import Patterns, parse
 
 NEW = (b"x", b"d/x", b"x/y", b"c/new", b"d/d/new", b".envrc", b"d/.envrc", b".vscode", b".vscode/tasks.json")
 LINES = b"".join(b"%d\n" % number for number in range(1, 12))
+
+MOST_CHANGES, MOST_READS = 150, 1500
+"""So many calls that change the disk, or read it, a command makes about."""
 
 Act: TypeAlias = tuple[Any, ...]
 
@@ -52,7 +68,8 @@ acts = st.one_of(
     ),
     st.tuples(st.sampled_from(("overwrite", "append")), paths, st.sampled_from((b"", b"view\n", LINES))),
     st.tuples(st.just("overwrite"), paths, st.sampled_from((b"", b"view\n", LINES))),
-    st.tuples(st.just("truncate"), paths, st.sampled_from((0, 3))),
+    st.tuples(st.just("truncate"), paths, st.sampled_from((0, 3, 1 << 18))),
+    st.tuples(st.just("mkfifo"), paths, st.just(0o600)),
     st.tuples(st.just("mkdir"), paths, st.just(0o750)),
     st.tuples(st.sampled_from(("rmdir", "unlink", "unlink")), paths),
     st.tuples(st.just("rmtree"), old_paths),
@@ -78,7 +95,9 @@ class Committing(NamedTuple):
     side: str
     trusted: bool
     is_undone: bool
-    """Whether it is undone at once."""
+    """Whether it is undone at once, and then applied again."""
+    ways: tuple[Way, ...] = ()
+    """What is to become of conflicts, one after the other, if no option is given."""
 
 
 class Undoing(NamedTuple):
@@ -109,6 +128,7 @@ commits = st.builds(
     st.sampled_from(("", "ours", "theirs")),
     nearly_always,
     st.booleans(),
+    st.just(()) | st.lists(st.sampled_from(Way), min_size=1, max_size=3).map(tuple),
 )
 undos = st.builds(
     Undoing, st.none() | st.integers(0, 5), st.just(()) | st.lists(paths, max_size=2).map(tuple), st.booleans()
@@ -123,6 +143,36 @@ rounds = st.lists(
     max_size=5,
 )
 """What the view does, what the host does before and after it, and a command."""
+
+
+class Interruption(NamedTuple):
+    """What comes over a command, and what becomes of it."""
+
+    call: float
+    """Which of its calls, as a part of all of them."""
+    error: int
+    """With what that fails; 0: the process is killed."""
+    is_reading: bool
+    """Whether it is one of the calls that read."""
+    edits: list[Edit]
+    """What the host does before anything is done about it."""
+    goes_back: bool
+    commits_first: bool
+    """Whether somebody tries another commit first."""
+
+
+interruptions = st.builds(
+    Interruption,
+    st.floats(0, 1, exclude_max=True),
+    st.sampled_from((0, 0, errno.EIO, errno.ENOSPC)),
+    st.booleans(),
+    st.just([]) | edits,
+    st.booleans(),
+    st.booleans(),
+)
+interrupted_round = st.tuples(
+    st.lists(acts, min_size=1, max_size=8), edits | st.just([]), edits | st.just([]), commits | undos, interruptions
+)
 
 
 class Driver(CoreDriver):
@@ -228,6 +278,8 @@ def do_commit(session: Session, asked: Committing) -> tuple[int | None, Settled]
     selection = selection_of(session, asked)
     _, parts = look(session, selection, up_to)
     looked, settled = look_at_base(session, parts), Settled()
+    if asked.ways and not wish.is_given:  # as who answers a question for each
+        wish._chosen.update(zip(looked.conflicts, itertools.cycle(asked.ways), strict=False))
     if looked.conflicts and wish.is_given:
         settled = wish.settle(session, looked, makes_again=up_to is None)
         selection = msgspec.structs.replace(selection, left=settled.left)
@@ -306,6 +358,7 @@ def do(world: World, command: Committing | Undoing) -> None:
     if number is None or not isinstance(command, Committing) or not command.is_undone:
         return
     again = Round(world)
+    after = again.before
     with world.session() as session:
         try:
             result = undo(session, choose(session, None))
@@ -318,10 +371,119 @@ def do(world: World, command: Committing | Undoing) -> None:
     again.check(shows_the_same=True)
     assert world.base() == one.before
     event("undone at once")
+    apply_again(world, after)
+
+
+def apply_again(world: World, after: dict[bytes, Node]) -> None:
+    """Undo the last undo: base is what it was before that."""
+    again = Round(world)
+    with world.session() as session:
+        try:
+            result = undo(session, choose(session, max(commit_numbers(session.directory))))
+        except HardLinksError:
+            event("redo refused for hard links")
+            return
+    assert not result.stays
+    again.check(shows_the_same=True)
+    assert world.base() == after
+    event("applied again")
+
+
+def do_interrupted(world: World, command: Committing | Undoing, over: Interruption) -> None:
+    """Do a command over which something comes, then what is to be done about that; undo and redo
+    what is done then.
+    """
+    note(f"{command} {over}")
+    one, last = Round(world), last_commit(world)
+    settled = in_child(world, command, over)
+    with world.session() as session:
+        found = session.interrupted()
+    if found is None:
+        event("it was not interrupted half way")
+        one.check(shows_the_same=not settled.may_change_view)
+        if last_commit(world) == last:
+            assert world.base() == one.before
+        return
+    event(f"interrupted: {type(command).__name__}")
+    world.host.act(over.edits)
+    if over.commits_first:
+        half = world.base()
+        with world.session() as session, pytest.raises((CommitError, TrustError)):
+            commit(session)
+        assert world.base() == half
+    ways = [roll_back_interrupted, finish_interrupted][:: 1 if over.goes_back else -1]
+    end = next((way for way in ways if may_end(world, way)), None)
+    event(f"ended by: {end.__name__ if end is not None else 'nothing'}")
+    there = contents(world.root) | (contents(world.commits) if os.path.lexists(world.commits) else set())
+    assert one.had - world.host.thrown_away <= there
+    assert world.host.written <= there
+    if over.edits:
+        return
+    assert end is ways[0] or end is finish_interrupted  # which is all that can be done once it is settled
+    one.check(shows_the_same=not settled.may_change_view)
+    if end is roll_back_interrupted:
+        assert world.base() == one.before
+        return
+    after = world.base()
+    again = Round(world)
+    with world.session() as session:
+        try:
+            result = undo(session, choose(session, max(commit_numbers(session.directory))))
+        except HardLinksError:
+            event("undo refused for hard links")
+            return
+    again.check(shows_the_same=True)
+    if not result.stays:
+        assert world.base() == one.before
+        event("undone after an interruption")
+        apply_again(world, after)
+
+
+class Told(NamedTuple):
+    """What a command that ran in another process told before it ended."""
+
+    may_change_view: bool
+
+
+def may_end(world: World, way: Callable[[Session], object]) -> bool:
+    """Finish or take back what was interrupted, if that can be done."""
+    with world.session() as session:
+        try:
+            way(session)
+        except (CommitError, TrustError) as error:
+            note(f"{way.__name__}: {error.message}")
+            return False
+    return True
+
+
+def last_commit(world: World) -> int:
+    return max(commit_numbers(os.path.dirname(world.commits)), default=0)
+
+
+def in_child(world: World, command: Committing | Undoing, over: Interruption) -> Told:
+    """Do a command in another process, in which one of the calls fails, or that is killed at it."""
+    within = os.path.dirname(world.root) if over.is_reading else None
+    may_change = isinstance(command, Committing) and (command.merge or bool(command.side) or bool(command.ways))
+    call = int(over.call * (MOST_READS if over.is_reading else MOST_CHANGES))
+    faults = Faults(over.error, range(call, call + 1), within=within)
+    if not over.error:
+        faults.before_each = lambda: os.kill(os.getpid(), signal.SIGKILL) if faults.count == call else None
+    child = os.fork()
+    if child:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (0, -signal.SIGKILL), status
+        return Told(may_change)
+    try:
+        with world.session() as session, faults.at_work(), contextlib.suppress(YolofsError, OSError):
+            do_commit(session, command) if isinstance(command, Committing) else do_undo(session, command)
+        os._exit(0)
+    except BaseException:  # noqa: BLE001 - the parent has to know
+        traceback.print_exc()
+        os._exit(1)
 
 
 def check(
-    some: list[tuple[list[Act], list[Edit], list[Edit], Committing | Undoing]],
+    some: Sequence[tuple[Any, ...]],
     links: list[tuple[bytes, ...]],
     state: str | None = None,
 ) -> None:
@@ -335,11 +497,14 @@ def check(
         os.mkdir(root)
         try:
             world = World(root, links, os.path.join(os.fsencode(own), b"state") if own is not None else None)
-            for acts, before, after, command in some:
+            for acts, before, after, command, *over in some:
                 world.host.act(before)
                 world.act(acts)
                 world.host.act(after)
-                do(world, command)
+                if over:
+                    do_interrupted(world, command, over[0])
+                else:
+                    do(world, command)
         finally:
             with contextlib.suppress(SessionBusyError):  # which something else has led to, that is worth to be told
                 remove_sessions_below(root)
@@ -404,3 +569,18 @@ def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_devi
     some: list[Any], links: list[tuple[bytes, ...]]
 ) -> None:
     check(some, links, "/dev/shm")
+
+
+@so_many(ci=30, nightly=5000)
+@given(interrupted_round, interrupted_round | st.none(), hard_links | st.just([]))
+def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
+    first: tuple[Any, ...], second: tuple[Any, ...] | None, links: list[tuple[bytes, ...]]
+) -> None:
+    check([first] if second is None else [(*first[:4],), second], links)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@so_many(ci=8, nightly=3000)
+@given(interrupted_round, hard_links | st.just([]))
+def test_the_same_where_the_session_is_on_another_device(one: tuple[Any, ...], links: list[tuple[bytes, ...]]) -> None:
+    check([one], links, "/dev/shm")
