@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from yolofs.changes.picks import Picks
+from yolofs.cli.nowhere import nothing_at
 from yolofs.cli.output import emit_json, say
 from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.show.held_hunks import check_held, held_fields
@@ -14,8 +15,9 @@ from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes
 from yolofs.cli.show.marking import marks_of
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import UsageError
+from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
+from yolofs.os_errors import said_as
 from yolofs.paths import display
 from yolofs.session.restore import Restored, restore, source_of, source_to_restore
 from yolofs.session.selecting import Hunks, drop_hunks
@@ -36,7 +38,9 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
     with changing(project, LoanKind.RESTORE) as (session, _):
         source = source_to_restore(session, text)
         named = source.named
-        done = restore(session, source, paths, f"restored from {named}".encode())
+        sentence = "nothing is brought back, and the view is as before"
+        with said_as(YolofsError, sentence, again="the same command", place=session.directory):
+            done = restore(session, source, paths, f"restored from {named}".encode())
         marks = marks_of(session, done.changes)
         if as_json:
             emit_json(_fields(session, named, done, marks))
@@ -85,10 +89,7 @@ def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
     named, then, now = source.named, source.files, StateFiles(session, session.state())
     for path, word in zip(relative_paths(session, typed), typed, strict=True):
         if then.look(path) is None and now.look(path) is None:
-            raise UsageError(
-                f"there is nothing at {display(session.base.path(path))}, neither in {named} nor in the view",
-                hint=f"what was done there: yolofs log -- {display(word)}",
-            )
+            raise nothing_at(session, path, word, f", neither in {named} nor in the view")
 
 
 def _tell(session: Session, named: str, done: Restored, marks: Marks) -> None:

@@ -335,10 +335,13 @@ def _history(project: bytes) -> Iterator[Finding]:
     for number, error in reversed(damaged):
         path = display(os.path.join(commit_directory(directory, number), b"journal"))
         why = error.message if isinstance(error, YolofsError) else f"{path}: {reason(error)}"
+        is_missing = isinstance(error, FileNotFoundError)
         yield Finding(
             "history",
             Level.WARN,
-            f"the journal of commit {number} is damaged: {why}",
+            f"the journal of commit {number} is missing: {path}"
+            if is_missing
+            else f"the journal of commit {number} is damaged: {why}",
             "put it back from a backup, or go on: log, runs, timeline and blame leave out what was done before that "
             f"commit, and yolofs undo {number} works all the same",
         )

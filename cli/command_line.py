@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from yolofs.cli import output
 from yolofs.cli.options import Options
-from yolofs.errors import BusyFilesError, ConflictError, YolofsError
+from yolofs.errors import BusyFilesError, ConflictError, UsageError, YolofsError
 from yolofs.paths import display
 from yolofs.system import stopping
 
@@ -75,7 +75,19 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
 
     if not words or words[0] in LOCAL or words[0].startswith("-") or not is_in_sandbox():
         return None
-    return carry_out(words, socket_path)
+    return carry_out(words, socket_path, _check_is_command)
+
+
+def _check_is_command(name: str) -> None:
+    """See that a word is the name of a command at all.
+
+    Raises:
+        UsageError: it is not.
+    """
+    from yolofs.cli.group import COMMANDS, near_command  # takes long, and only who is refused comes here
+
+    if name not in COMMANDS:
+        raise UsageError(near_command(name), hint="yolofs --help")
 
 
 def _report(error: Exception) -> int:

@@ -60,11 +60,16 @@ class _Commands(click.Group):
         if name not in COMMANDS and not name.startswith(
             "-"
         ):  # click would compare it with commands that it has imported
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, COMMANDS, 1)
-            raise click.UsageError(f"No such command {name!r}." + (f" Did you mean {near[0]!r}?" if near else ""), ctx)
+            raise click.UsageError(near_command(name), ctx)
         return super().resolve_command(ctx, args)
+
+
+def near_command(name: str) -> str:
+    """Return what is said of a word that is no command, with the nearest one."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, 1)
+    return f"no such command {name!r}" + (f". Did you mean {near[0]!r}?" if near else "")
 
 
 @click.group(

@@ -15,13 +15,17 @@ from yolofs.cli.guard import SandboxGuard
 from yolofs.cli.here import session_directory
 from yolofs.cli.options import Options
 from yolofs.daemon.rpc.client import Client
+from yolofs.errors import DaemonError
 from yolofs.rules import RuleBook
 
 
 def run(arguments: list[str]) -> int:
     """Carry out a command as the rules in force let programs in the view see it."""
     project, pid, directory, *words = arguments
-    client = Client.connect(session_directory(os.fsencode(project)))
+    try:
+        client = Client.connect(session_directory(os.fsencode(project)))
+    except DaemonError:  # its other socket is gone: the user is told what to do
+        client = None
     if client is None:
         sys.stderr.write("yolofs: the daemon has ended\n")
         return 1

@@ -6,21 +6,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from yolofs.cli.output import fail
 from yolofs.daemon.rpc.client import Client
-from yolofs.errors import DaemonError, YolofsError
+from yolofs.errors import DaemonError, UsageError, YolofsError
 
 _CHUNK_BYTES = 1 << 16
 LOCAL = frozenset({"run", "shell", "hook"})
 """Commands that do the same inside as outside."""
 
 
-def main(words: Sequence[str], socket_path: str) -> int:
-    """Carry out a command line and return the exit code."""
+def main(words: Sequence[str], socket_path: str, check: Callable[[str], None]) -> int:
+    """Carry out a command line and return the exit code.
+
+    ``check`` is given the first word of one that is refused, and raises if it is no command at all.
+    """
     try:
-        return carry_out(words, socket_path)
+        try:
+            return carry_out(words, socket_path)
+        except UsageError:
+            check(words[0])
+            raise
     except YolofsError as error:
         fail(error.message, error.hint)
         return error.exit_code

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from yolofs.cli.options import options
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, absolute
+from yolofs.paths import Generation, RelPath, absolute, is_below
 from yolofs.session.session import Session
 
 
@@ -22,6 +22,14 @@ def paths_of(record: Record) -> tuple[RelPath, ...]:
             return ()
         case _:
             assert_never(record)
+
+
+def is_about(record: Record, path: RelPath) -> bool:
+    """Tell whether a record is about a path or what is below it, or takes a directory away in which
+    it lies.
+    """
+    takes_all = isinstance(record, Delete | Rename)
+    return any(is_below(one, path) or (takes_all and is_below(path, one)) for one in paths_of(record))
 
 
 def may_show(record: Record, root: bytes) -> bool:

@@ -10,10 +10,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from yolofs.cli.completing import PATHS_KEY, generation_words, offered, staged_paths
+from yolofs.cli.nowhere import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import RelPath, display, split
+from yolofs.paths import RelPath, split
 from yolofs.session.restore import source_of
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
@@ -67,12 +68,22 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
     is_hidden = guard is not None and not guard.may_see(session.base.path(version.path))
     file = files.look(version.path) if not is_hidden else None
     if file is None:
-        where = display(session.base.path(version.path))
-        raise UsageError(
-            f"there is nothing at {where} in {version.named}",
-            hint=f"what was done there: yolofs log -- {text.rpartition(':')[2]}",
-        )
+        before, colon, typed = map(os.fsencode, text.rpartition(":"))
+        raise nothing_at(session, version.path, typed, f" in {version.named}", before=before + colon)
     return files, file
+
+
+def check_may_read(session: Session, path: RelPath, text: str) -> None:
+    """See that whoever asks may read what is at a path: inside a sandbox the rules say so.
+
+    Raises:
+        UsageError: they forbid it, or somebody would have to be asked.
+    """
+    guard = options().guard
+    if guard is not None and not guard.may_read(session.base.path(path)):
+        raise UsageError(
+            f"{text} may not be read in the sandbox", hint="the rules forbid it, or ask: open it in the view"
+        )
 
 
 def joined_run(words: list[str]) -> list[str]:

@@ -21,7 +21,9 @@ from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import Alone
 from yolofs.errors import UsageError
 
-COMMANDS = ("status", "diff", "hunks", "log", "timeline", "asks", "feedback", "snapshot", "travel")
+COMMANDS = (
+    "status", "diff", "hunks", "log", "runs", "blame", "timeline", "cat", "ls", "asks", "feedback", "snapshot", "travel"
+)  # fmt: skip
 """What may be done from inside."""
 _LOOK_S = 110.0
 """How long a command may take."""

@@ -8,17 +8,21 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit.runs import find_run, run_of
-from yolofs.changes.changes import Kind
+from yolofs.changes.changes import Change, Kind
+from yolofs.changes.counting import counts
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.earlier import chapters_told
+from yolofs.cli.guard import seen
+from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.cli.show.listing import Place
-from yolofs.errors import UsageError, YolofsError
+from yolofs.cli.show.listing import Place, counts_text
+from yolofs.errors import YolofsError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import BASE
-from yolofs.paths import RelPath, absolute, display, is_below
+from yolofs.paths import RelPath, absolute, display, in_shell, is_below
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
@@ -44,25 +48,26 @@ def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made what PATH shows now.
 
     Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all.
+    Of a directory it also tells how much has changed below it.
     Of what is not staged any more it tells which commit made it real, as long as that is kept (see
     the setting keep_commits).
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
+        guard = options().guard
+        if guard is not None and not guard.may_see(session.base.path(relative)):
+            raise nothing_at(session, relative, path, ", neither in the view nor in base")
         origin = find_origin(session, relative)
         if origin is None or origin.record is None:
             origin = _before_a_commit(session, relative) or origin
         if origin is None:
-            where = display(absolute(session.base.root, relative))
-            raise UsageError(
-                f"there is nothing at {where}, neither in the view nor in base",
-                hint=f"what was done there in other generations: yolofs log -- {display(path)}",
-            )
+            raise nothing_at(session, relative, path, ", neither in the view nor in base")
         number = run_of(origin.record) if origin.record is not None else 0
         run = find_run(session.directory, number) if number else None
-        words = run.command if run is not None else ()
+        words = run.command if run is not None and guard is None else ()  # inside it may be another agent's
+        below = _changes_below(session, relative)
         if as_json:
-            emit_json(_document(session, relative, origin, number, words))
+            emit_json({**_document(session, relative, origin, number, words), "below": counts(below)})
             return
         line = Place(session.base.root, session.base.relative(session.project)).show_path(relative) + f": {origin.what}"
         if origin.record is not None:
@@ -72,9 +77,17 @@ def command(path: bytes, as_json: bool) -> None:
                 what = f"commit {origin.commit}"
             line += f", {local_time(origin.record.time_ns)}, {what}"
             command_line = " ".join(display(word) for word in words)
-            line += f", run {number}: {command_line}" if number else ", not by a run"
+            line += f", run {number}: {command_line}".removesuffix(": ") if number else ", not by a run"
             line += "; base has changed since" if origin.is_changed_since else ""
+        if below:
+            line += f"; below it {counts_text(counts(below))}: yolofs log -- {in_shell(path)}"
         emit(line)
+
+
+def _changes_below(session: Session, path: RelPath) -> list[Change]:
+    """Return what differs from base below a path, and may be shown."""
+    changes = session.compare(BASE, paths=[path], expand_renames=True)
+    return seen(options().guard, [change for change in changes if path not in change.paths], session.base.root)
 
 
 def _before_a_commit(session: Session, path: RelPath) -> Origin | None:

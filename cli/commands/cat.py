@@ -9,7 +9,7 @@ import click
 
 from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
-from yolofs.cli.versions import look_at, parse_version, versions
+from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
 from yolofs.errors import UsageError
 
 
@@ -27,6 +27,7 @@ def command(versions: tuple[str, ...]) -> None:
             files, file = look_at(session, parse_version(session, text), text)
             if file.is_directory:
                 raise UsageError(f"{text} is a directory", hint=f"yolofs ls {text}")
+            check_may_read(session, file.path, text)
             for part in files.chunks(file) if not sys.stdout.isatty() else _for_a_terminal(files.chunks(file)):
                 emit_bytes(part)
 

@@ -22,14 +22,16 @@ from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.completing import runs
 from yolofs.cli.earlier import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.nowhere import check_somewhere
 from yolofs.cli.options import options
-from yolofs.cli.output import emit_json, has_colour, progress, say
+from yolofs.cli.output import emit_json, has_colour, paint, progress, say
 from yolofs.cli.pager import paged
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.json_forms import change_fields, text_fields
-from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import Place, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.cli.versions import look_at, parse_version, ranges_and_versions
@@ -66,6 +68,7 @@ class Form(Enum):
 )
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
+@click.option("--unfold", "unfolds", is_flag=True, help="At a terminal, too, each change that status would fold.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, none folded.")
 @click.option("--stat", "as_stat", is_flag=True, help="Print how many lines changed in each file.")
 @click.option("--name-only", "as_names", is_flag=True, help="Print the paths of changed files alone.")
@@ -79,6 +82,7 @@ def command(
     run: int | None,
     scratch: bool,
     shows_hidden: bool,
+    unfolds: bool,
     as_list: bool,
     as_stat: bool,
     as_names: bool,
@@ -100,6 +104,9 @@ def command(
     owner. What changed in scratch directories is left out without --scratch or its PATH, and what
     lies on paths that a rule hides without --hidden.
 
+    What status folds into one line (the inside of a .git, what git ignores, compiled Python code)
+    comes last, and at a terminal it is such a line, unless a PATH or --unfold asks for it.
+
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and
     says of a binary file how large it is: --binary prints a patch of it there, too. Into a pipe or
     a file the patch is always whole. With --word-diff it is for people alone.
@@ -110,6 +117,7 @@ def command(
     with reading(find_project()) as session, contextlib.ExitStack() as stack:
         found = stack.enter_context(chapters_told(session)) if run is not None else []
         paths = relative_paths(session, paths_given())
+        check_somewhere(session, paths, paths_given())
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
         expands = bool(paths) or form not in (Form.LIST, Form.JSON)
@@ -117,8 +125,10 @@ def command(
         visible = _visible(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
-        look = Look(sys.stdout.isatty() and not shows_binary, ignores_space, form is Form.WORDS)
-        _show(session, differences, visible, form, look, is_paged=not is_unpaged)
+        at_terminal = sys.stdout.isatty()
+        look = Look(at_terminal and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        folds = at_terminal and not (unfolds or paths or len(words) > 1)
+        _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
 
 class _Differences(NamedTuple):
@@ -181,16 +191,26 @@ def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_al
     return _Visible(seen(hider, changes, root), len(everything) - len(changes), hidden)
 
 
-def _show(session: Session, found: _Differences, visible: _Visible, form: Form, look: Look, *, is_paged: bool) -> None:
+def _show(
+    session: Session,
+    found: _Differences,
+    visible: _Visible,
+    form: Form,
+    look: Look,
+    *,
+    is_paged: bool,
+    folds: bool,
+) -> None:
     """Print what differs in one of the forms, and say what is left out."""
     changes, place = visible.changes, Place(session.base.root, session.base.relative(session.project))
     marks: Marks = {}
-    if form in (Form.JSON, Form.LIST) and found.states is session:  # what is committed has been asked about
+    if found.states is session:  # what is committed has been asked about
         marks = marks_of(session, changes)
     if form is Form.JSON:
         document = _document(session, found, changes, marks)
         emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
         return
+    changes, told = _what_matters_first(session, found, changes, place, form, marks, folds=folds)
     if form is Form.LIST:
         emit_changes(changes, place, session.regions, marks)
     else:
@@ -200,10 +220,44 @@ def _show(session: Session, found: _Differences, visible: _Visible, form: Form, 
         notes: list[str] = []
         with paged(is_wanted=is_paged) as write:
             notes = _emit(session, found.states.store, shown, place, form, look, write)
+            if told and form in (Form.NAMES, Form.STAT):
+                write("".join(paint(f"-  {text}", "dim") + "\n" for text in told).encode())
+        notes += [f"not shown: {text}" for text in told] if form in (Form.PATCH, Form.WORDS) else []
         for note in notes:  # when the pager has left the terminal
             say(f"note: {note}")
     say_left_out(visible.left_out)
     say_hidden(visible.hidden)
+
+
+def _what_matters_first(
+    session: Session,
+    found: _Differences,
+    changes: list[Change],
+    place: Place,
+    form: Form,
+    marks: Marks,
+    *,
+    folds: bool,
+) -> tuple[list[Change], list[str]]:
+    """Return changes with those last that are told together in a short list; if it ``folds``,
+    without them, and what tells of them.
+
+    A patch and its statistics keep their order in a pipe, and tell themselves what lies in a
+    ``.git``.
+    """
+    is_patch = form in (Form.PATCH, Form.WORDS, Form.STAT)
+    if not changes or (is_patch and not folds):
+        return changes, []
+    from yolofs.cli.show.shortening import Shortener, set_apart  # it takes along what asks git
+
+    folds = folds and form is not Form.LIST and found.states is session
+    tree = session.state(found.new) if folds and found.new is not None else None
+    shortener = Shortener(session, place, "--unfold", tree)
+    apart = set_apart(changes, shortener, marks)
+    groups = [group for group in apart.groups if not (is_patch and group.sort is Sort.GIT)]
+    told = group_texts(groups, shortener, place) if folds else []
+    folded = {id(change) for group in groups for change in group.changes} if folds else set()
+    return [change for change in (*apart.first, *apart.last) if id(change) not in folded], told
 
 
 def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_json: bool) -> Form:
@@ -359,12 +413,12 @@ def _emit(
 
 def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
     """Return the paths of changed files, as a patch names them; directories are not among them."""
-    paths = {
+    paths = dict.fromkeys(
         change.path[len(prefix) + 1 :] if prefix else change.path
         for change in changes
         if (side := change.new or change.old) is not None and side.type != stat.S_IFDIR
-    }
-    return [quoted(path) for path in sorted(paths)]
+    )
+    return [quoted(path) for path in paths]
 
 
 def _document(session: Session, found: _Differences, changes: Sequence[Change], marks: Marks) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.hunk_words import hunk_ids
+from yolofs.cli.nowhere import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
 from yolofs.cli.project import find_project, reading, relative_paths
@@ -20,8 +22,9 @@ from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.hunk_lines import changed_lines, hunk_fields, title
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import Place, group_lines, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener, set_apart
 from yolofs.errors import UsageError
 from yolofs.session.selecting import Hunks
 from yolofs.session.session import Session
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 @click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=generations)
 @click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
+@click.option("--unfold", "unfolds", is_flag=True, help="At a terminal, too, each change that status would fold.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each hunk, without what it changes.")
 @click.option(
     "--edit",
@@ -54,6 +58,7 @@ def command(
     words: tuple[str, ...],
     scratch: bool,
     shows_hidden: bool,
+    unfolds: bool,
     as_list: bool,
     to_edit: str | None,
     edited_path: bytes | None,
@@ -69,7 +74,8 @@ def command(
     An id stands for just what is shown. As soon as the file is another one, in the view or in base,
     its hunks have other ids, and the old ones are refused (exit code 20).
 
-    RANGE is as for `yolofs diff`; without one it is what a commit would apply.
+    RANGE is as for `yolofs diff`; without one it is what a commit would apply. As there, what
+    status folds comes last, and at a terminal in one line, unless a PATH or --unfold asks for it.
     """
     if len(words) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
@@ -85,6 +91,7 @@ def command(
         return
     with reading(project) as session:
         paths = relative_paths(session, paths_given())
+        check_somewhere(session, paths, paths_given())
         range_text = words[0] if words else "all"
         old, new = parse_range(session.timeline, range_text)
         with progress("comparing") as update:
@@ -97,7 +104,6 @@ def command(
         hider = hiding(session.project, shows_all=shows_hidden)
         shown = seen(hider, wanted, root)
         legible = readable(guard, shown, root)
-        files = map(hunks.read, legible)
         marks = marks_of(session, shown)
         left_out = {
             "scratch_left_out": len(everything) - len(wanted),
@@ -111,7 +117,7 @@ def command(
                     "to": new,
                     "hunks": [
                         hunk_fields(hunk, root) | _file_fields(session, file.change, marks)
-                        for file in files
+                        for file in map(hunks.read, legible)
                         for hunk in file.hunks
                     ],
                     **left_out,
@@ -119,8 +125,13 @@ def command(
             )
             return
         place = Place(root, session.base.relative(session.project))
-        for file in files:
+        shortener = Shortener(session, place, "--unfold", new_tree)
+        apart = set_apart(legible, shortener, marks)
+        folds = sys.stdout.isatty() and not (unfolds or paths)
+        for file in map(hunks.read, apart.first if folds else (*apart.first, *apart.last)):
             _emit(file, place, with_lines=not as_list)
+        for line in group_lines(apart.groups, shortener, place) if folds else ():
+            emit(line)
         if len(legible) < len(shown):
             say(f"note: {len(shown) - len(legible)} files that may not be read are left out")
         say_left_out(left_out["scratch_left_out"])

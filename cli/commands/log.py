@@ -5,25 +5,25 @@ from __future__ import annotations
 import heapq
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import click
 
-from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart, records_before
+from yolofs.audit.audit import AskNote, JournalEnd, Note, RefusalNote, RuleChange, RunEnd, RunStart, records_before
 from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
 from yolofs.cli.completing import generations, runs
 from yolofs.cli.earlier import chapters_told
+from yolofs.cli.nowhere import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.records_seen import count_since, may_show, paths_of
+from yolofs.cli.records_seen import count_since, is_about, may_show, paths_of
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
-from yolofs.journal.records import Record
-from yolofs.paths import Generation, RelPath, is_below
+from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N did: its records.")
+@click.option("--run", "run", type=int, metavar="N", shell_complete=runs, help="Only run N, with asks and refusals.")
 @click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option(
     "-v", "--verbose", "is_verbose", is_flag=True, help="Each record, ask, refusal and change of a rule, too."
@@ -77,7 +77,9 @@ def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, a
         spans = [Span(found[-1], start, end)]
         if range_text == "all":
             spans = [*(Span(chapter, start, None) for chapter in found[:-1]), *spans]
-        wanted = Wanted(session, relative_paths(session, paths_given()), run)
+        paths = relative_paths(session, paths_given())
+        check_somewhere(session, paths, paths_given())
+        wanted = Wanted(session, paths, run)
         left_out = _LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
             emit_json_list("records", _documents(spans, wanted, left_out))
@@ -130,8 +132,21 @@ def _items(span: Span, wanted: Wanted, left_out: _LeftOut) -> Iterator[Entry | N
         notes = iter(())  # which are about what others may have wanted
     if run is not None:
         entries = (entry for entry in entries if run_of(entry.record) == run)
-        notes = (note for note in notes if isinstance(note, RunStart | RunEnd) and note.run == run)
+        notes = (note for note in notes if _run_of_note(note) == run)
     return _in_place(filter(left_out.shows, entries), notes)
+
+
+def _run_of_note(note: Note) -> int:
+    """Return the number of the run that a note is about, 0 if it is about none."""
+    match note:
+        case RunStart() | RunEnd():
+            return note.run
+        case AskNote() | RefusalNote():
+            return note.process.run
+        case RuleChange() | JournalEnd():
+            return 0
+        case _:
+            assert_never(note)
 
 
 class _LeftOut:
@@ -187,7 +202,7 @@ def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
     markers = {entry.generation: entry for entry in _markers(span)}
     for segment in range(span.start + 1, span.last + 1):
         for number, record in enumerate(span.chapter.journal.read_segment(segment), at):
-            if not paths or _touches(record, paths):
+            if not paths or any(is_about(record, path) for path in paths):
                 yield Entry(segment, segment in live_segments, record, number)
         at += counts[segment - 1] + 1
         if segment in markers and not paths:
@@ -206,11 +221,6 @@ def _markers(span: Span) -> Iterator[Entry]:
         at += 1
 
 
-def _touches(record: Record, paths: Sequence[RelPath]) -> bool:
-    touched = paths_of(record)
-    return any(is_below(one, path) for one in touched for path in paths)
-
-
 # ---- in short
 
 
@@ -227,7 +237,7 @@ def _emit_short(spans: Sequence[Span], session: Session) -> None:
         made = {run.end.after.marker_ns for run in runs if run.end is not None and run.end.after is not None}
         lines = [(run.start.time_ns, _run_line(run, span, notes, width), True) for run in runs]
         for entry in _markers(span):
-            if entry.record.time_ns not in made:
+            if entry.record.time_ns not in made and entry.generation <= span.chapter.count_seen:
                 text = record_line(entry, place, width) + ("" if entry.is_live else "  [dead]")
                 lines.append((entry.record.time_ns, text, entry.is_live))
         for _, line, is_live in sorted(lines, key=lambda line: line[0]):
@@ -249,7 +259,7 @@ def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
     after = generation_of(run.end.after, span.chapter.journal) if run.end is not None else None
     number = str(after) if after is not None else ""
     mine = [note for note in notes if isinstance(note, AskNote | RefusalNote) and note.process.run == run.number]
-    counts = Counter(note_word(note) for note in mine)
+    counts = _counted(mine)
     more = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in sorted(counts.items())]
     told = ", ".join(text for text in (*run_result(run), *more) if text)
     text = note_text(run.start).rpartition("  (in ")[0]
@@ -259,8 +269,18 @@ def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
 def _beside(span: Span, notes: Sequence[Note]) -> Counter[str]:
     """Return how much of a span is not shown in short, by what it is."""
     found = Counter({"record": sum(span.chapter.journal.segment_counts()[span.start : span.last])})
-    found.update(note_word(note) for note in notes if not isinstance(note, RunStart | RunEnd))
+    found.update(_counted(note for note in notes if not isinstance(note, RunStart | RunEnd)))
     return +found
+
+
+def _counted(notes: Iterable[Note]) -> Counter[str]:
+    """Return how many notes of which kind there are; of refusals how often something was
+    refused.
+    """
+    found: Counter[str] = Counter()
+    for note in notes:
+        found[note_word(note)] += note.count if isinstance(note, RefusalNote) else 1
+    return found
 
 
 def _commit_line(chapter: Chapter, width: int) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import grp
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time
 from yolofs.cli.project import find_project, reading
-from yolofs.cli.versions import look_at, parse_version, versions
+from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
 from yolofs.paths import display
 from yolofs.registry.private import user_name
+from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 
 
@@ -31,18 +33,26 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
     with reading(find_project()) as session:
         for text in versions:
             files, file = look_at(session, parse_version(session, text), text)
-            shown = _inside(files, file, is_recursive=is_recursive) if file.is_directory else [(file.path, file)]
+            shown: Iterable[tuple[bytes, File]] = [(file.path, file)]
+            if file.is_directory:
+                check_may_read(session, file.path, text)
+                shown = _inside(session, files, file, is_recursive=is_recursive)
             for name, below in shown:
                 emit(_line(name, below, is_long=is_long))
 
 
 def _inside(
-    files: StateFiles, directory: File, *, is_recursive: bool, above: bytes = b""
+    session: Session, files: StateFiles, directory: File, *, is_recursive: bool, above: bytes = b""
 ) -> Iterator[tuple[bytes, File]]:
+    """Yield what is in a directory that may be listed; inside a sandbox nothing that rules hide."""
+    guard = options().guard
     for name, file in files.inside(directory):
+        full = session.base.path(file.path)
+        if guard is not None and not guard.may_see(full):
+            continue
         yield above + name, file
-        if is_recursive and file.is_directory:
-            yield from _inside(files, file, is_recursive=True, above=above + name + b"/")
+        if is_recursive and file.is_directory and (guard is None or guard.may_read(full)):
+            yield from _inside(session, files, file, is_recursive=True, above=above + name + b"/")
 
 
 def _line(name: bytes, file: File, *, is_long: bool) -> str:

@@ -9,6 +9,7 @@ import click
 
 from yolofs.audit.runs import Run, read_runs
 from yolofs.cli.earlier import chapters_told
+from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.cli.show.json_forms import text_fields, words_fields
@@ -40,8 +41,8 @@ def command(as_json: bool) -> None:
         made = [_made(run, chapter_of(run, found)) for run in runs]
         width = max(map(len, made), default=0)
         for run, text in zip(runs, made, strict=True):
-            line = _line(run, f"{text:<{width}}", is_mounted=is_mounted)
             chapter = chapter_of(run, found)
+            line = _line(run, f"{text:<{width}}", _command(run, chapter), is_mounted=is_mounted)
             emit(line if chapter is not None and chapter.commit is None else paint(line, "dim"))
 
 
@@ -54,11 +55,21 @@ def _made(run: Run, chapter: Chapter | None) -> str:
     return made
 
 
-def _line(run: Run, made: str, *, is_mounted: bool) -> str:
+def _command(run: Run, chapter: Chapter | None) -> tuple[bytes, ...]:
+    """Return the command line of a run; inside a sandbox, where it may be another agent's, only
+    what the generation that it made is called.
+    """
+    if options().guard is None:
+        return run.command
+    after = chapter.generation(run.end.after) if chapter is not None and run.end is not None else None
+    return (chapter.journal.markers[after - 1].marker.name,) if chapter is not None and after else ()
+
+
+def _line(run: Run, made: str, words: Sequence[bytes], *, is_mounted: bool) -> str:
     code, took = run_result(run, goes_on=is_mounted)  # no run outlives its mount
     if code == "goes on":
         code, took = "", code
-    command = " ".join(display(word) for word in run.command)
+    command = " ".join(display(word) for word in words)
     return f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made}  {command}".rstrip()
 
 
@@ -67,8 +78,8 @@ def _fields(run: Run, found: Sequence[Chapter]) -> dict[str, Any]:
     chapter = chapter_of(run, found)
     return {
         "run": run.number,
-        **words_fields("command", run.command),
-        **text_fields("directory", run.directory),
+        **words_fields("command", _command(run, chapter)),
+        **text_fields("directory", run.directory if options().guard is None else b""),
         "start_ns": run.start.time_ns,
         "end_ns": end.time_ns if end is not None else None,
         "code": end.code if end is not None else None,

@@ -9,7 +9,7 @@ import click
 from yolofs.cli.here import entry_of
 from yolofs.cli.output import say
 from yolofs.cli.project import find_project, session_directory, warn_of_interrupted_commit
-from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.client import Client, end_unreachable
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.errors import DaemonError
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
@@ -36,7 +36,14 @@ def command(session: str | None, force: bool) -> None:
 
 
 def _take_away(directory: bytes, *, force: bool) -> None:
-    client = Client.connect(directory)
+    try:
+        client = Client.connect(directory)
+    except DaemonError as error:
+        if not (force and end_unreachable(directory)):
+            raise
+        _clean_up(directory)
+        say(f"{error.message}; ended it, and took its mount away")
+        return
     if client is not None:
         with client:
             if _stop(client, force=force):

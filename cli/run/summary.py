@@ -16,7 +16,7 @@ from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
-from yolofs.cli.show.audit_lines import note_fields, note_text, note_word
+from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, words_fields
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
@@ -25,7 +25,8 @@ from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
 from yolofs.rules.preset import SOURCE
-from yolofs.rules.preset_table import HISTORIES
+from yolofs.rules.preset_table import GOVERNING, HISTORIES
+from yolofs.rules.rule_states import RuleState
 from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region, Regions
@@ -44,6 +45,7 @@ _SHOWN = 10
 """How many lines each part has of the rest, and notes there are."""
 _COMMANDS = 5
 """How many commands are told that would allow something."""
+_LOCK = b".lock"
 _LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
 """What a rule that lets nothing be changed allows, too."""
 _ORDER = (Kind.DELETED, Kind.TYPE, Kind.MODIFIED, Kind.RENAMED, Kind.ADDED, Kind.METADATA)
@@ -167,14 +169,35 @@ def _is_history(note: Note) -> bool:
 
 
 def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
-    notes = [note for note in notes if not _is_history(note)]
+    notes = refusals_folded(note for note in notes if not _is_history(note))
     if not notes:
         return []
     lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
         lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
-    return lines + _unattended_lines(notes)
+    return lines + _refused_lines(notes) + _unattended_lines(notes)
+
+
+def _refused_lines(notes: Sequence[Note]) -> list[str]:
+    """Return what allows the next time what a rule let only be read."""
+    commands: dict[str, None] = {}
+    for note in notes:
+        if isinstance(note, RefusalNote) and note.state == RuleState.READ_ONLY.value and _may_be_offered(note):
+            path = unquote_to_bytes(note.below or note.path)
+            words = [path.removesuffix(_LOCK), path] if path.endswith(_LOCK) else [path]  # it takes the place of that
+            commands[f"  yolofs rule allow {' '.join(map(in_shell, words))}"] = None
+    return ["to allow next time what was refused:", *_first(list(commands))] if commands else []
+
+
+def _may_be_offered(note: RefusalNote) -> bool:
+    """Tell whether a rule is one that a person may want to change: not what governs yolofs."""
+    return note.rule is not None and note.rule.source != SOURCE + GOVERNING
+
+
+def _first(commands: Sequence[str]) -> list[str]:
+    more = [f"  … and {len(commands) - _COMMANDS} more"] if len(commands) > _COMMANDS else []
+    return [*commands[:_COMMANDS], *more]
 
 
 def _unattended_lines(notes: Sequence[Note]) -> list[str]:
@@ -190,9 +213,7 @@ def _unattended_lines(notes: Sequence[Note]) -> list[str]:
         commands[path] = state
     count, them = (f"{len(commands)} asks", "them") if len(commands) > 1 else ("1 ask", "it")
     lines = [f"nobody watches, so {count} had no answer; to allow {them} next time:"]
-    found = [f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()]
-    more = [f"  … and {len(found) - _COMMANDS} more"] if len(found) > _COMMANDS else []
-    return [*lines, *found[:_COMMANDS], *more]
+    return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()])]
 
 
 def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place, marks: Marks) -> list[str]:
@@ -203,10 +224,10 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
         return [f"yolofs: run {ended.number}: no changes; meanwhile:", *others] if work.others and others else []
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
-    see = f"yolofs diff --run {ended.number}" if work.others else f"yolofs diff {span.text}"
+    see = f"yolofs diff --run {ended.number}"  # a commit leaves it true: generations are numbered anew then
     shortener = Shortener(session, place, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
-    parts, groups = sort(short.lines, place), group_lines(short, shortener, place)
+    parts, groups = sort(short.lines, place), group_lines(short.groups, shortener, place)
     for title, some, inside in (
         ("deleted:", parts.deleted, True),
         ("outside the project:", parts.outside, False),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, assert_never
 from urllib.parse import unquote_to_bytes
 
+import msgspec
+
+from yolofs.access.asks import how_it_ended
 from yolofs.audit.audit import (
     AskNote,
     JournalEnd,
@@ -23,6 +27,11 @@ from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_below
 from yolofs.session.history import Chapter
 
+_MOST_ALIKE = 3
+"""More refusals than that in one directory, or in several, are told in one line where lists are
+short.
+"""
+
 
 def notes_between(
     chapter: Chapter, start: Generation, end: Generation | None, paths: Sequence[bytes]
@@ -36,8 +45,16 @@ def notes_between(
     for note in chapter.notes:
         is_wanted = not (start and comes_before(note, *places[start - 1]))
         is_wanted = is_wanted and (not end or comes_before(note, *places[end - 1]))
-        if is_wanted and (not paths or any(is_below(_path(note), path.rstrip(b"/")) for path in paths)):
+        if is_wanted and (not paths or any(_is_about(note, path.rstrip(b"/")) for path in paths)):
             yield note
+
+
+def _is_about(note: Note, path: bytes) -> bool:
+    """Tell whether a note is about a path or what is below it, or may count it among others."""
+    if isinstance(note, RefusalNote) and note.below:
+        below = unquote_to_bytes(note.below)
+        return is_below(below, path) or is_below(path, below.rstrip(b"/"))
+    return is_below(_path(note), path)
 
 
 def marker_places(journal: Journal) -> list[tuple[int, int]]:
@@ -86,12 +103,15 @@ def note_text(note: Note) -> str:
     match note:
         case AskNote():
             size = f" ({note.size} byte{'s' if note.size != 1 else ''})" if note.size is not None else ""
-            how = f"{note.outcome}, by {display(note.by.encode())}, after {note.waited_ms / 1000:.1f} s"
+            how = how_it_ended(note.outcome, display(note.by.encode()))
+            how += f" ({note.waited_ms / 1000:.1f} s)"
             others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
             return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
         case RefusalNote():
-            times = f" ({note.count} times)" if note.count > 1 else ""
             why = f": {_rule_text(note.rule)}" if note.rule is not None else ""
+            if note.below:
+                return f"{note.operation}, {note.count} refused below {_shown(note.below)}, {_who(note.process)}{why}"
+            times = f" ({note.count} times)" if note.count > 1 else ""
             return f"{note.operation} {_shown(note.path)}, {_who(note.process)}{times}{why}"
         case RuleChange():
             change = f"{note.before or 'no rule'} -> {note.state or 'no rule'}"
@@ -106,6 +126,44 @@ def note_text(note: Note) -> str:
             assert_never(note)
 
 
+def refusals_folded(notes: Iterable[Note]) -> list[Note]:
+    """Return notes with refusals that are alike as one: those at one path; many of one directory;
+    and many of several.
+    """
+    by_path = _merged(notes, lambda note: (note.below or note.path, bool(note.below)), most=0)
+    by_directory = _merged(by_path, lambda note: note.below or _directory(note), most=_MOST_ALIKE)
+    return _merged(by_directory, lambda note: "", most=_MOST_ALIKE)  # noqa: ARG005
+
+
+def _merged(notes: Iterable[Note], place_of: Callable[[RefusalNote], object], *, most: int) -> list[Note]:
+    """Return notes with one in place of more than ``most`` refusals with the same place, operation,
+    rule and run: at the first of them.
+    """
+    found: dict[object, list[Note]] = {}
+    for note in notes:
+        key: object = id(note)
+        if isinstance(note, RefusalNote):
+            key = place_of(note), note.operation, note.rule, note.process.run
+        found.setdefault(key, []).append(note)
+    kept: list[Note] = []
+    for alike in found.values():
+        refusals = [note for note in alike if isinstance(note, RefusalNote)]
+        kept += [_one_of(refusals)] if len(refusals) > max(most, 1) else alike
+    return kept
+
+
+def _one_of(alike: Sequence[RefusalNote]) -> RefusalNote:
+    paths = {note.path for note in alike}
+    below = ""
+    if len(paths) > 1 or any(note.below for note in alike):
+        below = os.path.commonpath([note.below or _directory(note) for note in alike])
+    return msgspec.structs.replace(alike[-1], count=sum(note.count for note in alike), path=alike[0].path, below=below)
+
+
+def _directory(note: RefusalNote) -> str:
+    return os.path.dirname(note.path)
+
+
 def note_fields(note: Note) -> dict[str, Any]:
     """Return a note as JSON."""
     fields: dict[str, Any] = {"kind": note_word(note), "time_ns": note.time_ns}
@@ -114,7 +172,8 @@ def note_fields(note: Note) -> dict[str, Any]:
             fields |= {"id": note.id, **_access_fields(note), "size": note.size, "requesters": note.requesters}
             return fields | {"outcome": note.outcome, "by": note.by, "waited_ms": note.waited_ms}
         case RefusalNote():
-            return fields | _access_fields(note) | {"count": note.count}
+            below = text_fields("below", unquote_to_bytes(note.below)) if note.below else {"below": None}
+            return fields | _access_fields(note) | {"count": note.count, **below}
         case RuleChange():
             key = text_fields("key", unquote_to_bytes(note.key))
             return fields | key | {"state": note.state, "before": note.before, "source": note.source}

@@ -51,6 +51,8 @@ class NewObjects:
         self._packs: list[Pack] | None = None
         self._work = Work(_MOST_WORK_BYTES)
         self._asked = 0
+        self._repacked: dict[bytes, bool] = {}
+        """Of packs that are gone, by their paths without an ending."""
         self._gone: list[Index] = []
         """The indexes of packs that are not there any more: what they had is not new."""
 
@@ -102,6 +104,30 @@ class NewObjects:
         name = rest.replace(b"/", b"")
         self._asked += 1
         return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
+
+    def has_repacked(self, path: bytes) -> bool:
+        """Tell whether all that a pack had which is gone is in packs that came, with the content
+        that it had; ``path`` is that of any of its files.
+
+        True only of a pack of no more than 2,000 objects, all of them small.
+        """
+        stem = path.rpartition(b".")[0]
+        if stem not in self._repacked:
+            self._repacked[stem] = self._is_repacked(stem)
+        return self._repacked[stem]
+
+    def _is_repacked(self, stem: bytes) -> bool:
+        gone = self._changes.get(stem + _INDEX)
+        digits = stem.rpartition(b"-")[2]
+        if gone is None or gone.kind is not Kind.DELETED or gone.old is None or not is_name(digits):
+            return False
+        try:
+            index = Index(self._opened(gone.old), len(digits) // 2)
+            self._asked += index.count
+            names = (name.hex().encode() for name in index.names())
+            return self._asked <= _MOST_ASKED and all(is_called(self._packed(name), name) for name in names)
+        except (DamagedPackError, OSError):
+            return False
 
     def _packed(self, name: bytes) -> bytes:
         """Return what a pack that came has of an object, as :func:`unpacked` returns it."""

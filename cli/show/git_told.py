@@ -18,7 +18,7 @@ _TOLD_REFS = (_HEADS, _TAGS, _REMOTES, _STASH)
 _UNREADABLE = b"?"
 """Stands for the value of a ref whose file is no small regular one: nothing else has it."""
 _PACKED = b"packed-refs"
-_OBJECTS = b"objects/"
+_OBJECTS, _PACKS = b"objects/", b"objects/pack/"
 _MOST_REF_BYTES = 1 << 12
 _MOST_NAMED = 3
 _HEX = frozenset(b"0123456789abcdef")
@@ -71,17 +71,21 @@ class GitDirectory:
         """Return what happened to objects, apart from new ones and such that are in a pack now: git
         makes them, and never writes to them again.
         """
-        removed = changed = 0
+        removed = changed = packed = 0
         for name, change in self._changes.items():
             if not name.startswith(_OBJECTS) or _is_directory(change.new or change.old):
                 continue
-            removed += change.kind is Kind.DELETED and not found.has_packed(name[len(_OBJECTS) :])
+            if change.kind is Kind.DELETED:
+                in_pack = name.startswith(_PACKS)
+                is_kept = found.has_repacked(name) if in_pack else found.has_packed(name[len(_OBJECTS) :])
+                packed, removed = packed + is_kept, removed + (not is_kept)
             changed += _is_object(name[len(_OBJECTS) :]) and self._is_written_over(name, change)
-        return [
+        told = [
             f"{count} object file{_s(count)} {what}"
             for count, what in ((removed, "removed"), (changed, "changed"))
             if count
         ]
+        return ["packed", *told] if packed else told
 
     def _is_written_over(self, name: bytes, change: Change) -> bool:
         if change.new is None or (change.metadata == (Aspect.TIME,) and not change.content):

@@ -152,7 +152,7 @@ def emit_changes(
             line += paint("  [merged from both]", "bold", "cyan")
         parts[title].append(line)
     if short is not None and shortener is not None:
-        parts[_HERE] += group_lines(short, shortener, place)
+        parts[_HERE] += group_lines(short.groups, shortener, place)
     is_first = True
     for title, lines in parts.items():
         if lines and title:
@@ -167,15 +167,20 @@ def emit_changes(
     emit(summary(changes))
 
 
-def group_lines(short: Folded, shortener: Shortening, place: Place) -> list[str]:
+def group_lines(groups: Iterable[Group], shortener: Shortening, place: Place) -> list[str]:
     """Return a line for each group of changes that are told together, dimmed where there are
     colours.
     """
+    return [paint(f"-  {text}", "dim") for text in group_texts(groups, shortener, place)]
+
+
+def group_texts(groups: Iterable[Group], shortener: Shortening, place: Place) -> list[str]:
+    """Return what tells each group of changes."""
 
     def show(change: Change) -> str:
         return place.show(change.path, inside=True) + _slash(change)
 
-    return [paint(f"-  {shortener.line(group, show)}", "dim") for group in short.groups]
+    return [shortener.line(group, show) for group in groups]
 
 
 def _with_counts(changes: Iterable[Change], short: Folded | None) -> Iterator[tuple[Change, str]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.cli.options import options
@@ -12,7 +12,7 @@ from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
 from yolofs.cli.show.git_new_objects import read_side
 from yolofs.cli.show.git_told import GitDirectory
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import Place, is_marked
 from yolofs.hostcode.git_ignored import Repositories
 from yolofs.paths import RelPath, join
 from yolofs.session.session import Session
@@ -20,6 +20,9 @@ from yolofs.session.state_files import StateFiles
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 from yolofs.store.store import StoreFiles
+
+if TYPE_CHECKING:
+    from yolofs.hostcode.mark import Marks
 
 
 class Shortener(NamedTuple):
@@ -45,6 +48,10 @@ class Shortener(NamedTuple):
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
+        return f"{self.told(group, show)}  ({folding.counts_text(group)}; {self.unfold})"
+
+    def told(self, group: Group, show: Callable[[Change], str]) -> str:
+        """Return what has happened in a group of changes, without their number."""
         begin = group.sort.value
         if group.top is not None:
             begin += folding.shown_top(group.top, self.place.project)
@@ -53,7 +60,7 @@ class Shortener(NamedTuple):
             told = GitDirectory(group.top, group.changes, store, _Reader(self.session, self.tree, store)).tell()
         else:
             told = folding.names_text(group, show)
-        return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
+        return f"{begin}: {told}"
 
     def _may_read(self, group: Group) -> bool:
         """Tell whether the caller may read all files that say what happened in a ``.git``."""
@@ -65,6 +72,29 @@ class Shortener(NamedTuple):
 
     def _may_fold(self, change: Change) -> bool:
         return self.place.holds(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
+
+
+class Apart(NamedTuple):
+    """Changes of which each is to be seen, and those that are told together, in the same order."""
+
+    first: list[Change]
+    groups: list[Group]
+
+    @property
+    def last(self) -> list[Change]:
+        """What the groups hold."""
+        return [change for group in self.groups for change in group.changes]
+
+
+def set_apart(changes: Sequence[Change], shortener: Shortener, marks: Marks) -> Apart:
+    """Return changes without those that a short list tells together, and these; what is marked is
+    never among them.
+
+    Blocks while git is asked what it ignores.
+    """
+    groups = shortener.fold(changes, lambda change: is_marked(change, marks)).groups
+    told = {id(change) for group in groups for change in group.changes}
+    return Apart([change for change in changes if id(change) not in told], groups)
 
 
 class _Reader:

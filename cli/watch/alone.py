@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import msgspec
 
 from yolofs.access.answers import Lifetime
+from yolofs.access.asks import how_it_ended
 from yolofs.cli.output import emit, warn
 from yolofs.cli.show.ask_lines import path_text, verb
 from yolofs.daemon.rpc.ask_fields import ask_fields
@@ -96,7 +97,7 @@ class _Answerer:
             process = self._running.get(ended.id)
         if process is not None:
             _kill(process)
-            how = f"{ended.outcome}, by {ended.by}"
+            how = how_it_ended(ended.outcome, ended.by)
             warn(f"ask {ended.id} ended ({how}) before its command answered; the command was killed")
 
     def close(self) -> None:

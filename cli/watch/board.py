@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from yolofs.access.answers import JUST_ONCE, Lifetime
+from yolofs.access.asks import how_it_ended
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import path_text, question_text, verb
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
@@ -130,7 +131,7 @@ class Board:
         by = event.by
         if event.id in self._sent and by.startswith(BY):
             by = "you, just once: the rule leaves it open" if by.endswith(JUST_ONCE) else "you"
-        line = f"{event.outcome}, by {by}: {verb(ask)} {path_text(ask)}"
+        line = f"{how_it_ended(event.outcome, by)}: {verb(ask)} {path_text(ask)}"
         self.done.append(line)
         self.done_count += 1
         for known in (self._arrived, self._shown):

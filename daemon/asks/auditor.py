@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import msgspec
 
@@ -16,6 +18,7 @@ from yolofs.access.questions import Question
 from yolofs.access.rule_notes import rule_note
 from yolofs.audit.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
 from yolofs.daemon.rpc.protocol import quote
+from yolofs.paths import is_below
 from yolofs.rules import Rule
 from yolofs.system.requesters import Requester, read_requester
 
@@ -23,14 +26,25 @@ log = logging.getLogger("yolofs.daemon")
 
 _MAX_KINDS = 10_000
 """How many different refusals are counted at a time."""
+_MAX_NAMES = 20
+"""Of so many paths in one directory, refused alike to one run, each has notes of its own."""
+_MAX_DIRECTORIES = 20
+"""In so many directories; what is refused in others is counted together."""
+
+_Alike: TypeAlias = tuple[str, Rule | None, int]
+"""What refusals have in common that are counted together: operation, rule and run."""
 
 
 class _Refusals:
     """Refusals that are alike."""
 
-    __slots__ = ("count", "process", "question", "records", "time_ns")
+    __slots__ = ("below", "count", "process", "question", "records", "time_ns")
 
-    def __init__(self, question: Question, process: Process, time_ns: int, records: int | None) -> None:
+    def __init__(
+        self, question: Question, process: Process, time_ns: int, records: int | None, below: bytes | None
+    ) -> None:
+        self.below = below
+        """The directory in which all of them are; None if they are about one path."""
         self.question = question
         self.process = process
         self.count = 0
@@ -38,6 +52,11 @@ class _Refusals:
         self.time_ns = time_ns
         """When the last of them came, and how many records there were by then."""
         self.records = records
+
+    def widen(self, path: bytes) -> None:
+        """Have the directory hold another path, too."""
+        while self.below is not None and not is_below(path, self.below.rstrip(b"/")):
+            self.below = os.path.dirname(self.below)
 
 
 class Auditor:
@@ -57,7 +76,9 @@ class Auditor:
         """Tells how many records the journal has."""
         self._lock = threading.Lock()
         """Guards the refusals; never held over a write, as the device loop takes it."""
-        self._refusals: dict[tuple[bytes, str, Rule | None, int], _Refusals] = {}
+        self._refusals: dict[tuple[bytes, bool, _Alike], _Refusals] = {}
+        self._places: dict[_Alike, dict[bytes, int]] = {}
+        """Of how many names in which directories there are notes."""
         self._to_write: deque[Note] = deque()
         self._file_lock = threading.Lock()
         """Guards the file and what follows."""
@@ -90,24 +111,48 @@ class Auditor:
     def refused(self, question: Question, thread: int) -> bool:
         """Count a refusal; return whether it is the first of its kind, so that there is a note to
         :meth:`write`.
+
+        A program that goes through a tree is refused each path of it: after the first ones they
+        are counted by directory, and after the first directories all together.
         """
         run = self._run_of(thread)
-        key = question.path, question.operation.value, question.rule, run
+        alike = question.operation.value, question.rule, run
         with self._lock:
-            known = self._refusals.get(key)
+            known = self._refusals.get((question.path, False, alike))
+            if known is None:
+                place = self._place(question.path, alike)
+                known = self._refusals.get((place, True, alike)) if place is not None else None
             if known is not None:
                 known.count += 1
                 known.time_ns, known.records = time.time_ns(), self.record_count()
+                known.widen(question.path)
                 return False
             if len(self._refusals) >= _MAX_KINDS:
                 self._count()
                 self._refusals.clear()
+                self._places.clear()
             process = _process(read_requester(thread)._replace(run=run))
-            known = _Refusals(question, process, time.time_ns(), self.record_count())
-            self._refusals[key] = known
+            below = os.path.dirname(question.path) if place is not None else None
+            known = _Refusals(question, process, time.time_ns(), self.record_count(), below)
+            if place is not None:
+                known.count = 1
+                self._refusals[place, True, alike] = known
+                return False
+            self._refusals[question.path, False, alike] = known
             self._to_write.append(_refusal_note(known, 1))
             self.noted += 1
             return True
+
+    def _place(self, path: bytes, alike: _Alike) -> bytes | None:
+        """Return the directory by which one more path is counted, empty for the rest of all; None
+        if it gets notes of its own.
+        """
+        names = self._places.setdefault(alike, {})
+        directory = os.path.dirname(path)
+        if directory not in names and len(names) >= _MAX_DIRECTORIES:
+            return b""
+        count = names[directory] = names.get(directory, 0) + 1
+        return directory if count > _MAX_NAMES else None
 
     def ended(self, ended: Ended) -> None:
         """Note an ask that has ended."""
@@ -195,6 +240,7 @@ def _refusal_note(refusals: _Refusals, count: int) -> RefusalNote:
         refusals.process,
         count,
         refusals.records,
+        quote(refusals.below) if refusals.below is not None else "",
     )
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import trio
 
 from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, rules_of
-from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter
+from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter, how_it_ended
 from yolofs.access.questions import Decision, Question
 from yolofs.audit.audit import UNATTENDED
 from yolofs.daemon.asks.auditor import Auditor
@@ -281,7 +281,7 @@ class Broker:
             ended = self._queue.ended(ask_id)
             if ended is None:
                 raise AskError(f"there is no ask {ask_id}", hint="yolofs asks")
-            raise AskError(f"ask {ask_id} has ended: {ended.outcome.value}, by {ended.by}", hint="yolofs asks")
+            raise AskError(f"ask {ask_id} has ended: {how_it_ended(ended.outcome.value, ended.by)}", hint="yolofs asks")
         if ask.is_claimed:
             raise AskError(f"ask {ask_id} is being answered by somebody else", hint="yolofs asks")
         return ask

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from yolofs.access.questions import Operation
     from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
     from yolofs.daemon.rpc.rule_messages import SourcedRule
-    from yolofs.rules import Origin, Rule, Sources
+    from yolofs.rules import Level, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
 Event: TypeAlias = "AskInfo | EndedInfo | WarningsInfo"
@@ -116,7 +116,12 @@ class Client:
 
     @classmethod
     def connect(cls, directory: bytes) -> Self | None:
-        """Connect to the daemon of the session in ``directory``; None if there is none."""
+        """Connect to the daemon of the session in ``directory``; None if there is none.
+
+        Raises:
+            DaemonError: there is one, but it takes no connection, or its socket is gone; or
+                somebody else listens there.
+        """
         described = read_daemon_file(directory)
         if described is None:
             return None
@@ -125,6 +130,12 @@ class Client:
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
+            if _lives(directory):
+                raise DaemonError(
+                    f"the daemon, process {described.pid}, cannot be reached: nobody listens at"
+                    f" {display(socket_path(described))} any more",
+                    hint=f"{_HANGS_HINT} ends it, and nothing that is staged is lost",
+                ) from None
             return None
         if client.uid != os.geteuid():
             client.close()
@@ -289,7 +300,7 @@ class Client:
 
         self._call("set_rule", SetRuleParams(encode_key(rule), rule.state, lasting), Done)
 
-    def unset_rule(self, rule: Rule) -> tuple[Origin, ...]:
+    def unset_rule(self, rule: Rule) -> tuple[Level, ...]:
         """Remove the learned rule and the answer that are about the same as ``rule``; return where
         there was one.
 
@@ -352,17 +363,12 @@ class Client:
         away.
         """
         with pidfd_of(self.pid) as pidfd:
-            if pidfd is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-                self._wait_for_exit(pidfd)
+            _kill(pidfd)
+            self._wait_for_exit(pidfd)
 
     def _wait_for_exit(self, pidfd: int | None) -> None:
-        if pidfd is not None:
-            waiting = select.poll()
-            waiting.register(pidfd, select.POLLIN)
-            if not waiting.poll(_EXIT_TIMEOUT_S * 1000):
-                raise DaemonError(f"the daemon, process {self.pid}, does not end", hint=f"kill -9 {self.pid}")
+        if not _has_ended(pidfd):
+            raise DaemonError(f"the daemon, process {self.pid}, does not end", hint=f"kill -9 {self.pid}")
 
     # ---- messages
 
@@ -429,3 +435,55 @@ class Client:
         line = bytes(self._pending[:end])
         del self._pending[: end + 1]
         return line
+
+
+# ---- a daemon that no socket leads to
+
+
+def _lives(directory: bytes) -> bool:
+    """Tell whether the daemon of the session in ``directory`` goes on, at whose socket nobody
+    answers.
+
+    One that is just ending has taken ``daemon.json`` away before its socket.
+    """
+    from yolofs.session.lock import has_open  # hardly a command comes here
+
+    described = read_daemon_file(directory)
+    return described is not None and has_open(described.pid, directory)
+
+
+def end_unreachable(directory: bytes) -> bool:
+    """Have the daemon of the session in ``directory`` end, to which no connection leads, and kill
+    it if it does not; return whether there was one.
+
+    The mount that it leaves then has to be taken away.
+    """
+    from yolofs.session.lock import has_open
+
+    described = read_daemon_file(directory)
+    if described is None:
+        return False
+    with pidfd_of(described.pid) as pidfd:
+        if pidfd is None or not has_open(described.pid, directory):
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGTERM)
+        if not _has_ended(pidfd):
+            _kill(pidfd)
+            _has_ended(pidfd)
+    return True
+
+
+def _kill(pidfd: int | None) -> None:
+    if pidfd is not None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+
+def _has_ended(pidfd: int | None) -> bool:
+    """Wait for a process to end; False if it does not for long."""
+    if pidfd is None:
+        return True
+    waiting = select.poll()
+    waiting.register(pidfd, select.POLLIN)
+    return bool(waiting.poll(_EXIT_TIMEOUT_S * 1000))

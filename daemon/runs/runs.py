@@ -93,6 +93,7 @@ class Runs:
         going = self._going_on.pop(number)
         self._by_namespace = {link: other for link, other in self._by_namespace.items() if other != number}
         after = newest if newest != going.before else None
+        self._auditor.count()  # the summary of the run tells how much it was refused
         self._auditor.note(RunEnd(time.time_ns(), number, code, after))
         return RunResult(after, self._auditor.noted > going.noted, tuple(sorted(self._going_on)))
 

@@ -116,7 +116,7 @@ def test_the_log_tells_how_many_got_an_answer(yolofs: Program, view: Path) -> No
         first.end()
         second.end()
     (line,) = [line for line in yolofs("log", "-v").out.splitlines() if " ask " in line]
-    assert " and 1 more: allowed, by yolofs answer, process " in line
+    assert " and 1 more: allowed by yolofs answer, process " in line
 
 
 def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> None:
@@ -285,7 +285,7 @@ def test_the_log_shows_all_of_it_in_its_place(yolofs: Program, view: Path) -> No
     lines = yolofs("log", "-v").out.splitlines()
     assert len(lines) == 5
     assert f"  ask       read {yolofs.project}/secret/a, python" in lines[1]
-    assert ": denied, by yolofs answer, process " in lines[1]
+    assert ": denied by yolofs answer, process " in lines[1]
     assert lines[3].endswith(f': {yolofs.project}/closed is "deny" (.yolofs.toml:4)')
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
@@ -144,6 +144,45 @@ def test_a_damaged_journal_of_a_commit_is_told_by_all_that_miss_it(committed: Pr
     assert f"history: the journal of commit 1 is damaged: {journal}, line 3 (byte " in doctor
     assert "yolofs undo 1 works all the same" in doctor
     committed("undo", "1", "--yes")
+
+
+def test_a_missing_journal_of_a_commit_is_told_by_all_that_miss_it(committed: Program) -> None:
+    committed("commit", "--yes")
+    journal = committed.session / "commits/1/journal"
+    journal.unlink()
+    said = "note: what was done before commit 1 is not shown, as its journal is missing: yolofs doctor\n"
+    for command in (["log"], ["log", "-v"], ["log", "--json"], ["runs"], ["timeline"], ["blame", "a.txt"]):
+        done = committed(*command)
+        assert done.err.count(said) == 1, command
+    assert said in committed("diff", "--run", "1", code=2).err
+    assert f"history: the journal of commit 1 is missing: {journal}\n" in committed("doctor").out
+
+
+KILLED = """
+import os, sys
+from yolofs.cli.main import main
+
+really = os.rename
+
+def rename(source, target, **options):
+    if os.fsencode(target).endswith(b"commits/2/journal"):
+        os._exit(9)
+    really(source, target, **options)
+
+os.rename = rename
+sys.exit(main())
+"""
+
+
+def test_a_journal_that_is_about_to_be_put_away_is_not_missing(committed: Program) -> None:
+    """As after a kill between the end of a commit and the move of its journal."""
+    committed("unmount")
+    done = run_code(KILLED, ["commit", "--yes"], committed.project)
+    assert done.returncode == 9
+    assert (committed.session / "commits/2/done").exists()
+    assert not (committed.session / "commits/2/journal").exists()
+    for command in (["log"], ["runs"]):
+        assert "is missing" not in committed(*command, code=None).err
 
 
 EVERYTHING = """

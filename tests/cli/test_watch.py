@@ -50,7 +50,7 @@ def test_a_process_blocks_the_prompt_appears_a_key_answers_and_it_goes_on(yolofs
         assert blocked.process.poll() is None
         terminal.type("y")
         assert blocked.end() == ("first line\nsecond line\n", "")
-        terminal.wait_for_screen("nothing waits", "allowed, by you")
+        terminal.wait_for_screen("nothing waits", "allowed by you")
         terminal.type("q")
         assert terminal.wait() == 0
 
@@ -65,7 +65,7 @@ def test_the_key_n_denies_the_access(yolofs: Program, view: Path) -> None:
         terminal.wait_for_screen(ARMED)
         terminal.type("n")
         assert is_denied(blocked.end())
-        terminal.wait_for_screen("denied, by you")
+        terminal.wait_for_screen("denied by you")
 
 
 def test_an_answer_for_an_ancestor_spares_the_next_hundred_asks(yolofs: Program, view: Path) -> None:
@@ -93,7 +93,7 @@ def test_deny_can_be_picked_for_good_or_the_session_as_well(yolofs: Program, vie
         terminal.wait_for_screen("hidden     as if it did not exist")
         terminal.type("5")
         blocked.end()
-        terminal.wait_for_screen("denied, by you")
+        terminal.wait_for_screen("denied by you")
         assert "a" not in os.listdir(view / "secret")
 
 
@@ -174,7 +174,7 @@ def test_when_the_time_is_up_the_card_goes(yolofs: Program) -> None:
         with reader(view / "secret/a") as first:
             terminal.wait_for_screen(ARMED)
             assert is_denied(first.end())
-            terminal.wait_for_screen("nothing waits", "timeout, by nobody")
+            terminal.wait_for_screen("nothing waits", "not answered in time")
 
 
 def test_a_requester_that_is_killed_leaves_the_screen(yolofs: Program, view: Path) -> None:
@@ -190,8 +190,8 @@ def test_of_two_watchers_the_first_answers_and_the_other_sees_it(yolofs: Program
         other.wait_for_screen(ARMED)
         one.type("y")
         assert blocked.end()[0]
-        other.wait_for_screen("nothing waits", f"allowed, by yolofs watch, process {one.process.pid}")
-        one.wait_for_screen("allowed, by you")
+        other.wait_for_screen("nothing waits", f"allowed by yolofs watch, process {one.process.pid}")
+        one.wait_for_screen("allowed by you")
 
 
 def test_a_watcher_that_is_killed_answers_nothing_and_another_one_can(yolofs: Program, view: Path) -> None:
@@ -357,7 +357,7 @@ def test_a_dumb_terminal_gets_lines(yolofs: Program, view: Path) -> None:
         terminal.wait_for("Which state does it get?")
         terminal.type("2")
         assert blocked.end()[0]
-        terminal.wait_for("allowed, by you")
+        terminal.wait_for("allowed by you")
         terminal.type("q")
         assert terminal.wait() == 0
         assert "\x1b" not in terminal.seen
@@ -424,14 +424,14 @@ def test_a_dumb_terminal_tells_what_became_of_one_after_many(yolofs: Program, vi
             with connected(yolofs) as client:
                 assert len(client.answer(AnswerParams(1, "deny", by="another")).answered) == 100
             many.end()
-            terminal.wait_for("denied, by another, process", count=100)
+            terminal.wait_for("denied by another, process", count=100)
         armed = terminal.text.count(ARMED)
         with reader(view / "secret/a") as one:
             terminal.wait_for("secret/a\n")
             terminal.wait_for(ARMED, count=armed + 1)
             terminal.type("n")
             one.end()
-            terminal.wait_for("denied, by you: ")
+            terminal.wait_for("denied by you: ")
 
 
 def test_names_and_arguments_cannot_give_the_terminal_commands(yolofs: Program, view: Path) -> None:

@@ -164,7 +164,7 @@ def test_a_command_that_hangs_is_killed_when_the_time_is_up(yolofs: Program, tmp
         pid = int((tmp_path / "pid").read_text())
         wait_until(lambda: not Path(f"/proc/{pid}").exists(), "killed")
         number = yolofs("log", "--json").json["records"][-1]["id"]
-        expected = f"ask {number} ended (timeout, by nobody) before its command answered; the command was killed\n"
+        expected = f"ask {number} ended (not answered in time) before its command answered; the command was killed\n"
         assert process.stderr is not None
         while expected not in (said := process.stderr.readline().decode()):
             assert said

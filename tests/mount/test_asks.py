@@ -66,7 +66,7 @@ def test_an_answer_from_a_script_lets_the_process_go_on(yolofs: Program, view: P
         assert yolofs("answer", str(ask.id), "allow").err == "allowed 1\n"
         assert waiting.end() == ("a\n", "")
         assert client.asks() == []
-        assert "ask 1 has ended: allowed, by yolofs answer" in yolofs.refused("answer", "1", "deny", code=13)
+        assert "ask 1 has ended: allowed by yolofs answer" in yolofs.refused("answer", "1", "deny", code=13)
 
 
 def test_denied_means_permission_denied(yolofs: Program, view: Path) -> None:
@@ -204,7 +204,7 @@ def test_watchers_hear_of_everything_and_the_first_answer_wins(yolofs: Program, 
         assert (late_seen.id, late_seen.path) == (seen.id, seen.path)
         with connected(yolofs) as client:
             assert client.answer(AnswerParams(seen.id, "allow", by="one")).answered == (seen.id,)
-            with pytest.raises(AskError, match="ask 1 has ended: allowed, by one"):
+            with pytest.raises(AskError, match="ask 1 has ended: allowed by one"):
                 client.answer(AnswerParams(seen.id, "deny", by="two"))
         assert waiting.end() == ("a\n", "")
         for watcher in (early, late):

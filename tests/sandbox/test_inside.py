@@ -241,3 +241,58 @@ def test_asks_are_listed_but_not_those_of_others(yolofs: Program) -> None:
         others.wait()
         for path in ("asked", "asked-too"):
             yolofs("rule", "unset", path)
+
+
+def test_older_versions_runs_and_origins_are_seen_but_nothing_that_is_hidden(yolofs: Program) -> None:
+    for name in ("concealed", "denied", "shown"):
+        (yolofs.project / name).write_text(f"old-{name}\n")
+    (yolofs.project / "closed").mkdir()
+    (yolofs.project / "closed/below").write_text("x\n")
+    yolofs("run", "--no-review", "--name", "called so", "sh", "-c", "echo new > shown # with a secret")
+    for name, state in (("concealed", "hidden"), ("denied", "deny"), ("closed", "deny")):
+        yolofs("rule", state, name)
+    try:
+        done = inside(yolofs, "y cat base:shown; y ls base:.; y ls -R :.; y blame shown; y runs; y runs --json")
+        refused = inside(
+            yolofs, "for w in 'cat :denied' 'cat :concealed' 'ls :closed' 'blame concealed'; do y $w; echo $?; done"
+        )
+    finally:
+        for name in ("concealed", "denied", "closed"):
+            yolofs("rule", "unset", name)
+    shown = done.out + done.err + refused.err
+    assert "old-shown\n" in done.out
+    assert "called so" in done.out
+    assert "shown: written, " in done.out
+    assert "closed/\n" in done.out
+    for word in ("with a secret", "concealed\n", "below", "old-denied", "old-concealed"):
+        assert word not in shown
+    assert refused.out == "2\n2\n2\n2\n"
+    assert ":denied may not be read in the sandbox" in refused.err
+
+
+def test_a_path_that_is_hidden_is_told_as_one_that_is_nowhere(yolofs: Program) -> None:
+    """Also what is offered instead tells neither the hidden name, nor that there is one."""
+    for directory in ("hiding", "hidinh"):
+        (yolofs.project / directory).mkdir(exist_ok=True)
+        (yolofs.project / directory / "file").write_text("x\n")
+    yolofs("rule", "hidden", "hiding")
+    try:
+        words = ("hiding/file", "hidinb/file", "hiding", "hidinb")
+        done = inside(
+            yolofs, "\n".join(f"for c in 'diff --' 'log --' blame; do y $c {word}; done" for word in words), 2
+        )
+    finally:
+        yolofs("rule", "unset", "hiding")
+    hidden, absent = (
+        [line.replace(name, "NAME") for line in done.err.splitlines() if name in line or "hint" in line]
+        for name in ("hiding", "hidinb")
+    )
+    assert len(hidden) == len(absent)
+    assert hidden == absent
+    assert "did you mean hidinh/file?" in done.err
+    assert "did you mean hiding" not in done.err
+
+
+def test_a_word_that_is_no_command_is_told_so_inside_too(yolofs: Program) -> None:
+    done = inside(yolofs, "y stauts", code=2)
+    assert "yolofs: no such command 'stauts'. Did you mean 'status'?" in done.err

@@ -68,13 +68,31 @@ def test_commits_that_the_agent_has_packed_are_counted(repository: Program, scri
 
 def test_objects_that_were_packed_are_not_told_as_removed_and_others_are(repository: Program) -> None:
     repository("run", "sh", "-c", "git commit -q --allow-empty -m second; git gc -q")
-    assert told_of_git(repository) == "1 commit on main"
+    assert told_of_git(repository) == "1 commit on main, packed"
     script = """
         git update-ref -d HEAD; git reflog expire --expire=now --all; rm -f .git/index
         git commit -q --allow-empty -m empty; git gc -q --prune=now
     """
     repository("run", "sh", "-c", script)
     assert re.search(r"main rewritten, .*, \d+ object files removed", told_of_git(repository))
+
+
+def test_packs_that_are_packed_anew_are_not_told_as_removed(repository: Program) -> None:
+    git(repository.project, "gc", "-q")
+    repository("run", "sh", "-c", "git commit -q --allow-empty -m second; git gc -q --prune=now")
+    assert told_of_git(repository) == "1 commit on main, packed"
+
+
+def test_a_pack_that_comes_without_all_that_the_one_before_had_does_not_hide_what_is_lost(repository: Program) -> None:
+    git(repository.project, "gc", "-q")
+    script = """set -e
+        git rev-parse HEAD 'HEAD^{tree}' | git pack-objects -q .git/objects/pack/pack > named
+        find .git/objects/pack -name 'pack-*' ! -name "pack-$(cat named)*" -delete
+        rm named
+    """
+    repository("run", "sh", "-c", script)
+    assert re.search(r"\d object files removed", told_of_git(repository))
+    assert "packed" not in told_of_git(repository)
 
 
 def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Container, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.access.scopes import group_directory
@@ -34,6 +34,31 @@ class Outcome(enum.Enum):
     """All who waited were interrupted or killed."""
     ENDED = "ended"
     """The mount was about to end."""
+
+
+def how_it_ended(name: str, by: str) -> str:
+    """Return how an ask ended, in words: by the name of its outcome, also one of a later version.
+
+    ``by`` is who or what ended it, "nobody" with the reason where there is one.
+    """
+    try:
+        outcome = Outcome(name)
+    except ValueError:
+        return f"{name} by {by}"
+    match outcome:
+        case Outcome.ALLOWED | Outcome.DENIED:
+            return f"{outcome.value} by {by}"
+        case Outcome.RULE:
+            return f"settled by {by}"
+        case Outcome.TIMEOUT:
+            why = by.partition(", ")[2]
+            return f"not answered, {why}" if why else "not answered in time"
+        case Outcome.INTERRUPTED:
+            return "given up by its program"
+        case Outcome.ENDED:
+            return "ended with the mount"
+        case _:
+            assert_never(outcome)
 
 
 class Waiter:

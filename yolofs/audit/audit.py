@@ -81,6 +81,10 @@ class RefusalNote(msgspec.Struct, frozen=True, tag="refusal", tag_field="kind"):
     count: int
     records: int | None = None
     """As :attr:`AskNote.records`, when the last of them came."""
+    below: str = ""
+    """The directory in which all of them were, where there were too many paths to note each:
+    ``path`` is the first of these.
+    """
 
 
 class RuleChange(msgspec.Struct, frozen=True, tag="rule", tag_field="kind"):

@@ -38,9 +38,15 @@ class Look(msgspec.Struct, frozen=True):
     """Without lines that differ in white space alone."""
     by_words: bool = False
     """Words between ``[-`` and ``-]`` and between ``{+`` and ``+}`` in place of lines."""
+    abbreviates: bool = False
+    """Contents by the first digits of their names alone, but for a binary patch, whose names git
+    apply checks in full.
+    """
 
 
 EXACT = Look()
+_FEW_DIGITS = 7
+"""So many digits of a name git shows, too."""
 
 
 def write_patch(
@@ -94,7 +100,8 @@ class _Writer:
         self._out(b"diff --git %b %b\n" % quoted_names(pair))
         self._out(head)
         if compared.differs or is_symlink(pair):
-            self._out(_index(pair, old, new))
+            is_short = self._look.abbreviates and (texts is not None or self._look.tells_sizes)
+            self._out(_index(pair, old, new, _FEW_DIGITS if is_short else None))
         if compared.differs:
             self._write_content(pair, old, new, texts)
 
@@ -146,10 +153,11 @@ def _similarity(old: Content, new: Content, texts: line_diff.Texts | None) -> in
     return min(99, min(old.size, new.size) * 100 // max(old.size, new.size, 1))
 
 
-def _index(pair: Pair, old: Content, new: Content) -> bytes:
+def _index(pair: Pair, old: Content, new: Content, digits: int | None) -> bytes:
+    """Return the line with the names of the contents, or so many digits of each."""
     is_same_mode = pair.old is not None and pair.new is not None and pair.old.mode == pair.new.mode
     mode = b" " + pair.old.mode if is_same_mode and pair.old is not None else b""
-    return b"index %b..%b%b\n" % (old.name, new.name, mode)
+    return b"index %b..%b%b\n" % (old.name[:digits], new.name[:digits], mode)
 
 
 def quoted_names(pair: Pair) -> tuple[bytes, bytes]:

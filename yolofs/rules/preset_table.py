@@ -12,6 +12,9 @@ from yolofs.rules.rule_states import RuleState
 HISTORIES = "Histories"
 """The title of the rules for what programs keep of what was typed at them."""
 
+GOVERNING = "What governs yolofs"
+"""The title of the rules for what a run could widen its own rules by."""
+
 CONFIG_KEY = "~/.config/yolofs"
 """Where the user's own settings are, as a rule."""
 
@@ -54,7 +57,7 @@ SECTIONS: tuple[Section, ...] = (
         (".", "the project itself"),
     ),
     _section(
-        "What governs yolofs",
+        GOVERNING,
         "a program must not loosen the rules that it works under, not even by a change that is committed unread.",
         RuleState.READ_ONLY,
         "./.yolofs.toml",

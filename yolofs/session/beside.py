@@ -12,10 +12,12 @@ import contextlib
 import os
 from collections.abc import Iterator
 
+from yolofs.errors import YolofsError
 from yolofs.journal.file import read_chunks, sync_directory_of
 from yolofs.journal.journal import Journal
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Record, Snapshot, Travel
+from yolofs.os_errors import said_as
 from yolofs.paths import Generation
 from yolofs.session.generations import States
 from yolofs.session.session import Session
@@ -117,3 +119,24 @@ def beside(session: Session) -> Iterator[Beside]:
     finally:
         if not trying.is_kept:
             trying.drop()
+
+
+@contextlib.contextmanager
+def trying_beside(session: Session) -> Iterator[Beside]:
+    """Do what :func:`beside` does, and if the system refuses something, have it said what came of
+    it.
+
+    Raises:
+        YolofsError: it refused something; the sentence tells whether anything is done.
+    """
+    trying: Beside | None = None
+    try:
+        with beside(session) as trying:
+            yield trying
+    except OSError:
+        is_done = trying is not None and trying.is_kept
+        sentence = (
+            "it is done, but a power cut may take it back" if is_done else "nothing is done, and all is as it was"
+        )
+        with said_as(YolofsError, sentence, again="the same command", place=session.directory):
+            raise

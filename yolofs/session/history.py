@@ -18,14 +18,19 @@ from yolofs.audit.audit import JournalEnd, Note, Point, read_sections
 from yolofs.audit.runs import Run, generation_of
 from yolofs.errors import JournalError, YolofsError
 from yolofs.journal.journal import Journal
+from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
-from yolofs.session.archive import End, commit_directory, commit_numbers
+from yolofs.session.archive import End, commit_directory, commit_numbers, has_ended_journal
 from yolofs.session.session import Session
 from yolofs.system.plain_files import is_there
 
 OnDamage: TypeAlias = Callable[[int, YolofsError | OSError], object]
-"""Is told of a commit whose journal is damaged, and why."""
+"""Is told of a commit whose journal is damaged, or missing (FileNotFoundError), and why."""
+BEFORE_SELECTED = b"before a commit of hunks"
+"""The name of the generation that a commit of hunks goes back to, if it had to be made."""
+SELECTED = b"hunks to commit"
+"""The name of the generation that a commit of hunks is made of."""
 
 
 class Chapter(msgspec.Struct, frozen=True):
@@ -51,6 +56,26 @@ class Chapter(msgspec.Struct, frozen=True):
             return os.lstat(os.path.join(self.directory, End.DONE.value)).st_mtime_ns
         return None
 
+    @property
+    def count_seen(self) -> int:
+        """How many of its generations (without base) somebody has made, from the first on: those
+        behind are the steps of a commit of hunks, which it ended with.
+
+        These are a state to come back to, if none was there, perhaps travels, the state to commit,
+        and a travel back.
+        """
+        markers = [at.marker for at in self.journal.markers]
+        if self.commit is None or len(markers) < 2:
+            return len(markers)
+        *_, selected, back = markers
+        if not (isinstance(selected, Snapshot) and selected.name == SELECTED and isinstance(back, Travel)):
+            return len(markers)
+        before = back.generation
+        if before > len(markers) - 2 or not all(isinstance(marker, Travel) for marker in markers[before:-2]):
+            return len(markers)
+        last = markers[before - 1] if before else None
+        return before - (isinstance(last, Snapshot) and last.name == BEFORE_SELECTED)
+
     def generation(self, point: Point | None) -> Generation | None:
         """Return the generation that a point of this chapter means, None if it means none."""
         return generation_of(point, self.journal)
@@ -68,7 +93,8 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
     """Give the chapters of a session for the time of the block, oldest first, the one that goes on
     last.
 
-    One whose journal is damaged is left out, and ``on_damage`` is told of its commit and why.
+    One whose journal is damaged or missing is left out, and ``on_damage`` is told of its commit and
+    why.
 
     Blocks while the journals are read.
     """
@@ -76,6 +102,7 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
     present, ended = sections[-1][0], sections[:-1]
     of_commits = [notes for notes, end in ended if isinstance(end, JournalEnd) and end.is_commit]
     numbers = [number for number in sorted(commit_numbers(session.directory)) if _is_done(session.directory, number)]
+    is_pending = has_ended_journal(session.directory)  # the newest one's is about to be put away
     with contextlib.ExitStack() as stack:
         found = []
         for back, number in enumerate(reversed(numbers), 1):
@@ -84,7 +111,8 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
             try:
                 journal = stack.enter_context(Journal.open(os.path.join(directory, b"journal"), read_only=True))
             except (JournalError, OSError) as error:
-                on_damage(number, error)
+                if not (isinstance(error, FileNotFoundError) and number == numbers[-1] and is_pending):
+                    on_damage(number, error)
                 continue
             timeline = Timeline(at.marker for at in journal.markers)
             found.append(Chapter(number, directory, journal, timeline, notes))
@@ -97,5 +125,4 @@ def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
 
 
 def _is_done(directory: bytes, number: int) -> bool:
-    commit = commit_directory(directory, number)
-    return all(is_there(os.path.join(commit, name)) for name in (End.DONE.value, b"journal"))
+    return is_there(os.path.join(commit_directory(directory, number), End.DONE.value))

@@ -25,6 +25,24 @@ def locked(directory: bytes) -> Iterator[None]:
         os.close(fd)
 
 
+def has_open(pid: int, directory: bytes) -> bool:
+    """Tell whether a process of this user has the lock of the session in ``directory`` open, as its
+    holder has.
+
+    Somebody else's process is not told from one that has not.
+    """
+    try:
+        lock = os.stat(os.path.join(directory, b"lock"), follow_symlinks=False)
+        numbers = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return False
+    for number in numbers:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(f"/proc/{pid}/fd/{number}"), lock):
+                return True
+    return False
+
+
 def take_lock(directory: bytes) -> int:
     """Take the lock of the session in ``directory`` and return its descriptor.
 

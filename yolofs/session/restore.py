@@ -7,7 +7,6 @@ it: a copy, with its metadata and times.
 
 from __future__ import annotations
 
-import contextlib
 import stat
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +15,7 @@ import msgspec
 from yolofs.audit.runs import find_run, generation_of
 from yolofs.changes.changes import Change, compare
 from yolofs.commit.select.units import Units
-from yolofs.errors import UsageError
+from yolofs.errors import UsageError, YolofsError
 from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below, join, split
@@ -58,6 +57,7 @@ def restore(session: Session, source: Source, paths: Sequence[RelPath], name: by
     Raises:
         CommitError: a commit was interrupted.
         OSError: something cannot be read, or not be written.
+        YolofsError: then the way back failed, too.
     """
     session.check_no_interrupted_commit()
     if not _differing(session, source, paths):
@@ -71,9 +71,14 @@ def restore(session: Session, source: Source, paths: Sequence[RelPath], name: by
         session.snapshot(name, if_changed=True)
         session.store.sync()
         session.journal.sync()
-    except BaseException:
-        with contextlib.suppress(OSError):
+    except BaseException as error:
+        try:
             session.travel(str(before))
+        except OSError as failed:
+            why = failed.strerror or repr(failed)
+            raise YolofsError(
+                f"a part of it may be brought back, as the way back failed: {why}", hint=f"yolofs travel {before}"
+            ) from error
         raise
     states = session.states(before, None)
     changes = compare(*states, session.base, session.store, paths=paths, expand_renames=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 MOST_DELTAS: Final = 50
@@ -113,6 +114,16 @@ class Index:
                 return self._offset_at(middle)
             low, high = (middle + 1, high) if found < name else (low, middle)
         return None
+
+    def names(self) -> Iterator[bytes]:
+        """Yield the names of all objects that it lists.
+
+        Raises:
+            DamagedPackError: the index is cut off.
+            OSError: it cannot be read.
+        """
+        for number in range(self.count):
+            yield _read(self._fd, _NAMES_AT + number * self._width, self._width)
 
     def _offset_at(self, number: int) -> int:
         offsets_at = _NAMES_AT + self.count * (self._width + 4)  # after the names, and a CRC of each

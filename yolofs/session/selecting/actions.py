@@ -14,7 +14,8 @@ from yolofs.changes.picks import Picks
 from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
-from yolofs.session.beside import Beside, beside
+from yolofs.session.beside import Beside, beside, trying_beside
+from yolofs.session.history import BEFORE_SELECTED, SELECTED
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places
@@ -24,9 +25,6 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
-
-SELECTED = b"hunks to commit"
-"""The name of the generation that a commit of hunks is made of."""
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -54,7 +52,8 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
         StaleHunkError: a hunk that was picked does not exist (any more); nothing is done.
         HardLinksError: it would part the names (hard links) of one file; nothing is done.
         CommitError: a commit was interrupted.
-        OSError: something cannot be read or written; nothing is done.
+        OSError: something cannot be read; nothing is done.
+        YolofsError: something cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
     hunks = Hunks(session, old, paths=paths)
@@ -64,7 +63,7 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
         return Dropped((), session.timeline.present, together.held)
-    with beside(session) as trying:
+    with trying_beside(session) as trying:
         before = trying.snapshot(if_changed=True)
         left_out = take_back(trying, old, kept, places)
         trying.snapshot(name)
@@ -111,7 +110,7 @@ def select_hunks(
     chosen = [change for index, change in enumerate(hunks.changes) if not kept.is_none(index)]
     touched = tuple(dict.fromkeys(path for change in chosen for path in change.paths))
     with beside(session) as trying:
-        before = trying.snapshot(if_changed=True)
+        before = trying.snapshot(BEFORE_SELECTED, if_changed=True)
         if up_to is not None:
             trying.travel(up_to)
         take_back(trying, base, kept, places)
@@ -131,10 +130,10 @@ def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Gen
     Raises:
         UsageError: there is no regular file.
         CommitError: a commit was interrupted.
-        OSError: it cannot be written; nothing is done.
+        YolofsError: it cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
-    with beside(session) as trying:
+    with trying_beside(session) as trying:
         before = trying.snapshot(if_changed=True)
         _write(trying, path, text)
         trying.snapshot(name)

@@ -327,12 +327,12 @@ def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(
     assert draw(board, 40, 24).is_whole
     board.key("escape")
     board.take(EndedInfo(1, "timeout", "nobody", 5))
-    assert board.message.startswith("timeout, by nobody: read /d/xxx")
+    assert board.message.startswith("not answered in time: read /d/xxx")
     drawing = draw(board, 40, 24)
     assert drawing.is_whole
     shown = ["".join(part for _, part in line) for line in drawing.lines]
     assert "read        /d/next" in shown
-    assert "timeout, by nobody: read" in shown
+    assert "not answered in time: read" in shown
 
 
 @pytest.mark.parametrize(("width", "height", "shown"), [(80, 24, 2), (80, 14, 1), (80, 60, 8), (40, 24, 1)])

@@ -278,7 +278,7 @@ def test_the_first_answer_wins_and_the_second_is_told() -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a")
         await driver.broker.answer(ask.id, ALLOW, by="one")
-        with pytest.raises(AskError, match="ask 1 has ended: allowed, by one"):
+        with pytest.raises(AskError, match="ask 1 has ended: allowed by one"):
             await driver.broker.answer(ask.id, DENY, by="two")
         with pytest.raises(AskError, match="there is no ask 7"):
             await driver.broker.answer(7, DENY, by="two")

@@ -1,0 +1,73 @@
+"""A daemon whose socket is gone: every command says so, and what it names as the way out is one."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_for_end
+from yolofs.system.mounts import is_ours, mounts_at
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def unreachable(yolofs: Program) -> Iterator[Program]:
+    """Mount, stage a file, and remove the sockets of the daemon, as who cleans up a runtime
+    directory.
+    """
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    (mountpoint / "staged").write_text("kept\n")
+    pid = yolofs.daemon["pid"]
+    for path in mountpoint.parent.glob("*.sock"):
+        path.unlink()
+    yield yolofs
+    for left in mounts_at(os.fsencode(mountpoint)):
+        assert not is_ours(left)
+    wait_for_end(pid)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("diff",),
+        ("log",),
+        ("mount",),
+        ("unmount",),
+        ("run", "--", "true"),
+        ("snapshot", "x"),
+        ("travel", "0"),
+        ("commit", "--yes"),
+        ("abort", "--yes"),
+        ("asks",),
+        ("rule", "list"),
+    ],
+)
+def test_each_command_names_the_way_out(unreachable: Program, words: tuple[str, ...]) -> None:
+    said = unreachable.refused(*words, code=11)
+    assert f"the daemon, process {unreachable.daemon['pid']}, cannot be reached" in said
+    assert "hint: yolofs unmount --force ends it" in said
+    unreachable("unmount", "--force")
+
+
+def test_the_way_out_leads_out_and_keeps_what_is_staged(unreachable: Program) -> None:
+    assert "unmount --force" in unreachable("doctor", code=1).out
+    said = unreachable("unmount", "--force").err
+    assert "ended it, and took its mount away" in said
+    assert "A  staged" in unreachable("status").out
+    assert unreachable("cat", ":staged").out == "kept\n"
+    with unreachable.mounted() as view:
+        assert (view / "staged").read_text() == "kept\n"
+    assert "not mounted" in unreachable("unmount", "--force").err
+
+
+def test_a_daemon_that_was_killed_is_not_taken_for_one(yolofs: Program) -> None:
+    yolofs("mount", "--root", ".")
+    os.kill(yolofs.daemon["pid"], signal.SIGKILL)
+    assert "the daemon has died" in yolofs("status").out
+    assert "took away the mount" in yolofs("unmount").err

@@ -1,0 +1,88 @@
+"""A program that is refused a whole tree fills neither the audit nor the screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+def refusals(yolofs: Program) -> list[dict[str, object]]:
+    lines = (yolofs.session / "audit.jsonl").read_bytes().splitlines()
+    return [note for note in map(json.loads, lines) if note["kind"] == "refusal"]
+
+
+def test_what_is_refused_all_over_a_tree_is_counted_by_directory(repository: Program) -> None:
+    for directory in range(40):
+        (repository.project / f"tree/d{directory}").mkdir(parents=True)
+        for name in range(30):
+            (repository.project / f"tree/d{directory}/{name}").touch()
+    repository("rule", "read-only", "tree")
+    done = repository("run", "--", "rm", "-rf", "tree", code=1)
+    noted = refusals(repository)
+    assert len(noted) <= 20 * 20 + 20 + 1
+    of_rm = [note for note in noted if note["operation"] == "delete"]
+    assert sum(note["count"] for note in of_rm if isinstance(note["count"], int)) == 40 * 30
+    tree = f"{repository.project}/tree"
+    assert f"  refusal  delete, 1200 refused below {tree}, rm " in done.err
+    assert done.err.count("refusal  ") == 1
+    assert done.err.count('tree is "read-only"') == 1
+    assert "1200 refusals)" in repository("log").out
+    assert f" refused below {tree}" in repository("log", "-v").out
+    (line,) = [note for note in repository("log", "--json").json["records"] if note.get("below") == tree]
+    assert line["path"].startswith(f"{tree}/d")
+    assert line["count"] == 20 * 30
+
+
+def test_a_few_refusals_have_a_line_each_and_the_hint_shows_more(repository: Program) -> None:
+    (repository.project / "dir").mkdir()
+    repository("rule", "read-only", "dir")
+    script = "for name in 1 2 3; do touch dir/$name; done; touch dir/1"
+    done = repository("run", "--", "sh", "-c", script, code=None)
+    for name in (1, 2, 3):
+        assert done.err.count(f"refusal  create {repository.project}/dir/{name}, ") == 1
+    assert "dir/1, touch " in done.err
+    assert "(2 times)" in done.err
+    shown = repository("log", "--run", "1").out
+    assert f"refusal   create {repository.project}/dir/2, touch " in shown
+    repository("run", "--", "true")
+    assert " refusal " not in repository("log", "--run", "2").out
+
+
+@pytest.fixture
+def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    """Return the program in the project of a user with a home directory and settings of git."""
+    home = tmp_path / "home"
+    (home / "project").mkdir(parents=True)
+    (home / ".gitconfig").write_text("[user]\n\tname = Somebody\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    program = Program(home / "project")
+    program("init")
+    with program.mounted("--root", "/"):
+        yield program
+
+
+def test_a_refusal_names_the_command_that_allows_it_and_that_works(at_home: Program) -> None:
+    words = ("run", "--", "git", "config", "--global", "user.name", "x")
+    done = at_home(*words, code=255)
+    home = at_home.project.parent
+    assert f"to allow next time what was refused:\n  yolofs rule allow {home}/.gitconfig {home}/.gitconfig.lock\n" in (
+        done.err
+    )
+    (command,) = [line.strip() for line in done.err.splitlines() if line.startswith("  yolofs rule")]
+    at_home(*command.split()[1:])
+    at_home(*words)
+    assert at_home("run", "--", "git", "config", "user.name").out == "x\n"
+
+
+def test_what_governs_yolofs_is_not_offered(at_home: Program) -> None:
+    done = at_home("run", "--", "sh", "-c", "echo > .yolofs.toml", code=None)
+    assert "refusal  " in done.err
+    assert "yolofs rule allow" not in done.err
