@@ -29,6 +29,7 @@ from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Edit, Host
 from tests.support.host_edits import edits_without_renaming as edits
 from tests.support.injected_faults import Faults
+from tests.support.killed_command import is_in_switch
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.drift import Settled, Way, Wish, check_settled
@@ -54,9 +55,6 @@ from yolofs.text.path_patterns import Patterns, parse
 
 NEW = (b"x", b"d/x", b"x/y", b"c/new", b"d/d/new", b".envrc", b"d/.envrc", b".vscode", b".vscode/tasks.json")
 LINES = b"".join(b"%d\n" % number for number in range(1, 12))
-
-MOST_CHANGES, MOST_READS = 150, 1500
-"""So many calls that change the disk, or read it, a command makes about."""
 
 Act: TypeAlias = tuple[Any, ...]
 
@@ -148,10 +146,13 @@ rounds = st.lists(
 class Interruption(NamedTuple):
     """What comes over a command, and what becomes of it."""
 
-    call: float
-    """Which of its calls, as a part of all of them."""
+    call: int
+    """Which of its calls, counted from the first one while base is being changed, or of all."""
+    is_in_switch: bool
     error: int
     """With what that fails; 0: the process is killed."""
+    lasts: bool
+    """Whether all calls after it fail, too."""
     is_reading: bool
     """Whether it is one of the calls that read."""
     edits: list[Edit]
@@ -161,17 +162,38 @@ class Interruption(NamedTuple):
     """Whether somebody tries another commit first."""
 
 
+calls_of_switch = st.tuples(st.integers(0, 8), st.just(True))
 interruptions = st.builds(
-    Interruption,
-    st.floats(0, 1, exclude_max=True),
+    lambda call, *others: Interruption(*call, *others),
+    st.one_of(calls_of_switch, calls_of_switch, calls_of_switch, st.tuples(st.integers(0, 200), st.just(False))),
     st.sampled_from((0, 0, errno.EIO, errno.ENOSPC)),
+    nearly_always,
     st.booleans(),
     st.just([]) | edits,
     st.booleans(),
     st.booleans(),
 )
+sure_commits = st.builds(
+    Committing,
+    st.just(()) | st.just(()) | st.just(()) | st.lists(paths, min_size=1, max_size=3).map(tuple),
+    st.none(),
+    st.sampled_from(("", "", "", "d/d", "**/*n*")),
+    st.none() | st.none() | st.none() | st.integers(0, 5),
+    st.booleans(),
+    st.sampled_from(("ours", "theirs", "ours", "")),
+    st.just(True),
+    st.just(False),
+    st.just(()) | st.lists(st.sampled_from(Way), min_size=1, max_size=3).map(tuple),
+)
+"""Those that hardly anything is in the way of."""
+sure_undos = st.builds(Undoing, st.none(), st.just(()) | st.lists(paths, max_size=2).map(tuple), st.just(True))
+plain_round = st.tuples(st.lists(acts, min_size=1, max_size=8), st.just([]), edits | st.just([]), sure_commits)
 interrupted_round = st.tuples(
-    st.lists(acts, min_size=1, max_size=8), edits | st.just([]), edits | st.just([]), commits | undos, interruptions
+    st.lists(acts, min_size=1, max_size=8),
+    edits | st.just([]),
+    edits | st.just([]),
+    sure_commits | sure_commits | sure_undos,
+    interruptions,
 )
 
 
@@ -395,12 +417,13 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
     """
     note(f"{command} {over}")
     one, last = Round(world), last_commit(world)
-    settled = in_child(world, command, over)
+    in_child(world, command, over)
+    shows_the_same = isinstance(command, Undoing) or not (command.merge or command.side or command.ways)
     with world.session() as session:
         found = session.interrupted()
     if found is None:
         event("it was not interrupted half way")
-        one.check(shows_the_same=not settled.may_change_view)
+        one.check(shows_the_same=shows_the_same)
         if last_commit(world) == last:
             assert world.base() == one.before
         return
@@ -420,7 +443,7 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
     if over.edits:
         return
     assert end is ways[0] or end is finish_interrupted  # which is all that can be done once it is settled
-    one.check(shows_the_same=not settled.may_change_view)
+    one.check(shows_the_same=shows_the_same)
     if end is roll_back_interrupted:
         assert world.base() == one.before
         return
@@ -439,12 +462,6 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
         apply_again(world, after)
 
 
-class Told(NamedTuple):
-    """What a command that ran in another process told before it ended."""
-
-    may_change_view: bool
-
-
 def may_end(world: World, way: Callable[[Session], object]) -> bool:
     """Finish or take back what was interrupted, if that can be done."""
     with world.session() as session:
@@ -460,26 +477,53 @@ def last_commit(world: World) -> int:
     return max(commit_numbers(os.path.dirname(world.commits)), default=0)
 
 
-def in_child(world: World, command: Committing | Undoing, over: Interruption) -> Told:
+def in_child(world: World, command: Committing | Undoing, over: Interruption) -> None:
     """Do a command in another process, in which one of the calls fails, or that is killed at it."""
-    within = os.path.dirname(world.root) if over.is_reading else None
-    may_change = isinstance(command, Committing) and (command.merge or bool(command.side) or bool(command.ways))
-    call = int(over.call * (MOST_READS if over.is_reading else MOST_CHANGES))
-    faults = Faults(over.error, range(call, call + 1), within=within)
-    if not over.error:
-        faults.before_each = lambda: os.kill(os.getpid(), signal.SIGKILL) if faults.count == call else None
+    faults = Faults(over.error, range(0), within=os.path.dirname(world.root) if over.is_reading else None)
+    left = over.call
+
+    def come_over() -> None:
+        nonlocal left
+        if over.is_in_switch and not is_in_switch(world.root):
+            return
+        if left == 0 and not over.error:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if left == 0:
+            faults.bad = range(faults.count, 1 << 30 if over.lasts else faults.count + 1)
+        left -= 1
+
+    faults.before_each = come_over
     child = os.fork()
     if child:
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in (0, -signal.SIGKILL), status
-        return Told(may_change)
+        assert status in (*_ENDS, -signal.SIGKILL), status
+        event(f"it ended by: {_ENDS.get(status, 'being killed')}")
+        return
     try:
-        with world.session() as session, faults.at_work(), contextlib.suppress(YolofsError, OSError):
+        with world.session() as session, faults.at_work():
             do_commit(session, command) if isinstance(command, Committing) else do_undo(session, command)
         os._exit(0)
+    except OSError:
+        os._exit(OF_SYSTEM)
+    except YolofsError as error:
+        os._exit(next((code for code in _ENDS if code == error.exit_code), 1))
     except BaseException:  # noqa: BLE001 - the parent has to know
         traceback.print_exc()
-        os._exit(1)
+        os._exit(99)
+
+
+OF_SYSTEM = 90
+_ENDS = {
+    0: "its end",
+    1: "another refusal",
+    2: "a word that makes no sense",
+    9: "a conflict",
+    12: "a failure half way",
+    17: "a failure before it",
+    18: "going back",
+    19: "hard links",
+    OF_SYSTEM: "the system",
+}
 
 
 def check(
@@ -572,11 +616,11 @@ def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_devi
 
 
 @so_many(ci=30, nightly=5000)
-@given(interrupted_round, interrupted_round | st.none(), hard_links | st.just([]))
+@given(st.none() | plain_round | plain_round, interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
-    first: tuple[Any, ...], second: tuple[Any, ...] | None, links: list[tuple[bytes, ...]]
+    first: tuple[Any, ...] | None, second: tuple[Any, ...], links: list[tuple[bytes, ...]]
 ) -> None:
-    check([first] if second is None else [(*first[:4],), second], links)
+    check([second] if first is None else [first, second], links)
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
