@@ -12,8 +12,8 @@ import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+from yolofs.commit.apply import commit_directory as commit_directories
 from yolofs.commit.apply.commit_directory import GONE
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.config.settings import KeepCommits
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
@@ -117,12 +117,18 @@ def remove_gone(directory: bytes) -> None:
     """Remove what was put aside in the session in ``directory``.  Blocks.
 
     Raises:
-        OSError: something cannot be removed.
+        OSError: something cannot be removed; all else is.
     """
+    failure: OSError | None = None
     for path in _gone_in(directory):
-        while is_there(path):
-            with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
-                remove_tree(path)
+        try:
+            while is_there(path):
+                with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
+                    commit_directories.remove_gone(path)
+        except OSError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _gone_in(directory: bytes) -> list[bytes]:
