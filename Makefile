@@ -46,8 +46,10 @@ nightly: ## run the tests that take long or need the network, and the model test
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
 	    tests/property tests/crash tests/mount/test_mount_model.py tests/mount/test_contents_model.py \
 	    tests/mount/test_gate_model.py \
-	    tests/mount/test_posix_directories.py tests/mount/test_whole_path.py tests/mount/test_benchmarks.py \
-	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py
+	    tests/mount/test_posix_directories.py tests/mount/test_posix_compared.py tests/mount/test_whole_path.py \
+	    tests/mount/test_benchmarks.py tests/mount/test_real_programs.py \
+	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py \
+	    tests/unit/commit/test_kinds_and_the_host.py
 	YOLOFS_TRANSPORT=direct YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount
 
 check: format lint types layers docs shell ## everything that is checked without running the program

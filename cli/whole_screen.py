@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
@@ -21,7 +21,6 @@ from prompt_toolkit.output.defaults import create_output
 
 from yolofs.system import stopping
 
-T = TypeVar("T")
 _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
 _NAMES = {
@@ -88,13 +87,22 @@ class WholeScreen:
     async def run(self, begin: Callable[[], None] | None = None) -> None:
         """Show the screen until it is left, or the terminal is gone.
 
-        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.
+        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.  What fails in
+        drawing, in a key or in what was started leaves it with that: prompt_toolkit would wait for
+        a key, which nobody knows of.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, stopping.StoppedError(number))
-        with contextlib.suppress(EOFError):  # the terminal is gone
-            await self._app.run_async(pre_run=begin)
+        loop.set_exception_handler(self._failed)
+        try:
+            with contextlib.suppress(EOFError):  # the terminal is gone
+                await self._app.run_async(pre_run=begin, set_exception_handler=False)
+        except BaseException:
+            self._app.renderer.reset()  # the first drawing may have failed half way
+            raise
+        finally:
+            loop.set_exception_handler(None)
 
     def leave(self, error: BaseException | None = None) -> None:
         """End :meth:`run`, which raises the error if there is one."""
@@ -109,12 +117,25 @@ class WholeScreen:
         """Have the screen drawn anew soon."""
         self._app.invalidate()
 
-    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start what goes on beside the keys."""
-        task = asyncio.get_running_loop().create_task(work)
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Start what goes on beside the keys; if it fails, :meth:`run` ends with that: what would
+        go on without it shows what is not so any more.
+        """
+
+        async def whole() -> None:
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 - nobody waits for a task
+                self.leave(error)
+
+        task = asyncio.get_running_loop().create_task(whole())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def _failed(self, _: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+        error = context.get("exception")
+        self.leave(error if isinstance(error, BaseException) else RuntimeError(context["message"]))
 
     def _bindings(self, paste: Callable[[str], None] | None) -> KeyBindings:
         bindings = KeyBindings()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Final, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -19,6 +19,11 @@ Table = TypeVar("Table", bound=msgspec.Struct)
 
 SHOWN_LENGTH = 60
 """How much of a wrong value is shown, in characters."""
+
+_TAKEN_OUT: Final[Mapping[KeyPath, str]] = {
+    ("mount", "keep_awake"): "there is no such setting any more: idle CPUs are left alone; remove this line",
+}
+"""What is said of a setting that there was once, in place of a guess."""
 
 
 class Source:
@@ -85,7 +90,7 @@ def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) ->
     for key, value in _items(source, path, data):
         here = (*path, key)
         if key not in types:
-            raise source.error(here, f"unknown key; {_known_instead(source, here, types)}")
+            raise source.error(here, _TAKEN_OUT.get(here) or f"unknown key; {_known_instead(source, here, types)}")
         type_ = types[key]
         if type_ == tuple[RuleLine, ...]:
             values[key] = _read_rules(source, here, value)

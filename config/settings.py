@@ -73,11 +73,6 @@ class MountSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     spin_us: Annotated[int, Meta(ge=0, le=1000, description="a whole number of microseconds from 0 to 1000")] = 60
     """How long the device is polled after each request before the loop sleeps, in microseconds."""
 
-    keep_awake: Flag = True
-    """Whether idle CPUs are kept from sleeping while requests follow each other closely, where that
-    is permitted.
-    """
-
     switch_interval_ms: Annotated[
         float, Meta(ge=0.01, le=1000, description="a number of milliseconds from 0.01 to 1000")
     ] = 0.5

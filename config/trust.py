@@ -49,7 +49,6 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("mount", "watched_timeout"): KeyTrust.HARMLESS,
     ("mount", "xattrs"): KeyTrust.WAITS,
     ("mount", "spin_us"): KeyTrust.HARMLESS,
-    ("mount", "keep_awake"): KeyTrust.AT_ONCE,
     ("mount", "switch_interval_ms"): KeyTrust.HARMLESS,
     ("mount", "max_fds"): KeyTrust.HARMLESS,
     ("mount", "transport"): KeyTrust.WAITS,

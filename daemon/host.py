@@ -112,7 +112,6 @@ class Host:
             watched_timeout_s=settings.watched_timeout,
             xattrs=settings.xattrs,
             spin_us=settings.spin_us,
-            keep_awake=settings.keep_awake,
             book=self._book,
             asker=self.broker,
             trace=_trace_from_environment(),

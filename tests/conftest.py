@@ -5,7 +5,9 @@ running.
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -23,10 +25,11 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere, spread
-from tests.support.leftovers import Leftovers, Traces
+from tests.support import elsewhere, huge_pages, spread
+from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
+from tests.support.vfork import UnlessServing
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that
 # they start.
@@ -42,6 +45,9 @@ SEED = seed()
 settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=50)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+NUMBERS = itertools.count()
+"""Of directories of tests."""
 
 CAP_SYS_ADMIN = 21
 """The bit of the capability that mount(2) wants."""
@@ -82,9 +88,12 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Have what is there for good, tests and modules, not be looked through for garbage again."""
+    """Have what is there for good, tests and modules, not be looked through for garbage again, and
+    take little to be forked.
+    """
     gc.collect()
     gc.freeze()
+    huge_pages.collapse()
 
 
 def pytest_report_header() -> str:
@@ -135,6 +144,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     pytest.skip(reason)
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a test a directory, as pytest's own does, which looks at the names of all others for a
+    new one.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:28]
+    path = tmp_path_factory.getbasetemp() / f"{name}.{next(NUMBERS)}"
+    path.mkdir(0o700)
+    return path
+
+
 @pytest.fixture(scope="session")
 def state_home() -> Iterator[str]:
     """Give the run a directory for state."""
@@ -161,14 +181,12 @@ def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterato
     """
     runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
     mark = uuid.uuid4().hex
-    traces = Traces(mark=mark, directories=(runtime_dir, str(tmp_path_factory.getbasetemp())))
+    directories = (runtime_dir, str(tmp_path_factory.getbasetemp()))
+    traces = Traces(mark=mark, directories=directories, older=all_processes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
         patch.setenv(traces.variable, mark)
-        # A child of vfork holds its parent's interpreter lock until it has called exec.  With a
-        # working directory in a mount that this very process serves it would wait for us, and we
-        # for it, for ever: SIGKILL is no help.
-        patch.setattr(subprocess, "_USE_VFORK", False)
+        patch.setattr(subprocess, "_USE_VFORK", UnlessServing())
         yield traces
         forked.stop()
         left = traces.find_after_grace(Leftovers())

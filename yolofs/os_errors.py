@@ -11,6 +11,12 @@ from yolofs.errors import YolofsError
 from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory
 
+_OF_DISKS = {
+    errno.EIO: "the disk does not answer as it should: see what the system's log says of it (dmesg)",
+    errno.ESTALE: "the disk is another one than before, or was mounted anew: see that it is there",
+    errno.EACCES: "see that you may read it",
+}
+
 
 def explain_os_error(error: OSError, *, then: str = "again") -> tuple[str, str]:
     """Return what failed, with the paths that the error names, and a hint; that is empty where
@@ -52,6 +58,6 @@ def _hint(number: int | None, names: list[bytes]) -> str:
         return f"what yolofs keeps lies in {state}: make room there, or where the session lies"
     if number == errno.EROFS:
         return f"what yolofs keeps lies in {state}, or on the disk of the project: make that writable"
-    if any(is_below(name, directory) for name in names):
+    if number not in _OF_DISKS and any(is_below(name, directory) for name in names):
         return f"what yolofs keeps lies in {state}: see that it can be read and written to"
-    return ""
+    return _OF_DISKS.get(number or 0, "")

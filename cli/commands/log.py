@@ -237,7 +237,7 @@ def _emit_short(spans: Sequence[Span], session: Session) -> None:
         made = {run.end.after.marker_ns for run in runs if run.end is not None and run.end.after is not None}
         lines = [(run.start.time_ns, _run_line(run, span, notes, width), True) for run in runs]
         for entry in _markers(span):
-            if entry.record.time_ns not in made:
+            if entry.record.time_ns not in made and entry.generation <= span.chapter.count_seen:
                 text = record_line(entry, place, width) + ("" if entry.is_live else "  [dead]")
                 lines.append((entry.record.time_ns, text, entry.is_live))
         for _, line, is_live in sorted(lines, key=lambda line: line[0]):

@@ -18,7 +18,7 @@ from yolofs.cli.rules.rule_keys import read_key
 from yolofs.cli.rules.views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
-from yolofs.rules import Origin, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
+from yolofs.rules import Level, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
 from yolofs.rules.rule_files import RuleFiles, with_waypoints
 
 T = TypeVar("T")
@@ -206,4 +206,4 @@ def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:
 def _find(sources: Sources, rule: Rule) -> Rule | None:
     """Return the rule in force that is about the same as ``rule``."""
     about = subject(rule)
-    return next((one for origin in Origin for one in sources.rules_of(origin) if subject(one) == about), None)
+    return next((one for level in Level for one in sources.rules_of(level) if subject(one) == about), None)

@@ -54,8 +54,8 @@ def command(as_json: bool) -> None:
 
 
 def _emit_chapter(chapter: Chapter, signs: graph.Signs) -> None:
-    """Write what led to a commit."""
-    nodes = _nodes(chapter)
+    """Write what led to a commit, without the steps of one of hunks."""
+    nodes = _nodes(chapter)[: chapter.count_seen + 1]
     width = len(str(nodes[-1].number))
     for node, row in zip(nodes, graph.draw(nodes, signs), strict=True):
         emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node)}".rstrip(), "dim"))

@@ -13,10 +13,10 @@ import click
 from yolofs.changes.changes import Change, compare
 from yolofs.cli.commands.commits import age_and_runs
 from yolofs.cli.commit.named_paths import check_paths_of_undo
-from yolofs.cli.commit.report import warn_of_unfinished
+from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import commits, undone_paths
-from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say, warn
+from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
@@ -218,8 +218,7 @@ def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> N
 
 
 def _report(result: UndoResult, root: bytes, *, applies_again: bool) -> None:
-    for path, aspects in sorted(result.left_out.items()):
-        warn(f"{display(absolute(root, path))}: {', '.join(aspects)} could not be carried over")
+    warn_of_left_out(result.left_out, root)
     _say_stays(result.stays, result.copies, root)
     _say_held_back(result.undone, result.held_back, root)
     if result.number is None:

@@ -182,18 +182,24 @@ class _Dialogue:
         return (split_lines(texts[0]), split_lines(texts[1])) if texts is not None else None
 
     def _question(self) -> str:
+        chunk, letters = self.chunks[self._at], self._letters()
+        known = {True: ", taken so far", False: ", left so far", None: ""}[chunk.is_taken]
+        what = "this hunk" if len(chunk.parts) == 1 else f"these {len(chunk.parts)} hunks"
+        return f"({self._at + 1}/{len(self.chunks)}{known}) take {what} [{','.join(letters)}]?"
+
+    def _letters(self) -> list[str]:
+        """Return the keys that do something here."""
         chunk = self.chunks[self._at]
         letters = ["y", "n", "q", "a", "d"]
         letters += ["j", "J"] if self._at + 1 < len(self.chunks) else []
         letters += ["k", "K"] if self._at else []
         letters += ["s"] if chunk.can_split else []
         letters += ["e"] if self._can_edit and _can_edit(chunk) else []
-        known = {True: ", taken so far", False: ", left so far", None: ""}[chunk.is_taken]
-        what = "this hunk" if len(chunk.parts) == 1 else f"these {len(chunk.parts)} hunks"
-        return f"({self._at + 1}/{len(self.chunks)}{known}) take {what} [{','.join(letters)},/,?]?"
+        return [*letters, "/", "?"]
 
     def _help(self) -> bool:
-        say(_HELP)
+        offered = self._letters()
+        say("\n".join(line for line in _HELP.splitlines() if line[0] in offered))
         return False
 
     # ---- answering: each tells whether there is something else to be shown

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.changes.picks import Lines, whole_if_all
+from yolofs.text.line_diff import Block, head_line
 
 CONTEXT = 3
 """So many lines are shown around what has changed."""
@@ -109,22 +110,21 @@ def patch_lines(chunk: Chunk, texts: tuple[list[bytes], list[bytes]] | None, *, 
     if not any(hunk.line_count for hunk, _ in chunk.parts):
         return
     old = texts[0] if texts is not None and first.kind is HunkKind.TEXT else []
-    old_end, new_end = last.old_start + len(last.old_lines), last.new_start + len(last.new_lines)
+    old_end = last.old_start + len(last.old_lines)
     head = min(context, first.old_start) if old else 0
     tail = min(context, max(0, len(old) - old_end)) if old else 0
-    yield b"@@ -%d,%d +%d,%d @@\n" % (
-        first.old_start - head + 1,
-        old_end + tail - first.old_start + head,
-        first.new_start - head + 1,
-        new_end + tail - first.new_start + head,
-    )
-    yield from (b" " + line for line in old[first.old_start - head : first.old_start])
+    body = [b" " + line for line in old[first.old_start - head : first.old_start]]
     at = first.old_start
     for hunk, lines in chunk.parts:
-        yield from (b" " + line for line in old[at : hunk.old_start])
-        yield from _marked(hunk, lines)
+        body += [b" " + line for line in old[at : hunk.old_start]]
+        body += _marked(hunk, lines)
         at = hunk.old_start + len(hunk.old_lines)
-    yield from (b" " + line for line in old[old_end : old_end + tail])
+    body += [b" " + line for line in old[old_end : old_end + tail]]
+    starts = first.old_start - head, first.new_start - head
+    counts = (sum(line[:1] != mark for line in body) for mark in (b"+", b"-"))
+    old_range, new_range = zip(starts, map(sum, zip(starts, counts, strict=True)), strict=True)
+    yield head_line(Block(*old_range, *new_range))
+    yield from body
 
 
 def _marked(hunk: Hunk, lines: Lines | None) -> Iterator[bytes]:

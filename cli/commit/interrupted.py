@@ -8,7 +8,7 @@ import os
 
 import click
 
-from yolofs.cli.commit.report import warn_of_unfinished
+from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
 from yolofs.cli.project import changing, session_directory
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -143,6 +143,7 @@ def _finish(project: bytes) -> None:
     with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
         result = finish_interrupted(session, progress=update)
     if result is not None:
+        warn_of_left_out(result.left_out, session.base.root)
         also = f"; {result.found}" if result.found else ""
         say(f"commit {result.number}, which was interrupted, is finished{also}")
         warn_of_unfinished(result.number, result.unfinished)

@@ -309,6 +309,12 @@ def emit_document(
     )
 
 
+def warn_of_left_out(left_out: Mapping[RelPath, tuple[str, ...]], root: bytes) -> None:
+    """Say which metadata base has not got."""
+    for path, aspects in sorted(left_out.items()):
+        warn(f"{display(absolute(root, path))}: {', '.join(aspects)} could not be carried over")
+
+
 def warn_of_unfinished(number: int | None, why: str) -> None:
     """Say so if a commit is done and only its journal could not be put away."""
     if why:
@@ -324,8 +330,7 @@ def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: 
     """
     if not was_told:
         say_unchanged(session, shown)
-    for path, aspects in sorted(result.left_out.items()):
-        warn(f"{display(absolute(session.base.root, path))}: {', '.join(aspects)} could not be carried over")
+    warn_of_left_out(result.left_out, session.base.root)
     if result.number is None:
         say("nothing to commit")
     else:

@@ -9,10 +9,11 @@ from enum import Enum
 from typing import TypeAlias
 
 from yolofs.changes.changes import Change, Kind
+from yolofs.cli.review.comparison import Comparison
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import Place, is_marked
-from yolofs.hostcode.mark import Marks
 from yolofs.paths import RelPath, absolute
-from yolofs.state.regions import Region, Regions
+from yolofs.state.regions import Region
 
 Key: TypeAlias = tuple[RelPath, bool]
 """A change by its path, and whether it is a deletion: what is known of it over many comparisons."""
@@ -25,9 +26,19 @@ class Section(Enum):
     OUTSIDE = "outside the project"
     CODE = "what the host would run or trust"
     PROJECT = "in the project"
+    GIT = Sort.GIT.value
+    IGNORED = Sort.IGNORED.value
+    BYTECODE = Sort.BYTECODE.value
+    TIMES = Sort.TIMES.value
     SCRATCH = "in scratch directories"
 
+    @property
+    def is_folded(self) -> bool:
+        """Whether lists fold what is in it, so that it is closed at first."""
+        return self.value in _FOLDED
 
+
+_FOLDED = frozenset(sort.value for sort in Sort)
 _IN_ORDER = frozenset({Section.OUTSIDE, Section.PROJECT, Section.SCRATCH})
 _MACHINES = frozenset({b".git", b"__pycache__"})
 """Directories that programs fill, and that nobody reads: closed at first, unless something is amiss
@@ -208,18 +219,21 @@ def _settle(top: Node) -> None:
     for node in reversed(order):
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
         node.is_open = not (node.section in _IN_ORDER and node.inner and _MACHINES.intersection(node.name.split(b"/")))
+    top.is_open = not top.section.is_folded
 
 
-def sections(marks: Marks, regions: Regions, place: Place) -> Callable[[Change], Section]:
+def sections(comparison: Comparison) -> Callable[[Change], Section]:
     """Return what tells which section a change belongs to."""
 
     def section_of(change: Change) -> Section:
-        if is_marked(change, marks):
+        if is_marked(change, comparison.marks):
             return Section.CODE
-        if regions.of_all(change.paths) is Region.SCRATCH:
+        if comparison.regions.of_all(change.paths) is Region.SCRATCH:
             return Section.SCRATCH
+        if (sort := comparison.folded.get(key_of(change))) is not None:
+            return Section(sort.value)
         if change.kind is Kind.DELETED:
             return Section.DELETED
-        return Section.PROJECT if place.holds(change) else Section.OUTSIDE
+        return Section.PROJECT if comparison.place.holds(change) else Section.OUTSIDE
 
     return section_of

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from yolofs.changes.changes import Change
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import Place
 from yolofs.hostcode.mark import Marks
 from yolofs.journal.timeline import BASE
-from yolofs.paths import Generation
+from yolofs.paths import Generation, RelPath
 from yolofs.state.regions import Regions
 
 
@@ -52,6 +53,10 @@ class Comparison(msgspec.Struct, frozen=True):
     """Whether it has been looked what the host would run or trust."""
     scratch_left_out: int = 0
     hidden_left_out: int = 0
+    folded: Mapping[tuple[RelPath, bool], Sort] = {}
+    """The changes that lists fold, by path and whether it is a deletion; known with the marks."""
+    told: Mapping[Sort, str] = {}
+    """What has happened in those of a sort, where that can be told in a few words."""
 
     @property
     def is_last(self) -> bool:

@@ -7,13 +7,13 @@ What is merged is staged, so that it is looked at as any other change before it 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from yolofs.cli.commit.drift import Settled, Wish
 from yolofs.cli.project import changing
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.wishes import Done, Settle, Way
+from yolofs.cli.review.wishes import Choice, Done, Settle, Way
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.listing import Place
 from yolofs.commit.merge.drift import describe_drift
@@ -29,6 +29,8 @@ from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
 _LISTED = 20
+"""So many are merged, to say what comes of that."""
+_MOST_LINES = 200
 _TITLES = {Way.MERGE: "the merge", Way.OURS: "what was staged before the merge", Way.THEIRS: "taking base's version"}
 
 
@@ -38,30 +40,59 @@ class Told(NamedTuple):
     lines: list[str]
     ways: tuple[Way, ...]
     """What can be done about them there."""
+    choices: tuple[Choice, ...]
+    """The lines that stand for them."""
+    marked: frozenset[RelPath]
+    """Those with the marks of a merge."""
 
 
-def tell(session: Session, tree: Tree, looked: Looked, place: Place) -> Told:
-    """Return what is to be said of the conflicts of a state that is about to be committed; blocks
-    while texts are merged, and writes nothing.
+def tell(session: Session, tree: Tree, looked: Looked, place: Place, ours: Collection[RelPath]) -> Told:
+    """Return what is to be said of the conflicts of a state that is about to be committed; at
+    ``ours`` what is staged is taken.  Blocks while texts are merged, and writes nothing.
     """
     marked = frozenset(looked.marked)
     found = {path: one for one in merges_at(session, looked.conflicts[:_LISTED]) for path in one.paths}
     drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked)
     now_ns = time.time_ns()
-    lines = [
-        f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}{_merging(found.get(drift.path))}"
-        for drift in drifts[:_LISTED]
-    ]
-    if len(drifts) > _LISTED:
-        lines.append(f"… and {len(drifts) - _LISTED} more")
+    texts = {
+        drift.path: f"{drift_text(drift, now_ns)}{_merging(found.get(drift.path))}"
+        + ("; what is staged is taken" if drift.path in ours else "")
+        for drift in drifts[:_MOST_LINES]
+    }
+    lines, choices = ["base has changed, too:"], []
+    for path, inside in rows_of(texts):
+        choices.append(Choice(len(lines), inside))
+        about = f": {texts[path]}" if inside == (path,) else f"/  ({len(inside)})"
+        lines.append(f"  {place.show_path(path)}{about}")
+    if len(drifts) > _MOST_LINES:
+        lines.append(f"  … and {len(drifts) - _MOST_LINES} more")
     can_merge = len(drifts) > _LISTED or any(isinstance(one, Merge) for one in found.values())
     if can_merge:
         lines.append("m merges: what comes of it is shown, and accepted as anything else")
-    ours = "what was staged before the merge" if marked else "what is staged, and keeps base's version with the commit"
-    lines += [f"o takes {ours}", "t takes base's version, and drops what is staged there", "or leave it out here"]
+    side = "what was staged before the merge" if marked else "what is staged, and keeps base's version with the commit"
+    lines += [f"o takes {side}", "t takes base's version, and drops what is staged there", "or leave it out here"]
     if marked:
         lines.append("or take the marks out (e), and accept it then")
-    return Told(lines, (*((Way.MERGE,) if can_merge else ()), Way.OURS, Way.THEIRS))
+    return Told(lines, (*((Way.MERGE,) if can_merge else ()), Way.OURS, Way.THEIRS), tuple(choices), marked)
+
+
+def rows_of(conflicts: Iterable[RelPath]) -> list[tuple[RelPath, tuple[RelPath, ...]]]:
+    """Return what is to have a line, with the conflicts that it stands for: each path, and above
+    these each directory that has several of them, unless one in it has the very same.
+    """
+    below: dict[RelPath, list[RelPath]] = {}
+    rows: list[tuple[RelPath, tuple[RelPath, ...]]] = []
+    for path in conflicts:
+        rows.append((path, (path,)))
+        above = path
+        while above:
+            above = RelPath(above.rpartition(b"/")[0])
+            below.setdefault(above, []).append(path)
+    deepest: dict[tuple[RelPath, ...], RelPath] = {}
+    for directory in sorted(below, key=len):
+        deepest[tuple(below[directory])] = directory
+    rows += [(directory, inside) for inside, directory in deepest.items() if len(inside) > 1]
+    return sorted(rows, key=lambda row: (row[0].split(b"/") if row[0] else [], -len(row[1])))
 
 
 def _merging(found: Merge | Refused | None) -> str:

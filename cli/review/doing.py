@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from yolofs.changes.changes import Change, compare
+from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.picked import Picked, commit_hunks
@@ -23,13 +23,15 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.conflicts import Told, tell, travel_back
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.wishes import Carried, Done, Drop, Page, Prepare, Wanted
-from yolofs.cli.show.listing import Place, change_line, is_marked, summary
+from yolofs.cli.show.folding import Line
+from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary
+from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import StaleHunkError, UsageError, YolofsError
 from yolofs.paths import ROOT, RelPath, display
 from yolofs.session import feedback
-from yolofs.session.commit import look_at_base
+from yolofs.session.commit import Looked, look_at_base
 from yolofs.session.restore import restore, source_to_restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
 from yolofs.session.session import Session
@@ -53,7 +55,8 @@ class Prepared(NamedTuple):
     named: Sequence[RelPath]
     shown: Shown
     conflicts: Sequence[RelPath]
-    force: bool
+    ours: frozenset[RelPath]
+    """The conflicts at which what is staged replaces what base has."""
 
 
 def what_changed(reader: Reader, parts: Mapping[Key, Part], comparison: Comparison) -> list[Key]:
@@ -217,38 +220,59 @@ def prepare(reader: Reader, wish: Prepare) -> Page:
         if shown.taken:
             check_up_to(session, parts)
         place = Place(session.base.root, session.base.relative(session.project))
-        prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, wish.force)
-        is_open = bool(looked.marked) or not (wish.force or looked.unchanged.issuperset(looked.conflicts))
-        told = tell(session, parts.taken, looked, place) if is_open else None
-        return _page(prepared, selected.held, told, frozenset(looked.marked), place, ends_text(session))
+        ours = wish.ours.intersection(looked.conflicts)
+        prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, ours)
+        is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
+        told = tell(session, parts.taken, looked, place, ours) if is_open else None
+        taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
+        return _page(prepared, taken, selected.held, told, place, ends_text(session))
+
+
+def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> list[str]:
+    """Return what a commit takes: first what the host would run, then what lies outside the
+    project, deletions, and the rest; last what lists fold.
+    """
+    shown, place = prepared.shown, shortener.place
+    conflicts, marked = frozenset(prepared.conflicts), frozenset(looked.marked)
+
+    def is_kept(change: Change) -> bool:
+        return is_marked(change, shown.marks) or not conflicts.isdisjoint(change.paths)
+
+    def rank(line: Line) -> tuple[bool, bool, bool]:
+        change = line.change
+        return not is_marked(change, shown.marks), place.holds(change), change.kind is not Kind.DELETED
+
+    folded = shortener.fold(shown.taken, is_kept)
+    lines: list[str] = []
+    for line in sorted(folded.lines, key=rank)[:_LISTED]:
+        change = line.change
+        text = change_line(change, place, shown.marks, inside=place.holds(change)) + line.count_text
+        if not conflicts.isdisjoint(change.paths):
+            text += "  [marks of a merge]" if not marked.isdisjoint(change.paths) else "  [changed in base, too]"
+        lines.append(text)
+    if (more := len(folded.lines) - _LISTED) > 0:
+        lines.append(f"… and {more} more")
+    return lines + group_lines(folded.groups, shortener, place)
 
 
 def _page(
     prepared: Prepared,
+    taken: Sequence[str],
     held: Sequence[HeldHunk],
     told: Told | None,
-    marked: frozenset[RelPath],
     place: Place,
     ends: str,
 ) -> Page:
-    """Return the page; ``told`` is what is said of conflicts that have to be settled first."""
-    shown, conflicts = prepared.shown, frozenset(prepared.conflicts)
-    lines: list[str] = []
-    taken = sorted(shown.taken, key=lambda change: (not is_marked(change, shown.marks), place.holds(change)))
-    for change in taken[:_LISTED]:
-        line = change_line(change, place, shown.marks, inside=place.holds(change))
-        if not conflicts.isdisjoint(change.paths):
-            line += "  [marks of a merge]" if not marked.isdisjoint(change.paths) else "  [changed in base, too]"
-        lines.append(line)
-    if len(taken) > _LISTED:
-        lines.append(f"… and {len(taken) - _LISTED} more")
-    lines += [""] if lines else []
+    """Return the page; ``taken`` is what the commit takes, ``told`` what is said of conflicts that
+    have to be settled first.
+    """
+    shown = prepared.shown
+    lines = [*told.lines, ""] if told is not None else []
+    lines += [*taken, ""] if taken else []
     lines += [f"stays as it is: {one.hunk.kind.value} {place.show_path(one.hunk.path)}: {one.reason}" for one in held]
     for back in shown.held_back:
         lines.append(f"stays staged: {', '.join(map(place.show_path, back.paths[:4]))}: {back.reason}")
-    if told is not None:
-        lines += told.lines
-    elif prepared.force and conflicts:
+    if told is None and prepared.ours:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
     lines += [ends.removeprefix(", and ").replace("end ", "it ends ", 1)] if ends and shown.taken else []
@@ -256,9 +280,10 @@ def _page(
     trusted = f", {count} of which the host would run or trust" if count else ""
     title = f"this commit would apply {summary(shown.taken)}{trusted}" if shown.taken else "there is nothing to commit"
     if told is not None:
-        keys = ", ".join(way.value for way in told.ways)
-        question = f"base has changed, too: {keys}; any other key goes back"
-        return Page(title, tuple(lines), "", prepared, tuple(prepared.conflicts), told.ways, bool(marked), question)
+        keys = " ".join(way.value for way in told.ways)
+        question = f"{keys}: where the cursor is, {keys.upper()}: everywhere; any other key goes back"
+        conflicts = tuple(prepared.conflicts)
+        return Page(title, tuple(lines), "", prepared, conflicts, told.ways, told.choices, told.marked, question)
     return Page(title, tuple(lines), "enter commits; any other key goes back" if shown.taken else "", prepared)
 
 
@@ -299,7 +324,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
             )
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
-        picked = Picked(prepared.picks, prepared.paths, prepared.named, force=prepared.force)
+        picked = Picked(prepared.picks, prepared.paths, prepared.named, force=bool(prepared.ours))
         done = commit_hunks(session, picked, tell=check)
         tidy(session)
         directory = session.directory

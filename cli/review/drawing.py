@@ -20,6 +20,7 @@ from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.words import differing
 from yolofs.cli.show.cells import width_of
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import notes_text
 from yolofs.paths import display
 from yolofs.text import characters
@@ -145,7 +146,7 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     if node.is_section:
         style = "bold ansired" if node.section in (Section.DELETED, Section.CODE) else "bold"
         count = f" ({node.total})"
-        title = f"{mark} {node.section.value}"
+        title = f"{mark} {'' if node.is_open else '+'}{_told(model, node.section)}"
         if len(title) + len(count) > width:
             title = title[: max(width - len(count) - 1, 0)] + "…"
         return [(here + style, _fit(title + count, width))]
@@ -160,6 +161,12 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     if node.change is None:
         name = _cut_start(name, max(rest - len(details), 0))
     return [(here + marked, head), (here + style, f"{letter} "[:width]), (here, _fit(name + details, rest))]
+
+
+def _told(model: ReviewModel, section: Section) -> str:
+    """Return the title of a section; of git's own, what has happened there."""
+    told = model.comparison.told if model.comparison is not None else {}
+    return told.get(Sort(section.value), section.value) if section.is_folded else section.value
 
 
 def _mark(model: ReviewModel, node: Node) -> str:
@@ -271,13 +278,17 @@ def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colour
 def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     page = model.page
     title = _wrap(page.title, width)
-    rows = [part for line in page.lines for part in _wrap(line, width)]
+    wrapped = [(number, part) for number, line in enumerate(page.lines) for part in _wrap(line, width)]
+    rows = [part for _, part in wrapped]
     room = height - 3 - len(title)
+    here = page.choices[model.page_at].line if page.choices else -1
     top = min(model.page_top, max(len(rows) - room, 0))
+    if here >= 0 and model.page_follows:
+        top = _scrolled(top, next(row for row, (number, _) in enumerate(wrapped) if number == here), len(rows), room)
     model.page_top = top
-    shown = rows[top : top + room]
+    shown = wrapped[top : top + room]
     lines: list[Line] = [*([("bold", _fit(part, width))] for part in title), [("", " " * width)]]
-    lines += [[("", _fit(row, width))] for row in shown]
+    lines += [[("reverse" if number == here else "", _fit(row, width))] for number, row in shown]
     lines += [[("", " " * width)] for _ in range(room - len(shown))]
     more = f"{len(rows) - top - len(shown)} more lines: j, k scroll" if len(rows) > top + len(shown) else ""
     lines.append([("ansiyellow", _fit(_message(model, width) or more, width))])

@@ -64,12 +64,13 @@ class FirstScreen:
 
     def __enter__(self) -> Self:
         stopping.catch()
+        text = as_text(draw(self._model, *self._size()), has_colours=not os.environ.get("NO_COLOR"))
         self._is_shown = True
         silent = [*self._before]
         silent[0] &= ~termios.ICRNL  # an enter that waits is one, and no end of a line
         silent[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
         self._set(silent)
-        self._write(_ENTER + as_text(draw(self._model, *self._size()), has_colours=not os.environ.get("NO_COLOR")))
+        self._write(_ENTER + text)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -314,7 +314,7 @@ class ReviewModel(Moving):
             self.message = "nothing is accepted yet: space accepts"
             return None
         self.busy = "looking at what the commit would do"
-        return Prepare(self.wanted(), self._named())
+        return Prepare(self.wanted(), self._named(), self._ours)
 
     def _named(self) -> tuple[RelPath, ...]:
         return tuple(path for path, _ in self.accepted.named())
@@ -324,24 +324,39 @@ class ReviewModel(Moving):
             case "enter" if self.page.question:
                 self.busy = "committing"
                 return Commit(self.page.prepared)
-            case _ if key in (way.value for way in self.page.ways):
-                return self._settle(Way(key))
+            case _ if key.lower() in (way.value for way in self.page.ways):
+                is_all = key.isupper() or not self.page.choices
+                paths = self.page.conflicts if is_all else self.page.choices[self.page_at].paths
+                return self._settle(Way(key.lower()), paths)
+            case _ if key in MOVES and MOVES[key] in (("", -1), ("", 1)) and self.page.choices:
+                self.page_follows = True
+                self.page_at = max(min(self.page_at + MOVES[key][1], len(self.page.choices) - 1), 0)
             case _ if key in MOVES and MOVES[key][0] != "hunk":
                 name, step = MOVES[key]
+                self.page_follows = False
                 last = len(self.page.lines)
                 self.page_top = max(min({"top": 0, "bottom": last}.get(name, self.page_top + step), last - 1), 0)
             case " ":
+                self.page_follows = False
                 self.page_top = max(min(self.page_top + PAGE_ROWS, len(self.page.lines) - 1), 0)
             case _:
-                self.mode = Mode.LIST
+                self.mode, self._ours = Mode.LIST, frozenset()
         return None
 
-    def _settle(self, way: Way) -> Command:
-        if way is Way.OURS and not self.page.is_marked:
-            self.busy = "looking again"
-            return Prepare(self.wanted(), self._named(), force=True)
+    def _settle(self, way: Way, paths: tuple[RelPath, ...]) -> Command:
+        """Have conflicts settled; to take what is staged is a property of the commit, unless the
+        marks of a merge stand there.
+        """
+        marked = self.page.marked.intersection(paths)
+        if way is Way.OURS:
+            self._ours |= frozenset(paths) - marked
+            if not marked:
+                self.busy = "looking again"
+                return Prepare(self.wanted(), self._named(), self._ours)
+            paths = tuple(path for path in paths if path in marked)
+        self._ours -= frozenset(paths)
         self.busy = "settling what base has changed, too"
-        return Settle(self.page.conflicts, way)
+        return Settle(paths, way)
 
     def _help(self) -> Command | None:
         self.prepared(Page("keys", tuple(HELP.splitlines())))

@@ -89,7 +89,7 @@ class Moving(ReviewState):
     def _open_all(self, *, is_open: bool) -> Command | None:
         node = self.node
         for one in self.tree.all():
-            if one.inner and not one.is_section:
+            if one.inner and (one.section.is_folded or not one.is_section):
                 one.is_open = is_open
         self.tree.refresh()
         if node is not None:

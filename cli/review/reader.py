@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from yolofs.changes.changes import Change, Side, compare
+from yolofs.changes.changes import Change, Kind, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
 from yolofs.cli.guard import hidden_by, seen
 from yolofs.cli.options import options
@@ -20,6 +20,7 @@ from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.comparison import Comparison, Step, Subject
 from yolofs.cli.review.first_look import first_changes
 from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import Place, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.errors import UsageError
@@ -85,11 +86,14 @@ class Reader:
         return self.compare()
 
     def with_marks(self, known: Comparison) -> Comparison:
-        """Return a comparison with what the host would run or trust; blocks while that is looked
-        for.
+        """Return a comparison with what the host would run or trust, and with what lists fold;
+        blocks while that is looked for, and while git is asked.
         """
         with self._lock:
-            return msgspec.structs.replace(known, marks=marks_of(self._opened(), known.changes), has_marks=True)
+            session = self._opened()
+            marks = marks_of(session, known.changes)
+            marked = msgspec.structs.replace(known, marks=marks, has_marks=True)
+            return _folded(session, marked) if marked.is_present else marked
 
     def hunks(self, change: Change) -> FileHunks:
         """Return the hunks of a change as they are now; blocks while it is read."""
@@ -205,6 +209,20 @@ def _steps(session: Session, old: Generation, new: Generation | None) -> tuple[S
     if not steps:
         raise UsageError("there is nothing between these generations", hint="yolofs timeline")
     return tuple(steps)
+
+
+def _folded(session: Session, known: Comparison) -> Comparison:
+    """Return a comparison with what lists fold in it."""
+    from yolofs.cli.show.shortening import Shortener  # the first screen of a long list does without
+
+    shortener = Shortener(session, known.place, "")
+    groups = shortener.fold(known.changes, lambda change: change.path in known.marks).groups
+    gits = [shortener.told(group, lambda _: "") for group in groups if group.sort is Sort.GIT]
+    return msgspec.structs.replace(
+        known,
+        folded={(change.path, change.kind is Kind.DELETED): group.sort for group in groups for change in group.changes},
+        told={Sort.GIT: "; ".join(gits)} if gits else {},
+    )
 
 
 def _is_other(side: Side | None) -> bool:

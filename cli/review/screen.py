@@ -13,7 +13,7 @@ import io
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from prompt_toolkit.application import run_in_terminal
@@ -105,15 +105,18 @@ class _Screen:
         """
         sys.setswitchinterval(_SWITCH_S)
         gc.disable()  # looking through 20,000 changes for garbage would be felt: that is done when nobody types
-        self._start(self._watch())
+        self._screen.start(self._watch())
         try:
             with contextlib.redirect_stdout(self._said), contextlib.redirect_stderr(self._said):
-                self._take_over()
-                await self._screen.run(lambda: self._carry_out(Compare()))
+                await self._screen.run(self._begin)
         finally:
             await self._painter.close()
             await self._finish()
         return self._goodbye
+
+    def _begin(self) -> None:
+        self._carry_out(Compare())
+        self._take_over()  # what fails before leaves the terminal to whoever has it
 
     async def _finish(self) -> None:
         """Wait for what must not end half way; what only looks is not waited for."""
@@ -173,11 +176,11 @@ class _Screen:
             case Quit(is_interrupt=is_interrupt):
                 self._screen.leave(KeyboardInterrupt() if is_interrupt else None)
             case Load():
-                self._start(self._load(command))
+                self._screen.start(self._load(command))
             case Compare():
                 self._again = command
                 if self._comparing is None or self._comparing.done():
-                    self._comparing = self._start(self._compare())
+                    self._comparing = self._screen.start(self._compare())
             case Edit():
                 self._screen.start(self._edit(command))
             case Drop():
@@ -190,19 +193,6 @@ class _Screen:
                 self._screen.start(self._act(lambda: self._worker.settle(command), self._model.settled))
             case Commit():
                 self._screen.start(self._act(lambda: (self._worker.commit(command),), self._committed))
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start what only looks; if it fails as nobody expects, that ends the review, and is told:
-        what would go on without it shows what is not so any more.
-        """
-
-        async def whole() -> None:
-            try:
-                await work
-            except Exception as error:  # noqa: BLE001 - nobody waits for a task
-                self._screen.leave(error)
-
-        return self._screen.start(whole())
 
     async def _load(self, command: Load) -> None:
         await asyncio.sleep(0)
@@ -258,8 +248,6 @@ class _Screen:
             self._carry_out(Compare())
         except (YolofsError, OSError) as error:
             self._model.failed(_text(error))
-        except Exception as error:  # noqa: BLE001 - nobody waits for a task: the end of the program tells of it
-            self._screen.leave(error)
         except KeyboardInterrupt:  # of a signal while a commit held them
             self._model.failed("stopped")
         else:

@@ -20,12 +20,14 @@ from yolofs.changes.hunks import FileHunks
 from yolofs.changes.picks import Lines, all_but
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
+from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.doing import Prepared, commit, drop, prepare, stage_edit
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.wishes import Drop, Prepare, Wanted
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import Place, is_marked
 from yolofs.errors import UsageError, YolofsError
+from yolofs.hostcode.code_files import patterns_anywhere
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain
 from yolofs.text.git_binary import is_binary, read_chunks
@@ -67,7 +69,7 @@ def review_with(reader: Reader, tool: str) -> None:
         UsageError: what is reviewed is not the present.
         YolofsError: the tool fails, or something has changed meanwhile; nothing is done.
     """
-    comparison = reader.compare()
+    comparison = reader.with_marks(reader.compare())
     if not comparison.is_present:
         raise UsageError("a diff tool can only select from the present", hint="yolofs review --tool CMD")
     if not comparison.changes:
@@ -77,8 +79,12 @@ def review_with(reader: Reader, tool: str) -> None:
     # In the session, which no view shows: what rules hide from the agent is in these files, too.
     with tempfile.TemporaryDirectory(prefix="review-", dir=os.fsdecode(reader.directory)) as name:
         directory = os.fsencode(name)
-        handed = _hand_out(reader, comparison.changes, directory)
-        if left_out := sum(not _is_directory(change) for change in comparison.changes) - len(handed):
+        trusted, others = _divide(comparison)
+        handed = _hand_out(reader, others, directory)
+        if trusted:
+            them = "it" if trusted == 1 else "them"
+            say(f"note: {trusted} that the host would run or trust not shown; to look at {them}: yolofs review")
+        if left_out := sum(not _is_directory(change) for change in others) - len(handed):
             say(f"note: {left_out} that are no regular files, git's own, or too large, are not shown, and stay staged")
         _run(tool, directory)
         end = _end_state(handed, os.path.join(directory, b"right"))
@@ -86,6 +92,23 @@ def review_with(reader: Reader, tool: str) -> None:
         say("nothing done")
         return
     _act(reader, end, can_commit=comparison.can_commit)
+
+
+def _divide(comparison: Comparison) -> tuple[int, list[Change]]:
+    """Return how many changes are of what the host would run or trust, and the others.
+
+    A tool gets nothing of the former, not even in directories that are exempt otherwise, and no old
+    version: an editor acts on it as soon as it opens a directory, and does not know this one for
+    one of an agent's.  And it is accepted one by one, which a tool has no key for.
+    """
+    patterns = patterns_anywhere()
+
+    def is_trusted(change: Change) -> bool:
+        return is_marked(change, comparison.marks) or any(map(patterns.find, change.paths))
+
+    others = [change for change in comparison.changes if not is_trusted(change)]
+    count = sum(not _is_directory(change) for change in comparison.changes)
+    return count - sum(not _is_directory(change) for change in others), others
 
 
 def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> list[_Handed]:

@@ -51,7 +51,8 @@ class Prepare(NamedTuple):
 
     what: Mapping[Key, tuple[Change, Wanted]]
     named: tuple[RelPath, ...]
-    force: bool = False
+    ours: frozenset[RelPath] = frozenset()
+    """At these what is staged is to replace what base has."""
 
 
 class Way(Enum):
@@ -114,6 +115,15 @@ class Carried(NamedTuple):
     """Whether there are no others."""
 
 
+class Choice(NamedTuple):
+    """A line of a page that the cursor can be on."""
+
+    line: int
+    """Its number among the lines, from 0."""
+    paths: tuple[RelPath, ...]
+    """The conflicts that it stands for: one, or all in a directory."""
+
+
 class Page(NamedTuple):
     """Lines to read, and perhaps to agree to."""
 
@@ -126,8 +136,10 @@ class Page(NamedTuple):
     """Where base has changed, too, and it is not said what is to become of that."""
     ways: tuple[Way, ...] = ()
     """What can be done about these."""
-    is_marked: bool = False
-    """Whether the marks of a merge stand in one."""
+    choices: tuple[Choice, ...] = ()
+    """The lines that stand for them."""
+    marked: frozenset[RelPath] = frozenset()
+    """In these stand the marks of a merge."""
     keys: str = ""
     """Which keys there are, if there is no question."""
 

@@ -10,7 +10,7 @@ from yolofs.access.questions import Operation
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.paths import display, in_shell
-from yolofs.rules import Origin, Rule, RuleState, Sources, Subject, spell, subject
+from yolofs.rules import Level, Rule, RuleState, Sources, Subject, spell, subject
 
 _COLOURS = {
     RuleState.ALLOW: "green",
@@ -32,8 +32,8 @@ def emit_rules(sources: Sources, project: bytes, *, with_preset: bool) -> None:
     """Write one line for each rule."""
     shown = [
         (rule, is_overridden)
-        for origin, rule, is_overridden in _in_order(sources)
-        if with_preset or origin is not Origin.PRESET
+        for level, rule, is_overridden in _in_order(sources)
+        if with_preset or level is not Level.PRESET
     ]
     keys = [key_text(rule, project) for rule, _ in shown]
     width = min(max(map(len, keys), default=0), 60)
@@ -41,7 +41,7 @@ def emit_rules(sources: Sources, project: bytes, *, with_preset: bool) -> None:
         state = paint(f"{rule.state.value:<9}", _COLOURS[rule.state])
         line = f"{state}  {key:<{width}}  {rule.source}"
         emit(paint(f"{line}  (overridden)", "dim") if is_overridden else line)
-    preset = len(sources.rules_of(Origin.PRESET))
+    preset = len(sources.rules_of(Level.PRESET))
     if not with_preset:
         built_in = (
             f"{preset} built-in rules: yolofs rule list --all" if preset else "the built-in rules are switched off"
@@ -52,8 +52,8 @@ def emit_rules(sources: Sources, project: bytes, *, with_preset: bool) -> None:
 def rules_document(sources: Sources) -> dict[str, Any]:
     """Return the rules for ``--json``."""
     rules = [
-        {**_rule_fields(rule), "origin": origin.value, "overridden": is_overridden}
-        for origin, rule, is_overridden in _in_order(sources)
+        {**_rule_fields(rule), "level": level.value, "overridden": is_overridden}
+        for level, rule, is_overridden in _in_order(sources)
     ]
     return {"rules": rules, "warnings": list(sources.notes)}
 
@@ -137,15 +137,15 @@ def _by_outcome(found: Explanation, operations: Iterable[Operation]) -> list[tup
     return list(outcomes.items())
 
 
-def _in_order(sources: Sources) -> list[tuple[Origin, Rule, bool]]:
+def _in_order(sources: Sources) -> list[tuple[Level, Rule, bool]]:
     """Return all rules with their source, nearest first, and whether a nearer one is about the
     same.
     """
     seen: set[Subject] = set()
     rules = []
-    for origin in Origin:
-        for rule in sources.rules_of(origin):
-            rules.append((origin, rule, subject(rule) in seen))
+    for level in Level:
+        for rule in sources.rules_of(level):
+            rules.append((level, rule, subject(rule) in seen))
             seen.add(subject(rule))
     return rules
 

@@ -57,14 +57,14 @@ def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
         ConfigError: one of the files is not in order.
     """
     from yolofs.cli.project import connected
-    from yolofs.rules import Origin, RuleSet
+    from yolofs.rules import Level, RuleSet
     from yolofs.rules.rule_files import RuleFiles
 
     files = RuleFiles(project, session_directory(project))
     files.load()
     with connected(project) as client:
         sources = client.rules() if client is not None else None
-    answers = RuleSet(sources.rules_of(Origin.SESSION)) if sources is not None else RuleSet()
+    answers = RuleSet(sources.rules_of(Level.SESSION)) if sources is not None else RuleSet()
     return files, files.lines_to_agree_to(answers)
 
 

@@ -48,6 +48,10 @@ class Shortener(NamedTuple):
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
+        return f"{self.told(group, show)}  ({folding.counts_text(group)}; {self.unfold})"
+
+    def told(self, group: Group, show: Callable[[Change], str]) -> str:
+        """Return what has happened in a group of changes, without their number."""
         begin = group.sort.value
         if group.top is not None:
             begin += folding.shown_top(group.top, self.place.project)
@@ -56,7 +60,7 @@ class Shortener(NamedTuple):
             told = GitDirectory(group.top, group.changes, store, _Reader(self.session, self.tree, store)).tell()
         else:
             told = folding.names_text(group, show)
-        return f"{begin}: {told}  ({folding.counts_text(group)}; {self.unfold})"
+        return f"{begin}: {told}"
 
     def _may_read(self, group: Group) -> bool:
         """Tell whether the caller may read all files that say what happened in a ``.git``."""

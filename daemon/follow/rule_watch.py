@@ -12,12 +12,12 @@ import trio
 
 from yolofs.daemon.follow.rulekeeper import RuleKeeper
 from yolofs.errors import DaemonError
-from yolofs.rules import Origin
+from yolofs.rules import Level
 from yolofs.rules.rule_files import FileState, file_state
 
 log = logging.getLogger("yolofs.daemon")
 
-Look: TypeAlias = Mapping[Origin, FileState | None]
+Look: TypeAlias = Mapping[Level, FileState | None]
 """How the files are."""
 
 _POLL_S = 1.0
@@ -47,10 +47,10 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
     paths = files.paths
     while True:
         async with trio.open_nursery() as nursery:
-            places = await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values()))
+            places = await trio.to_thread.run_sync(_places, paths[Level.LEARNED], tuple(paths.values()))
             hint = _Hint()
             nursery.start_soon(hint.listen, places, frozenset(os.path.basename(path) for path in paths.values()))
-            while await trio.to_thread.run_sync(_places, paths[Origin.LEARNED], tuple(paths.values())) == places:
+            while await trio.to_thread.run_sync(_places, paths[Level.LEARNED], tuple(paths.values())) == places:
                 now = await trio.to_thread.run_sync(_look, paths)
                 warn()
                 if now != files.states:  # as they were when they were read, by whomever
@@ -61,14 +61,14 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def _settle(paths: Mapping[Origin, bytes], before: Look, now: Look) -> None:
+async def _settle(paths: Mapping[Level, bytes], before: Look, now: Look) -> None:
     """Wait until the files stay as they are ``now``, or some of them have not for a while.
 
     Looks are counted: that we had no turn for a while does not tell that nobody else had.
     """
     same = 0
     for _ in range(round(_AT_MOST_S / _SETTLE_S)):
-        is_gone = any(_is_gone(before[origin], state) for origin, state in now.items())
+        is_gone = any(_is_gone(before[level], state) for level, state in now.items())
         await trio.sleep(_SETTLE_S)
         later = await trio.to_thread.run_sync(_look, paths)
         if later != now:
@@ -84,8 +84,8 @@ def _is_gone(before: FileState | None, now: FileState | None) -> bool:
     return before is not None and (now is None or (now.is_empty and not before.is_empty))
 
 
-def _look(paths: Mapping[Origin, bytes]) -> Look:
-    return {origin: file_state(path) for origin, path in paths.items()}
+def _look(paths: Mapping[Level, bytes]) -> Look:
+    return {level: file_state(path) for level, path in paths.items()}
 
 
 async def _reload(keeper: RuleKeeper) -> None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from yolofs.config.trust import NEXT, count_text
-from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, subject
+from yolofs.rules import Level, Rule, RuleSet, Sources, Subject, subject
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 
 log = logging.getLogger("yolofs.daemon")
@@ -52,8 +52,8 @@ class RuleKeeper:
         with self._lock:
             before = self.files.problems
             self.files.reload()
-            for origin, problem in self.files.problems.items():
-                if before.get(origin) != problem:
+            for level, problem in self.files.problems.items():
+                if before.get(level) != problem:
                     log.warning("%s; the rules that it had before stay in force", problem)
             if self.files.asks != self._asks:
                 self._asks = self.files.asks
@@ -96,7 +96,7 @@ class RuleKeeper:
                 self._answers |= by_subject
             self._renew()
 
-    def remove(self, rule: Rule) -> tuple[Origin, ...]:
+    def remove(self, rule: Rule) -> tuple[Level, ...]:
         """Remove the answer and the learned rule that are about the same as ``rule``; return where
         there was one.
 
@@ -107,8 +107,8 @@ class RuleKeeper:
             was_learned = self.files.forget(rule)
             was_answered = self._answers.pop(subject(rule), None) is not None
             self._renew()
-        found = ((Origin.SESSION, was_answered), (Origin.LEARNED, was_learned))
-        return tuple(origin for origin, was_there in found if was_there)
+        found = ((Level.SESSION, was_answered), (Level.LEARNED, was_learned))
+        return tuple(level for level, was_there in found if was_there)
 
     def _renew(self) -> None:
         """Put in force what the sources make now; links are followed anew."""

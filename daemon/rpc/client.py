@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from yolofs.access.questions import Operation
     from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
     from yolofs.daemon.rpc.rule_messages import SourcedRule
-    from yolofs.rules import Origin, Rule, Sources
+    from yolofs.rules import Level, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
 Event: TypeAlias = "AskInfo | EndedInfo | WarningsInfo"
@@ -300,7 +300,7 @@ class Client:
 
         self._call("set_rule", SetRuleParams(encode_key(rule), rule.state, lasting), Done)
 
-    def unset_rule(self, rule: Rule) -> tuple[Origin, ...]:
+    def unset_rule(self, rule: Rule) -> tuple[Level, ...]:
         """Remove the learned rule and the answer that are about the same as ``rule``; return where
         there was one.
 

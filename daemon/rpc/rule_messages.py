@@ -13,7 +13,7 @@ import msgspec
 from yolofs.access.questions import Operation
 from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import UsageError
-from yolofs.rules import Origin, Rule, RuleSet, RuleState, Sources, parse_rule, spell
+from yolofs.rules import Level, Rule, RuleSet, RuleState, Sources, parse_rule, spell
 
 PAGE = 1000
 """How many rules, or accesses, one message holds."""
@@ -27,7 +27,7 @@ class SourcedRule(msgspec.Struct, frozen=True):
     key: str
     state: RuleState
     source: str
-    origin: Origin
+    level: Level
 
 
 class RulesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,7 +63,7 @@ class UnsetRuleParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class UnsetRuleResult(msgspec.Struct, frozen=True):
     """The result of ``unset_rule``: the sources that had such a rule."""
 
-    removed: tuple[Origin, ...]
+    removed: tuple[Level, ...]
 
 
 class AccessesParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,23 +107,21 @@ def accesses_page(noted: Sequence[tuple[bytes, Operation]], after: int, *, is_fu
 
 def page_of(sources: Sources, warnings: tuple[str, ...], after: int) -> RulesResult:
     """Return some rules in the form in which they travel, from number ``after`` on."""
-    rules = [(rule, origin) for origin, rule_set in zip(Origin, sources.sets(), strict=True) for rule in rule_set.rules]
-    page = tuple(
-        SourcedRule(encode_key(rule), rule.state, rule.source, origin) for rule, origin in rules[after:][:PAGE]
-    )
+    rules = [(rule, level) for level, rule_set in zip(Level, sources.sets(), strict=True) for rule in rule_set.rules]
+    page = tuple(SourcedRule(encode_key(rule), rule.state, rule.source, level) for rule, level in rules[after:][:PAGE])
     return RulesResult(page, after + PAGE < len(rules), warnings)
 
 
 def sources_of(rules: Iterable[SourcedRule], warnings: Sequence[str]) -> Sources:
     """Undo :func:`page_of`, of all pages."""
-    by_origin: dict[Origin, list[Rule]] = {origin: [] for origin in Origin}
+    by_level: dict[Level, list[Rule]] = {level: [] for level in Level}
     for rule in rules:
-        by_origin[rule.origin].append(decode_rule(rule.key, rule.state, rule.source))
-    sets = {origin: RuleSet(tuple(found)) for origin, found in by_origin.items()}
-    if by_origin[Origin.PRESET]:
+        by_level[rule.level].append(decode_rule(rule.key, rule.state, rule.source))
+    sets = {level: RuleSet(tuple(found)) for level, found in by_level.items()}
+    if by_level[Level.PRESET]:
         from yolofs.rules.preset import EXEMPT  # some hundred lines that most commands have no use for
 
-        sets[Origin.PRESET] = RuleSet(sets[Origin.PRESET].rules, EXEMPT)
+        sets[Level.PRESET] = RuleSet(sets[Level.PRESET].rules, EXEMPT)
     return Sources(sets, tuple(warnings))
 
 

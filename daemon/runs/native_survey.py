@@ -73,7 +73,8 @@ def _leads_out(entry: os.DirEntry[bytes]) -> bool:
     return stat.S_ISSOCK(mode) or stat.S_ISFIFO(mode)
 
 
-def _write(report: bytes) -> None:
+def write(report: bytes) -> None:
+    """Write a report to stdout, all of it."""
     while report:
         report = report[os.write(1, report) :]
 
@@ -83,7 +84,7 @@ def main(niceness: int, directories: Sequence[str]) -> None:
     os.nice(niceness)
     for directory in map(os.fsencode, directories):
         try:
-            _write(b"\0".join((directory, *find(directory))) + b"\0\0")
+            write(b"\0".join((directory, *find(directory))) + b"\0\0")
         except BrokenPipeError:  # the daemon has been killed: nobody wants to know any more
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 from collections.abc import Iterator
@@ -114,6 +115,55 @@ def test_a_pattern_leads_to_the_hunk_that_has_it(yolofs: Program, view: Path) ->
 def test_the_letters_are_explained(yolofs: Program, view: Path) -> None:
     text = answer(yolofs, "?", "x", "q", code=1)
     assert text.count("s - split it") == 2
+
+
+def test_only_the_letters_that_do_something_here_are_explained(yolofs: Program, view: Path) -> None:
+    (view / "gone").touch()
+    yolofs("commit", "--yes", "gone")
+    (view / "gone").unlink()
+    text = answer(yolofs, "?", "n", "J", "?", "q", code=1)
+    offered = [[*letters.split(","), "?"] for letters in re.findall(r"\[([^ ]*),\?\]\?", text)]
+    explained = re.findall(r"^(\S) - ", text, re.MULTILINE)
+    assert offered[0] == list("ynqadjJ/?")
+    assert offered[-1] == list("ynqadkKse/?")
+    assert explained == [*offered[0], *offered[-1]]
+
+
+def test_the_ranges_are_as_git_has_them(yolofs: Program) -> None:
+    for name, text in (("all gone", TEXT), ("cut", TEXT), ("some", "1\n2\n3\n")):
+        (yolofs.project / name).write_text(text)
+    with yolofs.mounted() as view:
+        (view / "all gone").unlink()
+        (view / "added").write_text("a\nb\n")
+        (view / "cut").write_text("")
+        (view / "some").write_text("1\n2\n3\n4\n")
+        text = answer(yolofs, "n", "n", "s", "d", "n", code=1)
+    ranges = re.findall("^@@ (.*) @@$", text, re.MULTILINE)
+    assert ranges == ["-1,30 +0,0", "-0,0 +1,2", "-1,30 +0,0", "-1,30 +1,29", "-1,3 +1,4"]
+
+
+def test_the_steps_of_a_commit_of_hunks_are_one_line_of_the_log_and_the_timeline(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "first")
+    (view / "z").write_text("z\n")
+    answer(yolofs, "y", "n", "n")
+    columns = [line[19:].split() for line in yolofs("log").out.splitlines()]
+    assert columns == [["1", "snapshot", "first"], ["commit", "1"], ["1", "snapshot", "left", "by", "commit", "1"]]
+    time, count = r"[\d-]{10} [\d:]{8}  ", r", \d+ records?"
+    names = [re.sub(rf"^\W+\d  (?:{time})?|^{time}|{count}", "", line) for line in yolofs("timeline").out.splitlines()]
+    assert names == ["base", "first", "commit 1", "base", "left by commit 1  [present]"]
+    assert "hunks to commit" in yolofs("log", "-v").out
+
+
+def test_what_only_looks_like_such_a_step_is_shown(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "first")
+    (view / "z").write_text("z\n")
+    yolofs("snapshot", "hunks to commit")
+    (view / "y").write_text("y\n")
+    yolofs("snapshot", "second")
+    yolofs("travel", "1")
+    yolofs("commit", "--yes")
+    assert "hunks to commit" in yolofs("log").out
+    assert "hunks to commit" in yolofs("timeline").out
 
 
 def test_an_edited_hunk_is_staged_and_asked_about_again(yolofs: Program, view: Path, tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, connected, wait_until
+from tests.support.required import is_required
 from yolofs.audit.audit import AskNote, Note, RefusalNote, read_audit
 
 pytestmark = [
     pytest.mark.mount,
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+    pytest.mark.skipif(shutil.which("bwrap") is None and not is_required(), reason="bubblewrap is not installed"),
 ]
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

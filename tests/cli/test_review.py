@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +226,36 @@ def test_question_mark_shows_all_keys(yolofs: Program, view: Path) -> None:
         terminal.wait_for_screen("-precious")
 
 
+def test_what_git_keeps_and_ignores_is_a_closed_line_here_and_on_the_page(yolofs: Program, view: Path) -> None:
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-c", "gc.auto=0"]
+    (yolofs.project / ".gitignore").write_text("*.log\nout/\n")
+    subprocess.run([*git, "init", "-q"], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "add", "."], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "commit", "-qm", "one"], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "commit", "-qam", "two"], cwd=view, check=True)
+    for name in ("out/a", "src/x.log", "src/y.log"):
+        (view / name).parent.mkdir(exist_ok=True)
+        (view / name).write_text("x\n")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious", "+git: 1 commit on m", "+ignored by git (4)", gone="comparing")
+        rows = [line.partition("│")[0].strip() for line in terminal.screen.splitlines()[1:-2]]
+        assert [row for row in rows if row][:6] == [
+            "deleted (1)", "D gone.txt", "in the project (2)", "src/", "M a.py", "A new.txt"
+        ]  # fmt: skip
+        assert len([row for row in rows if row]) == 8
+        terminal.type("a")
+        terminal.wait_for_screen("x +ignored by git (4)")
+        terminal.type("\r")
+        terminal.wait_for_screen("enter commits")
+        lines = terminal.screen.splitlines()
+        assert [line[:20] for line in lines[2:5]] == ["D  gone.txt", "M  src/a.py", "A  src/new.txt"]
+        assert lines[5].startswith("-  git: 1 commit on m")
+        assert lines[6].startswith("-  ignored by git: out/, src/x.log, src/y.log  (4 changes; ")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done", "nothing is staged")
+    assert (yolofs.project / "out/a").exists()
+
+
 def test_what_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
@@ -302,7 +333,7 @@ def test_m_merges_what_base_has_changed_too_and_shows_it_before_it_is_committed(
     with review(yolofs, size=(120, 30)) as terminal:
         terminal.wait_for_screen("-precious")
         page_of(terminal, "a.py")
-        terminal.wait_for_screen("src/a.py: base just now", "it merges", "m merges", "m, o, t; any other key")
+        terminal.wait_for_screen("src/a.py: base ", "it merges", "m merges", "m o t: where the cursor is")
         terminal.type("m")
         terminal.wait_for_screen(
             "merged with base: a.py; look, and accept it; u takes it back", "+line twenty", gone="user's"
@@ -316,6 +347,74 @@ def test_m_merges_what_base_has_changed_too_and_shows_it_before_it_is_committed(
         terminal.type("\r")
         terminal.wait_for_screen("commit 1 done")
     assert (yolofs.project / "src/a.py").read_text() == text
+
+
+@pytest.fixture
+def conflicts(yolofs: Program, view: Path) -> None:
+    """Have both sides change three files, two of them in one directory."""
+    names = "src/a.py", "src/b.py", "top"
+    for name in names:
+        (view / name).write_text(f"{name}, staged\n")
+    yolofs("status")  # a tick of the kernel's clock lies between
+    for name in names:
+        (yolofs.project / name).write_text(f"{name}, the user's\n")
+
+
+def contents(place: Path) -> list[str]:
+    return [(place / name).read_text().partition(", ")[2].strip() for name in ("src/a.py", "src/b.py", "top")]
+
+
+@pytest.mark.usefixtures("conflicts")
+def test_what_settles_conflicts_is_for_the_path_that_the_cursor_is_on(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("a\r")
+        terminal.wait_for_screen("this commit would apply 5 changes", "src/  (2)")
+        rows = [line.split(":")[0].strip() for line in terminal.screen.splitlines()[2:8]]
+        assert rows == ["base has changed, too", "./  (3)", "src/  (2)", "src/a.py", "src/b.py", "top"]
+        terminal.type("jjjo")
+        terminal.wait_for_line("  src/b.py: .*what is staged is taken")
+        assert terminal.screen.count("what is staged is taken") == 1
+        terminal.type("jt")
+        terminal.wait_for_screen("base's version is taken: top; u takes it back", "4 changes")
+        assert contents(view) == ["staged", "staged", "the user's"]
+        terminal.wait_for_screen("4 accepted")
+        terminal.type("\r")
+        terminal.wait_for_line("  src/b.py: .*what is staged is taken")
+        assert "top" not in terminal.screen
+        terminal.type("jo")
+        terminal.wait_for_screen("enter commits", "what is staged replaces what base has there")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert contents(yolofs.project) == ["staged", "staged", "the user's"]
+
+
+@pytest.mark.usefixtures("conflicts")
+def test_on_a_directory_it_is_for_all_in_it(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(60, 15)) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("a\r")
+        terminal.wait_for_screen("src/  (2)", "m o t: where the cursor is, M O T: everywhere")
+        terminal.type("jt")
+        terminal.wait_for_screen("base's version is taken: a.py, b.py")
+    assert contents(view) == ["the user's", "the user's", "staged"]
+
+
+@pytest.mark.usefixtures("conflicts")
+def test_a_capital_letter_is_for_all_and_leaving_the_page_forgets(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("a\r")
+        terminal.wait_for_screen("src/  (2)")
+        terminal.type("Gjjjjo")
+        terminal.wait_for_line("  top: .*what is staged is taken")
+        terminal.type("x\r")
+        terminal.wait_for_screen("src/  (2)", gone="what is staged is taken")
+        terminal.type("O")
+        terminal.wait_for_screen("enter commits")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert contents(yolofs.project) == ["staged"] * 3
 
 
 def test_t_takes_bases_version_and_u_takes_that_back_with_the_conflict(yolofs: Program, view: Path) -> None:

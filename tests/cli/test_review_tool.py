@@ -177,6 +177,24 @@ def test_a_repository_that_is_staged_runs_nothing_for_a_tool_that_calls_git(
     assert not (tmp_path / "owned").exists()
 
 
+def test_nothing_that_an_editor_would_act_on_is_handed_out(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    """Neither by what is staged nor by what was there before, nor where it would be exempt."""
+    for name in (".envrc", ".vscode/tasks.json"):
+        (yolofs.project / name).parent.mkdir(exist_ok=True)
+        (yolofs.project / name).write_text("before\n")
+    names = ".envrc", ".vscode/settings.json", "sub/.exrc", ".idea/startup.xml", "node_modules/m/.dir-locals.el", "a.py"
+    for name in names:
+        (view / name).parent.mkdir(parents=True, exist_ok=True)
+        (view / name).write_text("staged\n")
+    (view / ".vscode/tasks.json").rename(view / ".vscode/tasks")
+    (view / "setuid").write_text("")
+    (view / "setuid").chmod(0o4755)
+    said = reviewed(yolofs, script(tmp_path, f'find "$1" "$2" -type f > {tmp_path}/shown'), ("[q]uit", "q"))
+    shown = sorted(line.partition("/right/")[2] for line in (tmp_path / "shown").read_text().splitlines())
+    assert [name for name in shown if name] == ["a.py", "a.txt", "new"]
+    assert "note: 7 that the host would run or trust not shown; to look at them: yolofs review" in said
+
+
 def test_no_more_is_handed_out_than_the_memory_holds(yolofs: Program, view: Path, tmp_path: Path) -> None:
     """A hole costs an agent nothing, and is as long for the tool as anything else."""
     for number in range(2):

@@ -76,12 +76,12 @@ def test_rules_are_learned_listed_and_forgotten(ruled: Program, tmp_path: Path) 
 def test_the_list_as_json_has_all_rules(ruled: Program, tmp_path: Path) -> None:
     ruled("rule", "ask", "vendor")
     document = ruled("rule", "list", "--json").json
-    rules = {(rule["origin"], rule["key"]): rule for rule in document["rules"]}
+    rules = {(rule["level"], rule["key"]): rule for rule in document["rules"]}
     assert rules["learned", f"{ruled.project}/vendor"] == {
         "key": f"{ruled.project}/vendor",
         "state": "ask",
         "source": ".yolofs/rules.toml:5",
-        "origin": "learned",
+        "level": "learned",
         "overridden": False,
     }
     assert rules["project", f"{ruled.project}/vendor"]["overridden"] is True

@@ -487,6 +487,27 @@ def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
     assert "nothing of commit 1 is undone at what was named" in yolofs("undo", "1", "a.txt", "--yes", code=16).err
 
 
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_what_is_in_a_directory_that_the_host_has_moved_is_told_with_what_to_do(
+    committed: tuple[Program, dict[str, tuple[object, ...]]], force: tuple[str, ...]
+) -> None:
+    yolofs, _ = committed
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "dir/b.txt").write_text("new\n")
+        (view / "a.txt").write_text("new\n")
+    yolofs("commit", "--yes")
+    (project / "dir").rename(project / "elsewhere")
+    told = yolofs("undo", "2", "--yes", *force).err
+    why = f"the host has moved or removed its directory {project}/dir since; put that back, then: yolofs undo 2"
+    assert f"stays: {project}/dir/b.txt: {why}\n" in told
+    assert (project / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert (project / "elsewhere/b.txt").read_text() == "new\n"
+    (project / "elsewhere").rename(project / "dir")
+    yolofs("undo", "2", "--yes")
+    assert (project / "dir/b.txt").read_text() == "b\n"
+
+
 def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     yolofs.trust()

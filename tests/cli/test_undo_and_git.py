@@ -11,6 +11,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.test_git_index_drift import close_to_others, commit_in, git, look, repository, stage, tear
 from yolofs.registry.search import session_of
+from yolofs.text.git_index_format import entries
 
 __all__ = ["repository"]
 
@@ -25,6 +26,11 @@ def committed(repository: Program) -> tuple[Program, bytes]:
         commit_in(view)
     repository("commit", "--yes")
     return repository, index
+
+
+def entries_of(index: bytes) -> list[tuple[bytes, bytes]]:
+    """Return name and hash of each entry of an index."""
+    return [(place.name, index[place.start + 40 : place.start + 60]) for place in entries(index, 20)]
 
 
 def index_of(project: Path) -> bytes:
@@ -51,6 +57,54 @@ def test_it_is_done_again_though_the_host_has_looked_at_the_index(
     yolofs(*again, "--yes")
     assert git(yolofs.project, "log", "--format=%s").split() == ["three", "two", "one"]
     assert git(yolofs.project, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("looks_first", [False, True])
+def test_it_is_done_again_after_an_abort_though_the_host_has_looked(
+    committed: tuple[Program, bytes], looks_first: bool
+) -> None:
+    yolofs, before = committed
+    yolofs("undo", "--yes")
+    if looks_first:
+        look(yolofs.project)
+    yolofs("abort", "--yes")  # nothing is staged, so nothing is kept for what is
+    if not looks_first:
+        look(yolofs.project)
+    yolofs("undo", "2", "--yes")
+    assert git(yolofs.project, "log", "--format=%s").split() == ["three", "two", "one"]
+    assert git(yolofs.project, "status", "--porcelain") == ""
+    look(yolofs.project)
+    yolofs("undo", "3", "--yes")  # nothing was staged at any time
+    assert git(yolofs.project, "log", "--format=%s").split() == ["one"]
+    assert entries_of(index_of(yolofs.project)) == entries_of(before)
+
+
+def test_a_repository_that_the_commit_made_is_taken_back_though_the_host_has_looked(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        git(view, "init")
+        (view / ".git/info/exclude").write_text(".yolofs*\n")
+        git(view, "add", ".")
+        git(view, "commit", "-m", "one")
+    yolofs("commit", "--yes")
+    look(yolofs.project)
+    yolofs("undo", "--yes")
+    assert not (yolofs.project / ".git").exists()
+    assert (yolofs.project / "a.txt").exists()
+
+
+@pytest.mark.parametrize("does", [stage, close_to_others, tear])
+@pytest.mark.parametrize("drops", [False, True])
+def test_what_the_host_did_to_an_index_that_an_undo_brought_is_a_conflict(
+    committed: tuple[Program, bytes], does: Callable[[Path], None], drops: bool
+) -> None:
+    yolofs, _ = committed
+    yolofs("undo", "--yes")
+    if drops:
+        yolofs("abort", "--yes")
+    does(yolofs.project)
+    before = index_of(yolofs.project)
+    assert ".git/index" in yolofs("undo", "2", "--yes", code=9).err
+    assert index_of(yolofs.project) == before
 
 
 def write_to_the_store(project: Path) -> None:

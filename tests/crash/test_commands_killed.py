@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +20,9 @@ from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import USERS, as_user, end_it, kill_points, run, users
+from tests.support.killed_command import USERS, Ran, as_user, end_it, kill_points, run, users
 from tests.support.model_steps import how_many
+from tests.support.seed import dice
 
 pytestmark = pytest.mark.timeout(300)
 SHARES = how_many(ci=1, nightly=24)
@@ -43,6 +44,8 @@ class Scene(NamedTuple):
     texts: tuple[bytes, ...] = ()
     """These contents are somewhere at any time."""
     code: int = 0
+    of: Scene | None = None
+    """Which command was interrupted, if this is about what becomes of it: ``prepare`` does that."""
 
 
 class Driver(CoreDriver):
@@ -65,8 +68,11 @@ def view_of(project: bytes) -> Look:
 
 def fresh(scene: Scene, place: Path) -> bytes:
     project = place / "project"
-    shutil.rmtree(project, ignore_errors=True)
-    project.mkdir()
+    if scene.of is not None:
+        fresh(scene.of, place)
+    else:
+        shutil.rmtree(project, ignore_errors=True)
+        project.mkdir()
     scene.prepare(os.fsencode(project))
     return os.fsencode(project)
 
@@ -149,6 +155,47 @@ def committed(project: bytes) -> None:
     view.close()
 
 
+def everything(project: bytes) -> None:
+    """Something for every kind of step is staged."""
+    populate(project)
+    view = CoreDriver(project)
+    work(view)
+    view.close()
+
+
+def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]) -> Scene:
+    """Return the scene of a command after another was killed at one of its lines, drawn of those
+    that ``where`` gives.
+    """
+    known: list[int] = []
+
+    def interrupt(project: bytes) -> None:
+        if not known:
+            whole = run(project, *scene.words, faults=Faults(0, range(0)))
+            assert whole.code == scene.code, whole
+            known.extend(where(whole))
+            fresh(scene, Path(os.fsdecode(project)).parent)
+        line = dice("interrupted", scene.words, words).choice(known)
+        assert run(project, *scene.words, line=line + 1).is_killed
+
+    return Scene(words, interrupt, scene.texts, of=scene)
+
+
+def in_switch(whole: Ran) -> Sequence[int]:
+    """Where base is being changed."""
+    return whole.switch[1:-1]
+
+
+def in_making(whole: Ran) -> Sequence[int]:
+    """Before all is made."""
+    return [line for line in whole.calls if line < whole.switch[0]][-20:]
+
+
+def at_the_end(whole: Ran) -> Sequence[int]:
+    """After all is done."""
+    return [line for line in whole.calls if line > whole.switch[-1]][:10]
+
+
 CLASH = (TEN.replace(b"5", b"five"), TEN.replace(b"5", b"FIVE"))
 SCENES = {
     "up to": Scene(("commit", "--yes", "--up-to", "1"), up_to),
@@ -157,47 +204,108 @@ SCENES = {
     "theirs": Scene(("commit", "--yes", "--theirs"), drifted, (OURS, THEIRS, *CLASH)),
     "undo": Scene(("undo", "1", "--yes", "a", "c", "d", "e", "f", "new"), committed, (b"new c", b"base c")),
 }
+COMMIT, UNDO = Scene(("commit", "--yes"), everything), SCENES["undo"]
+RECOVERIES = {
+    "continue": interrupted(COMMIT, "commit", "--continue", where=in_switch),
+    "roll back": interrupted(COMMIT, "commit", "--roll-back", where=in_switch),
+    "continue an undo": interrupted(UNDO, "commit", "--continue", where=in_switch),
+    "roll back an undo": interrupted(UNDO, "commit", "--roll-back", where=in_switch),
+    "after making": interrupted(COMMIT, "status", where=in_making),
+    "after the end": interrupted(COMMIT, "status", where=at_the_end),
+    "after an undo's end": interrupted(UNDO, "status", where=at_the_end),
+}
+"""What becomes of a command that was killed."""
+
+
+ALL = SCENES | RECOVERIES
+
+
+def _difference(one: Look, other: Look) -> dict[bytes, object]:
+    return {path: (one.get(path), other.get(path)) for path in one.keys() | other if one.get(path) != other.get(path)}
+
+
+class Ends(NamedTuple):
+    """What base and the view are before a command, and after it."""
+
+    before: Look
+    after: Look
+    view_before: Look
+    view_after: Look
+
+    def check(self, scene: Scene, project: bytes, where: str) -> None:
+        """See that a command over which something has come, and been mended, leaves either, and can
+        be done.
+        """
+        command = scene.of or scene
+        now = base_of(project)
+        assert now in (self.before, self.after), (where, _difference(now, self.before), _difference(now, self.after))
+        assert view_of(project) in (self.view_before, self.view_after), where
+        assert contents(project) >= set(scene.texts), where
+        if now == self.before:
+            again = run(project, *command.words)
+            assert again.code == command.code, (where, again)
+        assert base_of(project) == self.after, where
+        assert view_of(project) == self.view_after, where
+        assert contents(project) >= set(scene.texts), where
+
+    def has_come_but_for_links(self, project: bytes) -> bool:
+        """Tell whether base is as it is after the command, but for how many names files have: what
+        is kept and cannot be copied stays a link.
+        """
+        now = base_of(project)
+        return now != self.after and _without_counts(now) == _without_counts(self.after)
+
+
+def _without_counts(look: Look) -> Look:
+    return {path: what[:8] + what[9:] if what[0] == "file" else what for path, what in look.items()}
+
+
+def ends_of(scene: Scene, place: Path, faults: Faults | None = None) -> tuple[Ends, Ran]:
+    """Return what a command leads from and to, and one run of the scene's that came to its end.
+
+    Its calls are counted as ``faults`` do.
+    """
+    faults = faults if faults is not None else Faults(0, range(0))
+    command = scene.of or scene
+    project = fresh(command, place)
+    before, view_before = base_of(project), view_of(project)
+    whole = run(project, *command.words, faults=faults)
+    assert whole.code == command.code, whole
+    ends = Ends(before, base_of(project), view_before, view_of(project))
+    if scene.of is not None:
+        project = fresh(scene, place)
+        whole = run(project, *scene.words, faults=faults)
+        assert whole.code == scene.code, whole
+    return ends, whole
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize(
-    ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("commands killed", name)]
+    ("name", "is_root"), [(name, is_root) for name in ALL for is_root in users("commands killed", name)]
 )
 def test_base_is_before_or_after_and_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
 ) -> None:
     at = share + (SHARES if is_root else 0)
-    as_user(partial(check, SCENES[name], at), monkeypatch, is_root=is_root)
+    as_user(partial(check, ALL[name], at), monkeypatch, is_root=is_root)
 
 
 def check(scene: Scene, share: int, place: Path) -> None:
-    project = fresh(scene, place)
-    before, view_before = base_of(project), view_of(project)
-    whole = run(project, *scene.words, faults=Faults(0, range(0)))
-    assert whole.code == scene.code, whole
-    after, view_after = base_of(project), view_of(project)
-    assert after != before
+    ends, whole = ends_of(scene, place)
+    assert ends.after != ends.before
     assert whole.lines > 1000
     seen: Counter[object] = Counter()
     shares = SHARES * len(USERS)
     for point, line in enumerate(kill_points(whole, share, shares, POINTS)):
         where = f"killed at line {line} of {whole.lines}"
-        project = fresh(scene, place)
+        project = fresh(scene.of or scene, place)
         exact = exactly(Path(os.fsdecode(project)))
+        if scene.of is not None:
+            scene.prepare(project)
         assert run(project, *scene.words, line=line).is_killed, where
         end = end_it(project, goes_back=bool(point // 3 % 2))
         seen[end] += 1
-        now = base_of(project)
-        assert now in (before, after), where
         if end == "taken back":
             assert exactly(Path(os.fsdecode(project))) == exact, where
-        view = view_of(project)
-        assert view in (view_before, view_after), where
-        assert contents(project) >= set(scene.texts), where
-        if now == before:
-            again = run(project, *scene.words)
-            assert again.code == scene.code, (where, again)
-            assert base_of(project) == after, where
-        assert view_of(project) == view_after, where
-        assert contents(project) >= set(scene.texts), where
-    assert len(seen) > 1, seen
+        ends.check(scene, project, where)
+    assert scene.of is not None or len(seen) > 1, seen

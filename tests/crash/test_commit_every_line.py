@@ -116,10 +116,15 @@ def dies_at(line: int, project: bytes, act: Callable[[Session], object]) -> int:
 
 def _act_and_die(line: int, project: bytes, act: Callable[[Session], object], writing: int) -> None:
     count = 0
+    traced = tuple(f"yolofs.{name}" for name in TRACED)
+    known: dict[str, bool] = {}
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal count
-        if not frame.f_globals.get("__name__", "").startswith(tuple(f"yolofs.{name}" for name in TRACED)):
+        name = frame.f_globals.get("__name__", "")
+        if name not in known:
+            known[name] = name.startswith(traced)
+        if not known[name]:
             return None
         if event == "line":
             count += 1

@@ -15,6 +15,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import scan
+from tests.support.required import do_without
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
@@ -30,7 +31,7 @@ def resize(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     state = tmp_path / "state"
     state.mkdir(0o700)
     if libc.mount(b"none", bytes(state), b"tmpfs", 0, b"mode=0700,size=64m"):
-        pytest.skip("mounting is not permitted here")
+        do_without("mounting is not permitted here")
     monkeypatch.setenv("YOLOFS_STATE", str(state))
 
     def free(kib: int) -> None:

@@ -185,20 +185,15 @@ class Numbers:
         self.ctimes: dict[tuple[int, int], int] = {}
 
     def of(self, st: os.stat_result) -> os.stat_result:
+        """Return what is seen: all that :mod:`yolofs` asks for, in the order of its fields."""
         known = self.known.get((st.st_dev, st.st_ino))
-        number = known if known is not None else st.st_ino + ELSEWHERE
-        more = {
-            "st_atime_ns": st.st_atime_ns,
-            "st_mtime_ns": st.st_mtime_ns,
-            "st_ctime_ns": 0 if self.is_untouched(st) else st.st_ctime_ns,
-            "st_blocks": st.st_blocks,
-            "st_rdev": st.st_rdev,
-        }
-        return os.stat_result((st.st_mode, number, *st[2:10]), more)
-
-    def is_untouched(self, st: os.stat_result) -> bool:
-        file = st.st_dev, st.st_ino
-        return file in self.known and self.ctimes.setdefault(file, st.st_ctime_ns) == st.st_ctime_ns
+        number, ctime_ns = st.st_ino + ELSEWHERE, st.st_ctime_ns
+        if known is not None:
+            number = known
+            if self.ctimes.setdefault((st.st_dev, st.st_ino), ctime_ns) == ctime_ns:  # untouched
+                ctime_ns = 0
+        times = (st.st_atime, st.st_mtime, st.st_ctime, st.st_atime_ns, st.st_mtime_ns, ctime_ns)
+        return os.stat_result((st.st_mode, number, *st[2:10], *times, st.st_blksize, st.st_blocks, st.st_rdev))
 
     def birth_ns(self, path: bytes) -> int | None:
         """Return when the commit has noted that a thing was born; what it has noted nothing of was

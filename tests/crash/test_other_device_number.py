@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.support.required import do_without
 from yolofs.system.disks import disk_key
 
 pytestmark = [pytest.mark.mount, pytest.mark.root_only, pytest.mark.timeout(300)]
@@ -36,7 +37,7 @@ def mounted(image: Path, place: Path) -> Iterator[int]:
     try:
         loop = run("losetup", "--find", "--show", image)
     except subprocess.CalledProcessError as error:
-        pytest.skip(f"no loop device is to be had: {error.stderr}")
+        do_without(f"no loop device is to be had: {error.stderr}")
     try:
         run("mount", loop, place)
         try:
@@ -51,7 +52,7 @@ def mounted(image: Path, place: Path) -> Iterator[int]:
 def disk(tmp_path: Path) -> tuple[Path, Path, Path]:
     """An image of a disk, another one, and where the first is to be mounted."""
     if shutil.which("mkfs.ext4") is None or shutil.which("losetup") is None:
-        pytest.skip("mkfs.ext4 or losetup is not installed")
+        do_without("mkfs.ext4 or losetup is not installed")
     images = tmp_path / "one", tmp_path / "other"
     for image in images:
         make_disk(image)

@@ -25,6 +25,7 @@ from tests.support.commit_model import Node, scan
 from tests.support.disk_model import Model, Recording, Synced
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many
+from tests.support.required import do_without
 from tests.support.seed import dice
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
@@ -56,7 +57,7 @@ def elsewhere(place: Path) -> Iterator[Path]:
     """A directory for projects on another device than the sessions."""
     with tempfile.TemporaryDirectory() as directory:
         if os.stat(directory).st_dev == place.stat().st_dev:
-            pytest.skip("there is no second device to write to")
+            do_without("there is no second device to write to")
         yield Path(directory)
 
 

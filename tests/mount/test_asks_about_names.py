@@ -112,7 +112,7 @@ def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolof
         (view / "secret/other").write_text("made later\n")
         with reader(view / "secret/new", script=script) as waiting:
             (asked,) = wait_for_asks(client, 1)
-            for _ in range(3):
+            for _ in range(2):
                 yolofs("travel", "before")
                 yolofs("status")
                 if script != MAKING["bind"]:  # it keeps the directory locked

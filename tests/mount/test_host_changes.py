@@ -75,3 +75,30 @@ def test_a_staged_name_hides_what_the_host_makes_there(base: Path, mounted: Moun
     at(view, "f").unlink()
     assert not at(view, "f").exists()
     assert (base / "f").read_bytes() == b"host"
+
+
+@pytest.mark.parametrize("same_times", [False, True])
+def test_a_link_above_a_known_file_leads_to_no_other_file(base: Path, mounted: Mounter, same_times: bool) -> None:
+    for name in ("d", "other"):
+        (base / name).mkdir()
+        (base / name / "f").write_bytes(name.encode().ljust(5))
+    if same_times:
+        st = (base / "d/f").stat()
+        os.utime(base / "other/f", ns=(st.st_atime_ns, st.st_mtime_ns))
+    view = mounted()
+    known = os.open(os.path.join(os.fsdecode(view.mountpoint), "d/f"), os.O_PATH)
+    try:
+        again = f"/proc/self/fd/{known}"  # opens the known file, and looks no name up
+        assert Path(again).read_bytes() == b"d    "
+        (base / "d").rename(base / "moved")
+        (base / "d").symlink_to("other")
+        with pytest.raises(OSError, match="Stale file handle"):
+            Path(again).read_bytes()
+        (base / "d").unlink()
+        (base / "d").symlink_to("moved")
+        assert Path(again).read_bytes() == b"d    "  # the very same file
+        (base / "moved/f").write_bytes(b"new  ")
+        with pytest.raises(OSError, match="Stale file handle"):
+            Path(again).read_bytes()
+    finally:
+        os.close(known)

@@ -22,6 +22,7 @@ from tests.mount.in_process import MountedView
 from tests.mount.manifest import manifest, untouched
 from tests.mount.probes import attributes, files, naming, sharing
 from tests.mount.probes.tools import prepare
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -116,7 +117,7 @@ def test_what_anybody_does_is_as_in_a_plain_directory(
     compare(probe, view, base, plain)
 
 
-@pytest.mark.parametrize("origin", ["base", "snapshotted"])
+@pytest.mark.parametrize("origin", points(["base", "snapshotted"], "renames", some=1))
 def test_renames_are_as_in_a_plain_directory(base: Path, plain: Path, mounted: Mounter, origin: str) -> None:
     naming.prepare_renames(plain)
     if origin == "base":

@@ -19,6 +19,7 @@ import pytest
 from tests.cli.program import Program
 from tests.mount import programs
 from tests.mount.manifest import Manifest, manifest, untouched
+from tests.support.fault_points import points
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 
@@ -88,7 +89,9 @@ def test_as_in_a_plain_directory(tmp_path: Path, case: Callable[[], Any]) -> Non
     compare(case, tmp_path)
 
 
-@pytest.mark.parametrize("case", [programs.rsync_of_xattrs, programs.rsync, programs.tar])
+@pytest.mark.parametrize(
+    "case", [programs.rsync_of_xattrs, *points([programs.rsync, programs.tar], "attributes", some=1)]
+)
 def test_programs_that_use_extended_attributes_do_what_they_do_on_a_disk(
     tmp_path: Path, case: Callable[[], Any]
 ) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.property.view_machine import names_listed
 from tests.support.commit_model import CommitScribe, contents, lacks_renameat2, scan, untouched
+from tests.support.required import is_required
 from yolofs.changes.changes import compare
 from yolofs.commit import Plan
 from yolofs.paths import is_below, join, split
@@ -56,9 +57,14 @@ hard_links = st.lists(
 
 
 def has_second_device() -> bool:
-    """Tell whether /dev/shm is another device than that of temporary files, and can be used."""
+    """Tell whether /dev/shm is another device than that of temporary files, and can be used.
+
+    It has to be where mounts are required.
+    """
     shm = "/dev/shm"
-    return os.access(shm, os.W_OK) and os.stat(shm).st_dev != os.stat(tempfile.gettempdir()).st_dev
+    is_there = os.access(shm, os.W_OK) and os.stat(shm).st_dev != os.stat(tempfile.gettempdir()).st_dev
+    assert is_there or not is_required(), "/dev/shm is no second device to write to, and mounts are required"
+    return is_there
 
 
 def fill_base(root: bytes, links: list[tuple[bytes, ...]]) -> None:

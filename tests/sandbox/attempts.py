@@ -31,6 +31,16 @@ def refused_as_forbidden(result):
     return result < 0 and ctypes.get_errno() == errno.EPERM
 """
 
+EACH = """
+import json, subprocess, sys
+found = {}
+for name, script in json.loads(sys.argv[1]).items():
+    done = subprocess.run([sys.executable, "-c", script, *sys.argv[2:]], capture_output=True, text=True)
+    found[name] = done.stdout, done.stderr, done.returncode
+print(json.dumps(found))
+"""
+"""Carries the scripts out that it is given, one after another, and tells of all."""
+
 PLAIN_ROOT = ("--unshare-user", "--cap-drop ALL")
 """Without these root in the sandbox is root outside."""
 

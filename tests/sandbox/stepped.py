@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import Program
+from tests.cli.started import start
 
 _DEADLINE_S = 60
 
@@ -19,34 +19,26 @@ class Stepped:
     """A shell in ``yolofs run``, fed line by line."""
 
     def __init__(self, yolofs: Program, *options: str) -> None:
-        self._process = subprocess.Popen(
-            [*COMMAND, "run", *options, "sh"],
-            cwd=yolofs.project,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self._process = start(["run", *options, "sh"], yolofs.project, has_input=True)
         self.number = int(self.do("echo $YOLOFS_RUN"))
 
     def do(self, command: str) -> str:
         """Carry out a command and return what it printed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(f"{command}\necho '<done>'\n")
-        self._process.stdin.flush()
+        self._process.stdin.write(f"{command}\necho '<done>'\n".encode())
         out = ""
         for line in self._process.stdout:
-            if line == "<done>\n":
+            if line == b"<done>\n":
                 return out
-            out += line
+            out += line.decode()
         raise AssertionError(f"it ended: {out}")
 
     def end(self) -> list[str]:
         """Let it end, and return the lines of its summary."""
         _, said = self._process.communicate(timeout=_DEADLINE_S)
         assert self._process.returncode == 0, said
-        return said.splitlines()
+        return said.decode().splitlines()
 
     def end_as_json(self) -> Any:
         """Let it end, and return its summary."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import Program
+from tests.cli.started import start
 
 pytestmark = pytest.mark.mount
 
@@ -59,12 +59,7 @@ def test_what_is_done_outside_of_runs_carries_none(yolofs: Program) -> None:
 
 def test_of_two_runs_at_once_each_gets_its_own(yolofs: Program) -> None:
     script = "echo first > first; echo ready; read line; mv first first-renamed; echo more >> first-renamed"
-    first = subprocess.Popen(
-        [*COMMAND, "run", "--no-review", "sh", "-c", script],
-        cwd=yolofs.project,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
+    first = start(["run", "--no-review", "sh", "-c", script], yolofs.project, has_input=True)
     assert first.stdout is not None
     assert first.stdout.readline() == b"ready\n"
     yolofs("run", "sh", "-c", "echo second > second; mv second second-renamed")
@@ -80,12 +75,7 @@ def test_of_two_runs_at_once_each_gets_its_own(yolofs: Program) -> None:
 
 def test_a_write_after_a_snapshot_carries_the_run_of_who_opened_the_file(yolofs: Program) -> None:
     script = "exec 3> long; echo one >&3; echo ready; read line; echo two >&3"
-    run = subprocess.Popen(
-        [*COMMAND, "run", "--no-review", "sh", "-c", script],
-        cwd=yolofs.project,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
+    run = start(["run", "--no-review", "sh", "-c", script], yolofs.project, has_input=True)
     assert run.stdout is not None
     assert run.stdout.readline() == b"ready\n"
     yolofs("snapshot", "between")

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.started import start
 from tests.sandbox.binds import binds_in, native_binds
 from yolofs.fuse.trace import Trace
 
@@ -243,12 +244,10 @@ def test_an_answer_that_makes_a_rule_below_keeps_it_in_the_view_from_then_on(tmp
         place.wait_until_bound()
         place.program("rule", "write-ask", place.static / "sub")
         assert not place.is_bound()
-        asking = subprocess.Popen(
-            [*COMMAND, "run", "touch", place.static / "sub/new"], cwd=place.program.project, stdin=subprocess.DEVNULL
-        )
-        wait_until(lambda: place.program("asks", "--json").json["asks"], "it is asked")
-        place.program("answer", "1", "allow", f"--{lifetime}")
-        assert asking.wait(60) == 0
+        with start(["run", "touch", place.static / "sub/new"], place.program.project) as asking:
+            wait_until(lambda: place.program("asks", "--json").json["asks"], "it is asked")
+            place.program("answer", "1", "allow", f"--{lifetime}")
+            assert asking.wait(60) == 0
         place.program("rule", "unset", place.static / "sub")
         assert not place.is_bound()  # because of the rule that was made, and because of what was staged under it
         assert place.program("run", "ls", place.static / "sub").out == "new\n"
@@ -374,12 +373,7 @@ def test_what_lies_beside_staged_changes_is_bound_all_the_same(place: Place) -> 
 
 def test_a_rule_that_comes_later_is_for_runs_that_begin_later(place: Place) -> None:
     script = f"echo ready; read line; cat {place.static}/file"
-    first = subprocess.Popen(
-        [*COMMAND, "run", "sh", "-c", script],
-        cwd=place.program.project,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
+    first = start(["run", "sh", "-c", script], place.program.project, has_input=True)
     assert first.stdout is not None
     assert first.stdout.readline() == b"ready\n"
     place.program("rule", "deny", place.static / "file")
@@ -390,17 +384,11 @@ def test_a_rule_that_comes_later_is_for_runs_that_begin_later(place: Place) -> N
 def test_a_directory_that_is_hidden_later_goes_from_runs_that_go_on(place: Place) -> None:
     """The kernel unmounts what lies on a name that the view has it forget."""
     script = f"cat {place.static}/file; read line; ls -d {place.static}"
-    first = subprocess.Popen(
-        [*COMMAND, "run", "sh", "-c", script],
-        cwd=place.program.project,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    first = start(["run", "sh", "-c", script], place.program.project, has_input=True)
     assert first.stdout is not None
     assert first.stdout.readline() == b"base\n"
     place.program("rule", "hidden", place.static)
-    assert b"No such file or directory" in first.communicate(b"\n", timeout=60)[0]
+    assert b"No such file or directory" in first.communicate(b"\n", timeout=60)[1]
 
 
 MOUNT_LATER = """

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, connected, replace_text, wait_until
+from tests.cli.program import Program, connected, replace_text, wait_until
+from tests.cli.started import start
 from tests.cli.terminal import Terminal
 from tests.mount.asking import wait_for_asks
 from yolofs.daemon.rpc.ask_messages import AnswerParams
@@ -77,10 +78,10 @@ def test_another_run_is_asked_about_again(asking: Program) -> None:
 
 
 def test_where_somebody_watches_it_waits(asking: Program) -> None:
-    words = [*COMMAND, "run", "cat", "secret/a"]
+    words = ["run", "cat", "secret/a"]
     with connected(asking) as watching, connected(asking) as calls:
         watching.watch()
-        with subprocess.Popen(words, cwd=asking.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with start(words, asking.project) as process:
             (ask,) = wait_for_asks(calls, 1)
             assert ask.left_ms > 500_000
             calls.answer(AnswerParams(ask.id, "allow"))
@@ -108,10 +109,10 @@ def test_it_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_so(as
 def test_who_begins_to_watch_gives_it_its_full_time_and_takes_that_along(asking: Program) -> None:
     path = asking.project / ".yolofs.toml"
     replace_text(path, path.read_text().replace("ask_unattended = 0.2", "ask_unattended = 300.0"))
-    words = [*COMMAND, "run", "cat", "secret/a"]
+    words = ["run", "cat", "secret/a"]
     with connected(asking) as calls:
         calls.reload_rules()
-        with subprocess.Popen(words, cwd=asking.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        with start(words, asking.project) as process:
             (ask,) = wait_for_asks(calls, 1)
             assert ask.left_ms <= 300_000
             with connected(asking) as watching:
@@ -137,12 +138,7 @@ def test_the_watch_rings_the_bell(asking: Program) -> None:
     for term in ("xterm", "dumb"):
         with Terminal(asking.project, ["watch"], TERM=term) as terminal:
             wait_until(lambda: asking("asks", "--json").json is not None, "the daemon answers")
-            with subprocess.Popen(
-                [*COMMAND, "run", "cat", "secret/a"],
-                cwd=asking.project,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            ) as process:
+            with start(["run", "cat", "secret/a"], asking.project) as process:
                 terminal.wait_for("secret/a")
                 assert "\x07" in terminal.seen
                 process.send_signal(signal.SIGTERM)
@@ -155,9 +151,7 @@ def test_notify_gets_the_ask_as_json_and_gives_time_to_answer(asking: Program, h
     replace_text(home / ".config/yolofs/config.toml", f"notify = '''{command}'''\n")
     with connected(asking) as calls:
         calls.reload_rules()
-        with subprocess.Popen(
-            [*COMMAND, "run", "cat", "secret/a"], cwd=asking.project, stdout=subprocess.PIPE
-        ) as process:
+        with start(["run", "cat", "secret/a"], asking.project) as process:
             (ask,) = wait_for_asks(calls, 1)
             wait_until(told.exists, "the command has been run")
             assert ask.left_ms > 500_000
@@ -180,9 +174,7 @@ def test_a_path_cannot_become_a_part_of_the_command(asking: Program, home: Path,
     replace_text(home / ".config/yolofs/config.toml", f"notify = '''cd {tmp_path}; echo \"$YOLOFS_ASK\" > {told}'''\n")
     with connected(asking) as calls:
         calls.reload_rules()
-        with subprocess.Popen(
-            [*COMMAND, "run", "cat", f"secret/{name}"], cwd=asking.project, stdout=subprocess.PIPE
-        ) as process:
+        with start(["run", "cat", f"secret/{name}"], asking.project) as process:
             (ask,) = wait_for_asks(calls, 1)
             wait_until(told.exists, "the command has been run")
             calls.answer(AnswerParams(ask.id, "deny"))

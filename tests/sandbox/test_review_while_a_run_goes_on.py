@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.program import Program, wait_until
+from tests.cli.started import start
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
@@ -22,29 +21,28 @@ done
 
 
 def test_what_is_seen_is_committed_and_what_goes_on_changing_is_asked_about_again(repository: Program) -> None:
-    writer = subprocess.Popen(
-        [*COMMAND, "run", "--no-review", "sh", "-c", f"echo kept > kept; {WRITER}"], cwd=repository.project
-    )
-    try:
-        wait_until(lambda: b"log.txt" in repository("status", "--json").out.encode(), "it writes")
-        with Terminal(repository.project, ["review"], size=(110, 30)) as terminal:
-            terminal.wait_for_screen("A log.txt", "A kept", "A number", gone="comparing")
-            terminal.type("a")
-            terminal.wait_for_screen("! A log.txt", "x A kept", "has changed since")
-            terminal.type("/log.txt\r")
-            terminal.wait_for_screen("+line 1")
-            terminal.type("\r")
-            terminal.wait_for_screen("this commit would apply 1 change: 1 added", "A  kept", "enter commits")
-            assert not (repository.project / "kept").exists()
-            terminal.type("\r")
-            terminal.wait_for_screen("commit 1 done", gone="A kept")
-            assert (repository.project / "kept").read_text() == "kept\n"
-            assert not (repository.project / "log.txt").exists()
-            assert writer.poll() is None
-            terminal.type("q")
-            assert terminal.wait() == 0
-        repository("run", "--no-review", "touch", "stop")
-        assert writer.wait(60) == 0
-    finally:
-        writer.kill()
-        writer.wait()
+    words = ["run", "--no-review", "sh", "-c", f"echo kept > kept; {WRITER}"]
+    with start(words, repository.project) as writer:
+        try:
+            wait_until(lambda: b"log.txt" in repository("status", "--json").out.encode(), "it writes")
+            with Terminal(repository.project, ["review"], size=(110, 30)) as terminal:
+                terminal.wait_for_screen("A log.txt", "A kept", "A number", gone="comparing")
+                terminal.type("a")
+                terminal.wait_for_screen("! A log.txt", "x A kept", "has changed since")
+                terminal.type("/log.txt\r")
+                terminal.wait_for_screen("+line 1")
+                terminal.type("\r")
+                terminal.wait_for_screen("this commit would apply 1 change: 1 added", "A  kept", "enter commits")
+                assert not (repository.project / "kept").exists()
+                terminal.type("\r")
+                terminal.wait_for_screen("commit 1 done", gone="A kept")
+                assert (repository.project / "kept").read_text() == "kept\n"
+                assert not (repository.project / "log.txt").exists()
+                assert writer.poll() is None
+                terminal.type("q")
+                assert terminal.wait() == 0
+            repository("run", "--no-review", "touch", "stop")
+            assert writer.wait(60) == 0
+        finally:
+            writer.kill()
+            writer.wait()

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import COMMAND, Program, run_with_input, wait_until
+from tests.cli.started import start
 from tests.security.planting import interrupt_commit
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
@@ -212,13 +213,8 @@ def test_what_was_staged_before_is_not_in_the_summary(yolofs: Program) -> None:
 
 
 def test_several_runs_at_once_share_the_view(yolofs: Program) -> None:
-    first = subprocess.Popen(
-        [*COMMAND, "run", "sh", "-c", "echo ready; while [ ! -e signal ]; do sleep 0.01; done; cat signal"],
-        cwd=yolofs.project,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    script = "echo ready; while [ ! -e signal ]; do sleep 0.01; done; cat signal"
+    first = start(["run", "sh", "-c", script], yolofs.project)
     assert first.stdout is not None
     assert first.stdout.readline() == b"ready\n"
     yolofs("run", "sh", "-c", "echo from-the-other > signal.new && mv signal.new signal")
@@ -264,18 +260,12 @@ def test_the_log_shows_runs_between_what_they_did(yolofs: Program) -> None:
 
 
 def test_a_run_whose_supervisor_is_killed_ends_with_it_and_is_noted(yolofs: Program) -> None:
-    process = subprocess.Popen(
-        [*COMMAND, "run", "sh", "-c", "echo ready; sleep 601"],
-        cwd=yolofs.project,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    process.kill()
-    process.wait()
-    assert process.stdout.read() == b""  # nobody holds the other end any more
-    process.stdout.close()
+    with start(["run", "sh", "-c", "echo ready; sleep 601"], yolofs.project) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.kill()
+        process.wait()
+        assert process.stdout.read() == b""  # nobody holds the other end any more
     started = [event for event in run_notes(yolofs) if event["kind"] == "run" and "601" in event["command"][-1]][-1]
 
     def ended() -> list[dict[str, Any]]:
@@ -289,9 +279,7 @@ def test_a_run_whose_supervisor_is_killed_ends_with_it_and_is_noted(yolofs: Prog
 
 def test_a_signal_to_the_supervisor_reaches_the_command(yolofs: Program) -> None:
     script = "trap 'echo got it; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
-    process = subprocess.Popen(
-        [*COMMAND, "run", "bash", "-c", script], cwd=yolofs.project, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
-    )
+    process = start(["run", "bash", "-c", script], yolofs.project)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
@@ -321,15 +309,14 @@ def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Pa
     yolofs("mount")
     try:
         script = "echo 1 > made; until [ -e go ]; do sleep 0.05; done; exit 3"
-        command = [*yolofs.command, "run", "sh", "-c", script]
-        with subprocess.Popen(command, cwd=project, stderr=subprocess.PIPE, text=True) as process:
+        with start(["run", "sh", "-c", script], project) as process:
             made = yolofs.session / "files/00/1"
             wait_until(lambda: made.exists() and made.read_text() == "1\n", "the file")
             made.unlink()
             (project / "go").touch()
             _, said = process.communicate(timeout=60)
         assert process.returncode == 3
-        assert "what run 1 changed cannot be told: store inode 1, shown as " in said
+        assert "what run 1 changed cannot be told: store inode 1, shown as " in said.decode()
     finally:
         yolofs("unmount", "--force")
 
@@ -490,7 +477,7 @@ def test_a_mount_is_not_taken_away_from_under_a_run(tmp_path: Path) -> None:
     script = "echo > begun; while [ ! -e go ]; do sleep 0.05; done; echo end > late"
     try:
         busy("mount")
-        with subprocess.Popen([*COMMAND, "run", "sh", "-c", script], cwd=project) as process:
+        with start(["run", "sh", "-c", script], project) as process:
             wait_until(lambda: "begun" in busy("status").out, "the command")
             said = busy.refused("unmount", code=8)
             assert "commands of yolofs run are at work in the view" in said

@@ -43,9 +43,10 @@ def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_
             echo 'one = 2' > src/one.py
             {sys.executable} -m compileall -q src
             git add src/one.py; git commit -q -m second
-            {sys.executable} -m venv .venv
-            .venv/bin/pip install -q --no-index {wheel(tmp_path)}
-            .venv/bin/pip install -q --no-index --target {user}/lib/site-packages {wheel(tmp_path)}
+            {sys.executable} -m venv --without-pip .venv
+            pip="{sys.executable} -m pip --python .venv/bin/python install -q --no-index"
+            $pip {wheel(tmp_path)}
+            $pip --target {user}/lib/site-packages {wheel(tmp_path)}
             mkdir build; echo > build/a.o; echo > a.log
             echo 'two = 3' > src/two.py
             touch src/three.py

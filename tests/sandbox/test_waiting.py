@@ -7,12 +7,13 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import COMMAND, Program, connected
+from tests.cli.started import Running, start
 from tests.cli.terminal import Terminal
 from tests.mount.asking import wait_for_asks
 from yolofs.access.answers import Lifetime
@@ -46,35 +47,40 @@ PATIENT = (
 """For whom an answer comes at once although the machine is busy."""
 
 
-def start(asking: Program, *words: str, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
+def patient(asking: Program, *words: str) -> subprocess.Popen[bytes]:
+    """Start the same, from cold."""
     return subprocess.Popen(
-        [*command, "run", *words],
+        [*PATIENT, "run", *words],
         cwd=asking.project,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
     )
 
 
+def reading(asking: Program, *words: str) -> Running | subprocess.Popen[bytes]:
+    """Start a run that reads what is asked for."""
+    return start(["run", *words], asking.project)
+
+
 def test_it_is_said_what_waits_and_the_answer_that_it_names_lets_it_go_on(asking: Program) -> None:
-    with start(asking, "cat", "secret/a") as process:
+    with reading(asking, "cat", "secret/a") as process:
         assert process.stderr is not None
-        said = process.stderr.readline()
+        said = process.stderr.readline().decode()
         assert re.fullmatch(rf"yolofs: run \d+ waits for an answer: read {asking.project}/secret/a\?\n", said)
-        how = process.stderr.readline()
+        how = process.stderr.readline().decode()
         found = re.search(r"yolofs answer (\d+) allow\|deny, or yolofs watch; without one it ends in (\d+) s\n", how)
         assert found is not None, how
         assert 20 <= int(found[2]) <= 30
         asking("answer", found[1], "allow")
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (0, "the secret\n")
-    assert "waits for an answer" not in err
+    assert (process.returncode, out) == (0, b"the secret\n")
+    assert b"waits for an answer" not in err
 
 
 def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
     asking("run", "true")
-    with start(asking, "cat", "secret/a") as process, connected(asking) as client:
+    with reading(asking, "cat", "secret/a") as process, connected(asking) as client:
         (ask,) = wait_for_asks(client, 1)
         try:
             assert (ask.run, ask.is_started_by_run) == (2, True)
@@ -84,7 +90,7 @@ def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
                 assert "bwrap" not in watching.screen
         finally:
             client.answer(AnswerParams(ask.id, "allow"))
-    with start(asking, "sh", "-c", "cat secret/a; true") as process, connected(asking) as client:
+    with reading(asking, "sh", "-c", "cat secret/a; true") as process, connected(asking) as client:
         (ask,) = wait_for_asks(client, 1)
         assert (ask.run, ask.is_started_by_run, ask.parent.command[0]) == (3, False, "sh")
         client.answer(AnswerParams(ask.id, "allow"))
@@ -92,36 +98,36 @@ def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
 
 
 def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
-    with start(asking, "sh", "-c", "cat secret/a & cat secret/b & wait; cat secret/a") as process:
+    with reading(asking, "sh", "-c", "cat secret/a & cat secret/b & wait; cat secret/a") as process:
         assert process.stderr is not None
-        said = process.stderr.readline()
+        said = process.stderr.readline().decode()
         assert re.search(r"secret/[ab]\?( \(and 1 more\))?\n$", said)
-        process.stderr.readline()
+        process.stderr.readline().decode()
         with connected(asking) as client:
             asks = wait_for_asks(client, 2)
         for ask in asks:
             asking("answer", str(ask.id), "allow", "--only")
-        again = process.stderr.readline()
+        again = process.stderr.readline().decode()
         assert re.search(r"waits for an answer: read .*/secret/a\?\n$", again), again
-        how = process.stderr.readline()
+        how = process.stderr.readline().decode()
         asking("answer", how.split("yolofs answer ")[1].split()[0], "deny")
         process.communicate(timeout=60)
     assert process.returncode == 1
 
 
 def test_an_answer_that_comes_at_once_leaves_no_trace(asking: Program) -> None:
-    with connected(asking) as client, start(asking, "cat", "secret/a", command=PATIENT) as process:
+    with connected(asking) as client, patient(asking, "cat", "secret/a") as process:
         (ask,) = wait_for_asks(client, 1)
         client.answer(AnswerParams(ask.id, "allow", Lifetime.ALWAYS))  # no command that takes its time to start
         out, err = process.communicate(timeout=60)
-    assert out == "the secret\n"
-    assert "waits for an answer" not in err
+    assert out == b"the secret\n"
+    assert b"waits for an answer" not in err
 
 
 def test_without_a_review_stderr_is_the_commands_alone(asking: Program) -> None:
-    with start(asking, "--no-review", "timeout", "4", "cat", "secret/a") as process:
+    with reading(asking, "--no-review", "timeout", "4", "cat", "secret/a") as process:
         _, err = process.communicate(timeout=60)
-    assert err == ""
+    assert err == b""
 
 
 def test_a_full_screen_program_is_not_written_into(asking: Program) -> None:

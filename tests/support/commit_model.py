@@ -115,7 +115,7 @@ class CommitScribe(Scribe):
             shown = self.shown(path)
             touched = shown.entry.touched_ns if shown is not None and shown.entry is not None else 0
             nodes[path] = _node(
-                meta, data, mtime_ns=touched if stat.S_ISDIR(st.st_mode) and touched else st.st_mtime_ns
+                meta, data, st, mtime_ns=touched if stat.S_ISDIR(st.st_mode) and touched else st.st_mtime_ns
             )
             groups[path] = links
         return {path: node._replace(links=frozenset(groups[path])) for path, node in nodes.items()}
@@ -180,7 +180,7 @@ def scan(root: bytes) -> dict[bytes, Node]:
             todo.extend(join(rel, name) for name in os.listdir(path))
         links = files.setdefault(rel if stat.S_ISDIR(st.st_mode) else _file(st), set())
         links.add(rel)
-        nodes[rel] = _node(path, path, mtime_ns=st.st_mtime_ns)
+        nodes[rel] = _node(path, path, st, mtime_ns=st.st_mtime_ns)
         files[rel] = links
     return {rel: node._replace(links=frozenset(files[rel])) for rel, node in nodes.items()}
 
@@ -208,8 +208,7 @@ def contents(root: bytes) -> set[bytes]:
     return {node.content for node in scan(root).values() if node.kind == stat.S_IFREG}
 
 
-def _node(meta: bytes, data: bytes, *, mtime_ns: int) -> Node:
-    st = os.lstat(meta)
+def _node(meta: bytes, data: bytes, st: os.stat_result, *, mtime_ns: int) -> Node:
     content = b""
     if stat.S_ISREG(st.st_mode):
         with open(data, "rb") as file:
@@ -218,7 +217,7 @@ def _node(meta: bytes, data: bytes, *, mtime_ns: int) -> Node:
         content = os.readlink(data)
     elif stat.S_ISCHR(st.st_mode) or stat.S_ISBLK(st.st_mode):
         content = b"%d" % st.st_rdev
-    xattrs = copying.read_metadata(meta).xattrs
+    xattrs = copying.read_metadata(meta, st=st).xattrs
     kind, mode = stat.S_IFMT(st.st_mode), stat.S_IMODE(st.st_mode)
     return Node(kind, mode, (st.st_uid, st.st_gid), content, mtime_ns, tuple(sorted(xattrs)), frozenset())
 

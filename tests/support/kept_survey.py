@@ -8,19 +8,25 @@ hundred thousand names: that takes ten times what all else takes that such a dae
 from __future__ import annotations
 
 import os
-import runpy
-import sys
+from collections.abc import Sequence
 
-TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/", os.path.join(os.environ.get("TMPDIR", "/tmp"), ""))
-"""What tests make is below these, and always looked through."""
+from yolofs.daemon.runs import native_survey
+
 CHECKOUT = os.path.join(os.path.realpath(os.path.join(os.path.dirname(__file__), "../..")), "")
 """No test changes this, wherever it lies."""
-SURVEY = runpy.run_path(os.path.join(os.path.dirname(__file__), "../../daemon/runs/native_survey.py"))
+
+
+def stays(directory: str) -> bool:
+    """Tell whether no test changes a directory: what they make is below those for what is
+    temporary.
+    """
+    temporary = ("/tmp/", "/var/tmp/", "/dev/shm/", os.path.join(os.environ.get("TMPDIR", "/tmp"), ""))
+    return directory.startswith(CHECKOUT) or not directory.startswith(temporary)
 
 
 def report(directory: bytes) -> bytes:
     """Return what a survey says of a directory."""
-    return b"\0".join((directory, *SURVEY["find"](directory))) + b"\0\0"
+    return b"\0".join((directory, *native_survey.find(directory))) + b"\0\0"
 
 
 def kept(directory: bytes) -> bytes:
@@ -38,17 +44,12 @@ def kept(directory: bytes) -> bytes:
         return found
 
 
-def main(niceness: int, directories: list[bytes]) -> None:
+def main(niceness: int, directories: Sequence[str]) -> None:
     """Report on each directory as soon as it is known."""
     os.nice(niceness)
     for directory in directories:
-        name = os.fsdecode(directory)
-        stays = name.startswith(CHECKOUT) or not name.startswith(TEMPORARY)
+        is_kept = stays(directory) and "XDG_RUNTIME_DIR" in os.environ
         try:
-            SURVEY["_write"](kept(directory) if stays and "XDG_RUNTIME_DIR" in os.environ else report(directory))
+            native_survey.write((kept if is_kept else report)(os.fsencode(directory)))
         except BrokenPipeError:
             return
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), list(map(os.fsencode, sys.argv[2:])))

@@ -46,6 +46,7 @@ TRACED = (
     "store.store",
     "system.syscalls",
 )
+_FRAMES = 5
 for _name in ("termios", "tempfile", *(one.name for one in pkgutil.walk_packages(yolofs.__path__, "yolofs."))):
     importlib.import_module(_name)  # a child's lines are those of the work, and an ordinary user may not read Python's
 
@@ -56,13 +57,19 @@ class Ran(NamedTuple):
     code: int
     """Its exit code; minus the signal that ended it."""
     lines: int
-    """How many lines of what is traced it ran, if it came to its end and had any faults; else 0."""
+    """How many lines of what is traced it ran, if it came to its end and its calls were counted, as
+    there were faults of which none came; else 0.
+    """
     calls: tuple[int, ...]
     """The lines at which it made calls that can be failed, as all are that change the disk, if it
     had any faults.
     """
     switch: tuple[int, ...]
     """Those at which it was changing base."""
+    places: tuple[int, ...]
+    """For each of the calls a number that those have in common that are made at the same place of
+    the code.
+    """
     out: str
     err: str
 
@@ -89,8 +96,10 @@ def run(project: bytes, *words: str, line: int = 0, faults: Faults | None = None
         for file in (out, err, told):
             file.seek(0)
         numbers = [tuple(map(int, line.split())) for line in told.read().split(b"\n")]
-        (lines,), calls, switch = numbers if len(numbers) == 3 else ((0,), (), ())
-        return Ran(code, lines, calls, switch, out.read().decode(errors="replace"), err.read().decode(errors="replace"))
+        (lines,), calls, switch, places = numbers if len(numbers) == 4 else ((0,), (), (), ())
+        return Ran(
+            code, lines, calls, switch, places, out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        )
 
 
 def _be(
@@ -122,27 +131,42 @@ def _be(
 
         calls: list[int] = []
         switch: list[int] = []
+        places: list[int] = []
+        numbers: dict[object, int] = {}
 
         def note() -> None:
             calls.append(count)
+            places.append(numbers.setdefault(_place_of(sys._getframe()), len(numbers)))
             if is_in_switch(project):
                 switch.append(count)
 
         if faults is not None:
             faults.before_each = note
         with faults.at_work() if faults is not None else nullcontext():
-            if line or faults is not None:  # else nobody asks which line it is at, and it takes many times as long
+            if line or (faults is not None and not faults.bad):  # else nobody asks which line it is at: that takes long
                 sys.settrace(trace)
             code = main.main(words)
             sys.settrace(None)
         sys.stdout.flush()
         sys.stderr.flush()
-        told.write(b"\n".join(b" ".join(b"%d" % one for one in numbers) for numbers in ((count,), calls, switch)))
+        told.write(b"\n".join(b" ".join(b"%d" % one for one in some) for some in ((count,), calls, switch, places)))
         told.flush()
         os._exit(code)
     except BaseException as error:  # noqa: BLE001 - the parent has to know
         os.write(2, f"Traceback: {error!r}".encode())
         os._exit(99)
+
+
+def _place_of(frame: FrameType | None) -> object:
+    """Return what tells a place of the code from which something is called: the innermost of its
+    frames.
+    """
+    found: list[object] = []
+    while frame is not None and len(found) < _FRAMES:
+        if frame.f_globals.get("__name__", "").startswith("yolofs."):
+            found.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(found)
 
 
 def is_in_switch(project: bytes) -> bool:

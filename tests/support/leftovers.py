@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cli import forked
@@ -56,6 +56,11 @@ class Traces:
 
     variable: str = "YOLOFS_TEST_RUN"
 
+    older: set[int] = field(default_factory=set)
+    """Processes that were there before the run, and are there all the time since: they are not
+    looked at, as each look takes time.
+    """
+
     def find(self) -> Leftovers:
         """Return what is there now, this process and its server of commands excepted."""
         return Leftovers(frozenset(self._mounts()), frozenset(self._processes()))
@@ -89,15 +94,22 @@ class Traces:
 
     def _processes(self) -> Iterator[tuple[int, str]]:
         wanted = f"{self.variable}={self.mark}".encode()
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid() or forked.is_server(int(name)):
+        now = all_processes()
+        self.older.intersection_update(now)  # the number of one that has ended may come again
+        for pid in now - self.older - {os.getpid()}:
+            if forked.is_server(pid):
                 continue
             with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
-                process = f"/proc/{name}"
+                process = f"/proc/{pid}"
                 environment = _environment(process)
                 if wanted in environment and wanted in environment.split(b"\0"):
                     command = _read(f"{process}/cmdline").replace(b"\0", b" ").strip()
-                    yield int(name), command.decode(errors="replace")
+                    yield pid, command.decode(errors="replace")
+
+
+def all_processes() -> set[int]:
+    """Return the numbers of the processes that there are."""
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
 def _read(path: str) -> bytes:

@@ -4,6 +4,7 @@ own.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import tests.support.leftovers
-from tests.support.leftovers import Leftovers, Traces
+from tests.support.leftovers import Leftovers, Traces, all_processes
 
 
 @pytest.fixture
@@ -47,6 +48,22 @@ def test_a_process_with_another_mark_is_not_ours(own: Traces) -> None:
     with start_sleeper("somebody-elses") as process:
         assert not own.find()
         process.kill()
+
+
+def test_what_was_there_before_the_run_is_not_of_it(own: Traces) -> None:
+    with start_sleeper(own.mark) as process:
+        assert process.pid in all_processes()
+        assert not dataclasses.replace(own, older=all_processes()).find()
+        assert dataclasses.replace(own, older=all_processes() - {process.pid}).find()
+        process.kill()
+
+
+def test_the_number_of_one_that_has_ended_is_looked_at_again(own: Traces) -> None:
+    with start_sleeper("somebody-elses") as process:
+        own.older.update(all_processes())
+        process.kill()
+    assert not own.find()
+    assert process.pid not in own.older
 
 
 def test_what_was_there_before_is_not_left_behind(own: Traces) -> None:

@@ -5,12 +5,15 @@ failure.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.required import do_without
 
 TESTS = Path(__file__).parents[1]
 SAMPLE = "import pytest\n\n\n@pytest.mark.mount\ndef test_it() -> None:\n    pass\n"
@@ -24,11 +27,14 @@ def project(tmp_path: Path) -> Path:
     for name in (
         "conftest.py",
         "support/leftovers.py",
+        "cli/fork_server.py",
         "cli/forked.py",
         "support/seed.py",
         "support/elsewhere.py",
+        "support/huge_pages.py",
         "support/session_cleaning.py",
         "support/spread.py",
+        "support/vfork.py",
         "mount/ordinary_user.py",
     ):
         (tmp_path / "tests" / name).parent.mkdir(exist_ok=True)
@@ -59,3 +65,20 @@ def test_a_required_mount_turns_the_skip_into_a_failure(project: Path) -> None:
     assert done.returncode == 1
     assert "YOLOFS_REQUIRE_MOUNT=1, but /dev/fuse cannot be opened" in done.stdout
     assert "skipped" not in done.stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, of whom it is required")
+def test_what_is_required_is_not_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("YOLOFS_REQUIRE_MOUNT", "1")
+    with pytest.raises(pytest.fail.Exception, match="YOLOFS_REQUIRE_MOUNT=1, but no disk"):
+        do_without("no disk")
+    monkeypatch.setenv("YOLOFS_REQUIRE_MOUNT", "")
+    with pytest.raises(pytest.skip.Exception, match="no disk"):
+        do_without("no disk")
+
+
+def test_no_test_skips_by_itself_where_it_cannot_mount() -> None:
+    skipping = re.compile(r"pytest\.skip\([^\n]*(mounting is|second device|loop device)")
+    paths = [path for path in TESTS.rglob("*.py") if path != Path(__file__)]
+    assert len(paths) > 100
+    assert [path for path in paths if skipping.search(path.read_text())] == []

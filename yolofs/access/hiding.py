@@ -9,6 +9,7 @@ looks; what changes meanwhile is judged by the new rules already.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 
 from yolofs.overlay import Invalidation, Overlay
@@ -39,6 +40,8 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
         stale.entries.extend((parent.number, name) for parent, name, verdict in names if verdict.seems_absent)
         if any(verdict.seems_absent for _, _, verdict in names):  # of the others some may be gone
             stale.attributes.append(inode.number)
+            if inode.kind == stat.S_IFLNK:  # its target, for who holds it
+                stale.inodes.append(inode.number)
     for path in paths:  # whatever the kernel takes to be there
         place = known.place(path) if book.at(path).seems_absent else None
         if place is not None:

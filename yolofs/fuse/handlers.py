@@ -25,7 +25,7 @@ from yolofs.access.questions import Operation
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.cache.listings import Listing, Listings
 from yolofs.journal.journal import Journal
-from yolofs.overlay import ALL_STILL_KNOWN, Overlay, Owner, StillKnown, may_write
+from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, StillKnown, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
 
 log = logging.getLogger("yolofs.fuse")
@@ -165,6 +165,9 @@ class Handlers:
     def link(self, number: int, parent: int, name: bytes) -> Answer:
         """Create a hard link."""
         inode, directory = self._inode(number), self._inode(parent)
+        if inode.is_orphan and self.overlay.is_unnamed(inode):
+            self.gate.check_create(directory, name)
+            return self._answer(directory, name, self.overlay.give_name(inode, directory, name)[1])
         self.gate.check_link(inode, directory, name)
         return self._answer(directory, name, self.overlay.link(inode, directory, name)[1])
 
@@ -194,6 +197,12 @@ class Handlers:
         self.gate.check_stat(inode)
         attr = self.overlay.getattr(inode)
         return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+
+    def birth_ns(self, number: int) -> int | None:
+        """Return when a file was made, in ns since 1970, None where that is not known."""
+        inode = self._inode(number)
+        self.gate.check_stat(inode)
+        return self.overlay.birth_ns(inode)
 
     def setattr(
         self,
@@ -279,8 +288,8 @@ class Handlers:
         inode = self._inode(number)
         if is_judged:
             self.gate.check_open(inode, flags)
-        held = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
-        return Opened(self._file_handle(inode, flags), held, number)
+        still_known = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
+        return Opened(self._file_handle(inode, flags), still_known, number)
 
     def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
         """Create and open a file, or open the one that is there unless ``flags`` hold O_EXCL."""
@@ -295,6 +304,14 @@ class Handlers:
             return self._open_existing(directory, name, flags, owner)
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
         return opened, self._answer(directory, name, attr)
+
+    def tmpfile(self, parent: int, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
+        """Create and open a file without a name; the kernel owes a forget and a release."""
+        directory = self._inode(parent)
+        self.gate.check_create(directory, UNNAMED)
+        inode, attr = self.overlay.tmpfile(directory, mode, owner, is_writer=may_write(flags))
+        opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
+        return opened, Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, Answer]:
         found = self.overlay.lookup(directory, name)

@@ -7,7 +7,6 @@ import errno
 import logging
 import os
 import select
-import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -20,7 +19,6 @@ from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.current_run import CurrentRun, RunOf
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.loop.idle_cpus import idle_cpus_to_keep_awake
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
@@ -89,16 +87,13 @@ class Mount:
         asker: Asker | None = None,
         xattrs: bool = False,
         spin_us: int = 0,
-        keep_awake: bool = False,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,
         make_transport: choice.TransportClass | None = None,
     ) -> None:
         self.overlay = overlay
         self.mountpoint = mountpoint
-        self.loop = DeviceLoop(
-            spin_us=spin_us, idle_cpus=idle_cpus_to_keep_awake(time.monotonic) if keep_awake else None
-        )
+        self.loop = DeviceLoop(spin_us=spin_us)
         self._forgetting = Forgetting(lambda parent, name: _tell(self._transport.forget_name, parent, name))
         self._freeing = Freeing(self.loop.call_later)
         current_run = CurrentRun(run_of)

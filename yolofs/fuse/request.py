@@ -19,6 +19,7 @@ class Kind(enum.Enum):
     MKDIR = "mkdir"
     SYMLINK = "symlink"
     CREATE = "create"
+    TMPFILE = "tmpfile"
     LINK = "link"
     UNLINK = "unlink"
     RMDIR = "rmdir"

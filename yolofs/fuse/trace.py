@@ -20,9 +20,9 @@ KINDS = (
     "lookup", "forget", "getattr", "setattr", "readlink", "statfs", "getxattr", "listxattr", "setxattr", "removexattr",
     "mknod", "mkdir", "symlink", "link", "unlink", "rmdir", "rename",
     "open", "create", "read", "write", "flush", "release", "fsync", "opendir", "readdir", "releasedir", "fsyncdir",
-    "fallocate", "lseek", "copy_file_range",
+    "fallocate", "lseek", "copy_file_range", "tmpfile", "statx",
 )  # fmt: skip
-"""``readdir`` is the kernel's READDIRPLUS; pyfuse3 knows nothing of the last three."""
+"""``readdir`` is the kernel's READDIRPLUS; pyfuse3 knows nothing of the last five."""
 
 VARIABLE = "YOLOFS_TRACE"
 """The environment variable that has the daemon keep its figures in the file that it names."""

@@ -49,7 +49,7 @@ class Table:
         self._fixed += [*self._links.fixed(self._fixed), *others]
         for text in _GIT_SETTINGS:
             self._fixed += self._links.named_by_git(b"/" + b"/".join(parse(text, b"/", home)), base.root)
-        self.anywhere = Patterns([line for line in table if line[0][0] == ANY_DEPTH])
+        self.anywhere = patterns_anywhere()
         """The built-in patterns that are about paths anywhere, absolute."""
 
     def fixed(self, directories: Iterable[RelPath]) -> Patterns[Mark]:
@@ -202,6 +202,13 @@ def _rows() -> Iterator[tuple[str, Mark]]:
         yield row.pattern, row.mark
         if configured.startswith("/") and row.pattern.startswith(_SETTINGS):
             yield configured + "/" + row.pattern.removeprefix(_SETTINGS), row.mark
+
+
+def patterns_anywhere() -> Patterns[Mark]:
+    """Return the built-in patterns that are about paths anywhere, absolute; git's are not among
+    them.
+    """
+    return Patterns([(parse(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/")])
 
 
 def _directories(changes: Iterable[Change]) -> Iterator[RelPath]:

@@ -15,7 +15,7 @@ import msgspec
 
 from yolofs.paths import display
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import open_plain
+from yolofs.system.plain_files import is_there, open_plain
 
 SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
@@ -84,7 +84,7 @@ def read(journal: bytes, key: int) -> list[Cut]:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):  # half a line, which a crash has left
             cut = msgspec.json.decode(line, type=Cut)
             kept = cut.kept_in(journal)
-            if cut.key == key and (not kept or os.path.lexists(kept)):
+            if cut.key == key and (not kept or is_there(kept)):
                 found.append(cut)
     return found
 

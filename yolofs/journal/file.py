@@ -18,7 +18,7 @@ from yolofs.journal.cuts import TORN_SUFFIX, Cut
 from yolofs.journal.header import Form, header, read_header
 from yolofs.paths import display
 from yolofs.system import syscalls
-from yolofs.system.plain_files import open_plain
+from yolofs.system.plain_files import is_there, open_plain
 
 ROOM_BYTES = 256 << 10
 _CHUNK_BYTES = 1 << 20
@@ -74,7 +74,7 @@ def create(path: bytes, key: int, *, spare: bytes | None = None) -> int:
         FileExistsError: there is something at ``path`` already.
         OSError: it cannot be written.
     """
-    if os.path.lexists(path):
+    if is_there(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
     unfinished = path + b".new"
     with contextlib.suppress(FileNotFoundError):
@@ -85,7 +85,7 @@ def create(path: bytes, key: int, *, spare: bytes | None = None) -> int:
             fd = os.open(unfinished, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             write_whole(fd, header(key))
         except OSError as error:
-            if spare is None or error.errno not in (errno.ENOSPC, errno.EDQUOT) or not os.path.lexists(spare):
+            if spare is None or error.errno not in (errno.ENOSPC, errno.EDQUOT) or not is_there(spare):
                 raise
             if fd >= 0:
                 os.close(fd)

@@ -18,6 +18,7 @@ when mounted) owns it.
     finding       looking names up
     data          reading, writing, setting attributes
     naming        making, removing and renaming names
+    unnamed       files without a name, and their first one
     reloading     what becomes of the inodes when another state is shown
 
 Beside them: paths_by_key (where a tree shows a file), host_changes (what a change of base by the
@@ -30,12 +31,14 @@ from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
+from yolofs.overlay.unnamed import UNNAMED
 from yolofs.overlay.view import Overlay
 
 __all__ = [
     "ALL_STILL_KNOWN",
     "RENAME_EXCHANGE",
     "RENAME_NOREPLACE",
+    "UNNAMED",
     "BasePlaces",
     "CopyJob",
     "HostChange",

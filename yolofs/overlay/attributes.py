@@ -11,13 +11,14 @@ from time import monotonic_ns
 
 from yolofs.overlay import acl
 from yolofs.overlay.descriptors import Descriptors
-from yolofs.overlay.inodes import Attr, Inode, is_as_told, settled_version, version_of
+from yolofs.overlay.inodes import NO_PAGES, Attr, Inode, is_as_told, settled_version, version_of
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import RelPath, join
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Entry
 from yolofs.store.base import path_of
+from yolofs.system.syscalls import look
 
 _SETTLED_NS = 1_000_000_000
 """Nothing changes without another ctime that has a ctime so old: the system's clock has long gone
@@ -48,11 +49,28 @@ class Attributes:
         return self.attr_of(inode, self._stat_of_directory(inode) if is_directory else self.stat(inode))
 
     def readlink(self, inode: Inode) -> bytes:
-        """Return the target of a symbolic link."""
+        """Return the target of a symbolic link, which the kernel then keeps."""
         if inode.staged is not None:
             return os.readlink(self._layers.physical(inode))
         with self._descriptors.hold(inode) as fd:
+            st = os.fstat(fd)
+            inode.paged = version_of(st)
+            if settled_version(st, self._clock_ns()) != inode.paged:  # another one could look the same: not to be kept
+                self._layers.outdated[inode.number] = inode.paged
             return os.readlink(b"", dir_fd=fd)
+
+    def birth_ns(self, inode: Inode) -> int | None:
+        """Return when what shows here was made: the base file, or what is staged; in ns since 1970,
+        None where the disk does not tell.
+        """
+        if inode.staged is not None:
+            return look(self._layers.physical(inode)).birth_ns
+        if inode.fd >= 0:
+            return look(inode.fd).birth_ns
+        if inode.base in self._base.pseudo:
+            return None
+        with self._descriptors.hold(inode) as fd:
+            return look(fd).birth_ns
 
     def statvfs(self) -> os.statvfs_result:
         """Return the figures of the disk that the store is on: what is written goes there."""
@@ -90,6 +108,9 @@ class Attributes:
         if inode.fd >= 0:
             return os.fstat(inode.fd)
         assert inode.base is not None
+        again = self._layers.seen_again(inode, inode.base)
+        if again is not None:
+            return again
         st = self._base.lstat(inode.base)
         if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
             raise os_error(errno.ESTALE)
@@ -146,6 +167,8 @@ class Attributes:
             if version != inode.seen:
                 inode.seen = version
                 inode.changes += 1
+                if inode.kind == stat.S_IFLNK and inode.paged not in (NO_PAGES, version):
+                    self._layers.outdated[inode.number] = version
             if inode.opens and not is_as_told(inode.paged, inode.seen):
                 self._layers.outdated[inode.number] = settled_version(st, self._clock_ns())
         return Attr(

@@ -342,7 +342,11 @@ class CopyUp:
             return
         inode.staged = Staged(ino, origin, inode.key if inode.key is not None else ino, None)
         if staged is not None:
+            never_named = self._removal.never_named
+            if staged in never_named:
+                never_named.add(inode.staged)
             self._removal.free(staged)
+            never_named.discard(staged)
 
     def is_lost(self, inode: Inode) -> bool:
         """Tell whether the base path of a file or directory leads elsewhere, or nowhere, by the

@@ -301,6 +301,9 @@ class Data:
         """Return the attributes of the base file behind an inode that is to be opened; ESTALE if it
         is another file.
         """
+        again = self._layers.seen_again(inode, source)
+        if again is not None:
+            return again
         try:
             st = self._base.lstat(source)
         except (FileNotFoundError, NotADirectoryError):

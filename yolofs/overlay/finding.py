@@ -223,7 +223,8 @@ class Finding:
             self.see_as(inode, parent, name)
         if staged is None and inode.base != found.base:
             self._descriptors.close(inode)
-            inode.seen = version_of(found.st)
+            if kind != stat.S_IFLNK:  # of a link the kernel may have another one's target
+                inode.seen = version_of(found.st)
         inode.entry, inode.staged, inode.base = found.entry, staged, found.base
         if staged is None:
             inode.link_key = key_for(self._layers.tree, self._base, found.st)

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable
 
 from yolofs.journal.journal import Journal
-from yolofs.overlay.inodes import ROOT_NUMBER, Inode, InodeTable, Version
+from yolofs.overlay.inodes import ROOT_NUMBER, Inode, InodeTable, Version, version_of
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.kept_bases import KeptBases
 from yolofs.state.tree import Tree
@@ -93,6 +93,23 @@ class Layers:
             return self.store.path(inode.staged.ino)
         assert inode.base is not None
         return self.base.place(inode.base)
+
+    def seen_again(self, inode: Inode, rel: RelPath) -> os.stat_result | None:
+        """Return the attributes of the base file that an unstaged inode stands for if a plain look
+        at its path finds the very same; None if it takes a careful one, which needs three times as
+        long.
+
+        A plain look follows symbolic links above the file.  Whoever puts one there can lead it to
+        the same file alone, or it does not count.
+        """
+        if inode.is_directory or inode.staged is not None:
+            return None
+        try:
+            st = os.lstat(self.base.place(rel))
+        except OSError:
+            return None
+        is_same = stat.S_IFMT(st.st_mode) == inode.kind and version_of(st) == inode.seen and self.is_file_of(inode, st)
+        return st if is_same else None
 
     def is_source_of(self, inode: Inode, st: os.stat_result) -> bool:
         """Tell whether a regular file's data comes from what base has, with these attributes, at

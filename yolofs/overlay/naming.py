@@ -56,7 +56,7 @@ class Naming:
         self._descriptors = descriptors
         self._removal = removal
         self._looks = looks
-        self._attributes = attributes
+        self.attributes = attributes
         self._copy_up = copy_up
         self._finding = finding
 
@@ -69,7 +69,7 @@ class Naming:
         Raises:
             FileExistsError: the view shows something at this name.
         """
-        self._check_new(parent, name)
+        self.check_new(parent, name)
         ino, fd, st = self._store.create_file(stat.S_IMODE(mode))
         try:
             inode, attr = self._new(parent, name, ino, owner, mode, st)
@@ -86,7 +86,7 @@ class Naming:
         """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a
         forget.
         """
-        self._check_new(parent, name)
+        self.check_new(parent, name)
         if stat.S_ISREG(mode):
             ino, fd, _ = self._store.create_file(stat.S_IMODE(mode))
             os.close(fd)
@@ -96,7 +96,7 @@ class Naming:
 
     def mkdir(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
         """Create a directory.  The caller owes a forget."""
-        self._check_new(parent, name)
+        self.check_new(parent, name)
         ino, st = self._store.create_dir(stat.S_IMODE(mode))
         inode, attr = self._new(parent, name, ino, owner, mode | stat.S_IFDIR, st)
         count_subdir(parent, 1)
@@ -104,12 +104,12 @@ class Naming:
 
     def symlink(self, parent: Inode, name: bytes, target: bytes, owner: Owner) -> tuple[Inode, Attr]:
         """Create a symbolic link.  The caller owes a forget."""
-        self._check_new(parent, name)
+        self.check_new(parent, name)
         return self._new(parent, name, self._store.create_symlink(target), owner, stat.S_IFLNK | 0o777)
 
     def link(self, inode: Inode, parent: Inode, name: bytes) -> tuple[Inode, Attr]:
         """Give a file one more name.  The caller owes a forget."""
-        self._check_new(parent, name)
+        self.check_new(parent, name)
         if inode.is_directory:
             raise os_error(errno.EPERM)
         if inode.is_orphan:
@@ -118,16 +118,16 @@ class Naming:
             self._copy_up.copy_up_metadata(inode)
         staged = inode.staged
         assert staged is not None
-        entry = self._record_new(parent, name, staged.ino, origin=staged.origin)
+        entry = self.record_new(parent, name, staged.ino, origin=staged.origin)
         assert entry is not None
         parent.changes += 1
         inode.changes += 1
         adopt(parent, entry.parent)
-        self._touch_ctime(staged)
+        self.touch_ctime(staged)
         inode.lookups += 1
         self._finding.see_as(inode, parent, name)
         inode.entry = entry
-        return inode, self._attributes.getattr(inode)
+        return inode, self.attributes.getattr(inode)
 
     def unlink(self, parent: Inode, name: bytes) -> None:
         """Remove a name that is no directory."""
@@ -173,7 +173,7 @@ class Naming:
         if old_path.startswith(new_path + b"/"):
             raise os_error(errno.EINVAL if exchange else errno.ENOTEMPTY)
         if target is None:
-            self._check_place(new_parent, new_name)
+            self.check_place(new_parent, new_name)
         self._check_rename(source, target, new_parent, new_name, exchange=exchange)
         is_at_home = source.base is not None and parent.source is not None and source.base == join(parent.source, name)
         absent = not exchange and not is_at_home and not self._finding.base_has(parent, name)
@@ -199,7 +199,7 @@ class Naming:
                 inode.changes += 1
         for renamed in (source, target) if exchange else (source,):
             if renamed is not None and renamed.staged is not None:
-                self._touch_ctime(renamed.staged, renamed.st)
+                self.touch_ctime(renamed.staged, renamed.st)
         adopt(parent, self._layers.tree.find(self._layers.path(parent)))
         adopt(new_parent, self._layers.tree.find(self._layers.path(new_parent)))
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
@@ -215,8 +215,8 @@ class Naming:
         name.
         """
         try:
-            st = self._set_owner(parent, self._store.path(ino), owner, mode, st)
-            entry = self._record_new(parent, name, ino)
+            st = self.set_owner(parent, self._store.path(ino), owner, mode, st)
+            entry = self.record_new(parent, name, ino)
         except BaseException:
             self._store.remove(ino)
             raise
@@ -226,9 +226,9 @@ class Naming:
         inode = self._finding.inode_of(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
         inode.free_of_acl = entry.staged  # the store passes none on
-        return inode, self._attributes.attr_of(inode, st, is_new=True)
+        return inode, self.attributes.attr_of(inode, st, is_new=True)
 
-    def _record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
+    def record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
         """Record that a name that showed nothing shows a store inode.
 
         An entry may be there all the same, which the host has pulled base away from under; it goes,
@@ -253,7 +253,7 @@ class Naming:
         if st is not None:
             self._copy_up.keep_base(rel, b"#%d" % ino, st, -1)
 
-    def _set_owner(
+    def set_owner(
         self, parent: Inode, path: bytes, owner: Owner, mode: int, st: os.stat_result | None
     ) -> os.stat_result:
         """Set a new file's owner, group (the directory's, if that is setgid) and permission bits.
@@ -262,7 +262,7 @@ class Naming:
         """
         uid, gid = owner
         bits = stat.S_IMODE(mode)
-        parent_st = self._attributes.stat_lately(parent)
+        parent_st = self.attributes.stat_lately(parent)
         if parent_st.st_mode & stat.S_ISGID:
             gid = parent_st.st_gid
             if stat.S_ISDIR(mode):
@@ -330,7 +330,7 @@ class Naming:
         staged = found.staged
         has_others = self._has_others(found)
         if staged is not None and has_others:
-            self._touch_ctime(staged, found.st)
+            self.touch_ctime(staged, found.st)
         if inode is not None and has_others:
             if inode.parent is parent and inode.name == name:
                 self._place_elsewhere(inode)
@@ -379,7 +379,7 @@ class Naming:
                 if inode.is_directory and inode.opens:  # the kernel may have a listing
                     self._layers.outdated[inode.number] = NO_PAGES
 
-    def _touch_ctime(self, staged: Staged, st: os.stat_result | None = None) -> None:
+    def touch_ctime(self, staged: Staged, st: os.stat_result | None = None) -> None:
         """Note on a file that one of its names came, went or changed, as the system does.
 
         ``st`` are the attributes of its store inode, if known.
@@ -443,7 +443,7 @@ class Naming:
 
     # ---- checks
 
-    def _check_place(self, parent: Inode, name: bytes) -> None:
+    def check_place(self, parent: Inode, name: bytes) -> None:
         """Raise unless a name may be made in ``parent``."""
         if parent.kind != stat.S_IFDIR:
             raise os_error(errno.ENOTDIR)
@@ -458,16 +458,16 @@ class Naming:
             if self._base.is_hidden_name(source, name):
                 raise os_error(errno.EACCES)
 
-    def _check_new(self, parent: Inode, name: bytes) -> None:
+    def check_new(self, parent: Inode, name: bytes) -> None:
         """Raise unless ``name`` can be created in ``parent``."""
-        self._check_place(parent, name)
+        self.check_place(parent, name)
         if self._finding.find(parent, name, lately=True) is not None:
             raise os_error(errno.EEXIST)
 
     def _check_there(self, directory: Inode) -> None:
         """Raise if the host has taken a base directory away."""
         try:
-            self._attributes.stat_lately(directory)
+            self.attributes.stat_lately(directory)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
                 raise os_error(errno.ENOENT) from None

@@ -27,6 +27,8 @@ class Removal:
         """Files of a journal that has ended and that are open still: no journal names them any
         more.
         """
+        self.never_named: set[Staged] = set()
+        """Files without a name that no journal names (:mod:`yolofs.overlay.unnamed`)."""
 
     def free_when_closed(self, named: Container[int]) -> None:
         """Have those store inodes go with their last handle that are open and that no journal has
@@ -43,6 +45,7 @@ class Removal:
         if not (inode.is_orphan and staged is not None and self._is_unseen(staged)):
             self._descriptors.close(inode)
             return
+        self.never_named.discard(staged)
         fd = self._descriptors.give_up(inode) if inode.fd >= 0 and staged.origin is None else -1
         self._descriptors.close(inode)  # base's
         self.discard(staged.ino, fd)
@@ -83,6 +86,6 @@ class Removal:
 
     def _is_unseen(self, staged: Staged) -> bool:
         """Tell whether neither a name nor a generation can show a store inode."""
-        if staged in self._unnamed:
+        if staged in self._unnamed or staged in self.never_named:
             return staged.ino not in self._layers.tree.staged
         return staged.ino >= self._layers.fresh_from and not self._layers.tree.nlink(staged)

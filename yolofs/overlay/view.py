@@ -19,6 +19,7 @@ from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording
 from yolofs.overlay.reloading import Invalidation, Reloading
 from yolofs.overlay.removal import Removal
+from yolofs.overlay.unnamed import Unnamed
 from yolofs.paths import StoreIno
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
@@ -59,6 +60,7 @@ class Overlay(Layers):
         naming = Naming(
             self, self.recording, self.descriptors, self.removal, self.looks, self.attributes, copy_up, finding
         )
+        unnamed = Unnamed(self, self.descriptors, self.removal, naming)
         self._reloading = Reloading(self, self.descriptors, finding)
 
         self.lookup = finding.lookup
@@ -76,6 +78,7 @@ class Overlay(Layers):
         self.statvfs = self.attributes.statvfs
         self.getxattr = self.attributes.getxattr
         self.listxattr = self.attributes.listxattr
+        self.birth_ns = self.attributes.birth_ns
 
         self.open = data.open
         self.release = data.release
@@ -104,6 +107,10 @@ class Overlay(Layers):
         self.unlink = naming.unlink
         self.rmdir = naming.rmdir
         self.rename = naming.rename
+
+        self.tmpfile = unnamed.tmpfile
+        self.is_unnamed = unnamed.is_unnamed
+        self.give_name = unnamed.give_name
 
     def serve(
         self,

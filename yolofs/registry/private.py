@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from yolofs.errors import TrustError
 from yolofs.paths import display
+from yolofs.system.plain_files import naming
 
 _COMPONENT = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
@@ -52,15 +53,16 @@ def open_private(path: bytes, *, make: bool = False) -> int:
     here = b"/"
     fd = os.open(b"/", _COMPONENT)
     try:
-        check_safe(os.fstat(fd), here, is_top=True)
-        for depth, name in enumerate(names):
-            here = os.path.join(here, name)
-            below = _open_component(fd, name, here, make=make, may_be_link=not depth)
-            os.close(fd)
-            fd = below
-            check_safe(os.fstat(fd), here, is_top=not depth)
-        _check_private(os.fstat(fd), here)
-        return os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
+        with naming(path):
+            check_safe(os.fstat(fd), here, is_top=True)
+            for depth, name in enumerate(names):
+                here = os.path.join(here, name)
+                below = _open_component(fd, name, here, make=make, may_be_link=not depth)
+                os.close(fd)
+                fd = below
+                check_safe(os.fstat(fd), here, is_top=not depth)
+            _check_private(os.fstat(fd), here)
+            return os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=fd)
     finally:
         os.close(fd)
 
@@ -185,7 +187,7 @@ def read_private(directory: int, name: bytes) -> bytes:
         if error.errno != errno.ELOOP:
             raise
         raise TrustError(f"{display(name)} in the state directory is a symbolic link", hint="remove it") from None
-    with open(fd, "rb") as file:
+    with open(fd, "rb") as file, naming(name):
         st = os.fstat(fd)
         if not stat.S_ISREG(st.st_mode) or st.st_uid != os.geteuid() or st.st_mode & _OTHERS_WRITE:
             raise TrustError(

@@ -20,6 +20,7 @@ from yolofs.registry.identity import Identity
 from yolofs.registry.private import read_private, write_private
 from yolofs.registry.state import REGISTRY, open_part, open_state
 from yolofs.system.marks import JOURNAL
+from yolofs.system.plain_files import is_there, naming
 
 _VERSION = 1
 
@@ -53,7 +54,7 @@ class Entry(msgspec.Struct, frozen=True):
     @property
     def is_about_to_move(self) -> bool:
         """Whether the session is not here yet, and still in the project."""
-        return self.is_moving and not os.path.lexists(os.path.join(self.session_path, JOURNAL))
+        return self.is_moving and not is_there(os.path.join(self.session_path, JOURNAL))
 
     @property
     def id(self) -> str:
@@ -77,7 +78,7 @@ class Registry:
         self.damaged: list[bytes] = []
         """The names of files that were looked at and are no entries."""
         self._by_inode: dict[int, list[bytes]] = {}
-        for name in map(os.fsencode, os.listdir(fd)) if fd >= 0 else ():
+        for name in map(os.fsencode, _listed(fd)) if fd >= 0 else ():
             inode, _, session_id = name.partition(b"-")
             if inode.isdigit() and session_id:
                 self._by_inode.setdefault(int(inode), []).append(name)
@@ -137,12 +138,21 @@ class Registry:
             os.unlink(entry.file_name, dir_fd=self._fd)
 
     def _read(self, name: bytes) -> Entry | None:
-        """Return an entry; None for what is none, which then counts for no session."""
+        """Return an entry; None for what is none, which then counts for no session.
+
+        Danger: of one that the disk does not give nobody may say that there is none; who is told so
+        starts another session.
+
+        Raises:
+            OSError: it cannot be read.
+        """
         try:
-            entry = msgspec.json.decode(read_private(self._fd, name), type=Entry)
+            with naming(_place(self._fd, name)):
+                text = read_private(self._fd, name)
+            entry = msgspec.json.decode(text, type=Entry)
             if entry.version == _VERSION and entry.file_name == name and os.path.isabs(entry.session_path):
                 return entry
-        except (OSError, TrustError, msgspec.DecodeError, UnicodeError):
+        except (FileNotFoundError, TrustError, msgspec.DecodeError, UnicodeError):
             pass
         if name not in self.damaged:
             self.damaged.append(name)
@@ -159,3 +169,18 @@ class Registry:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _listed(fd: int) -> list[str]:
+    with naming(_place(fd)):
+        return os.listdir(fd)
+
+
+def _place(fd: int, name: bytes = b"") -> bytes:
+    """Return the path of a file in an open registry, for a message; its name alone, if the system
+    tells no more.
+    """
+    try:
+        return os.path.join(os.readlink(b"/proc/self/fd/%d" % fd), name).rstrip(b"/")
+    except OSError:
+        return name or REGISTRY

@@ -14,6 +14,7 @@ HMAC-SHA256 (RFC 2104) over all that.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -28,6 +29,7 @@ from yolofs.errors import TrustError
 from yolofs.registry.identity import Identity
 from yolofs.registry.private import read_private, write_private
 from yolofs.registry.state import open_state
+from yolofs.system.plain_files import is_there, naming
 
 KEY = b"seal.key"
 MACHINE = b"machine-id"
@@ -35,6 +37,7 @@ MACHINE_FILES = (b"/etc/machine-id", b"/var/lib/dbus/machine-id")
 """Where systems keep what tells them from all others, over reboots (machine-id(5))."""
 _KEY_BYTES = 32
 _BOOT_FILE = b"/proc/sys/kernel/random/boot_id"
+_NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR})
 _is_machine_id = re.compile(rb"[0-9a-f]{32}").fullmatch
 _VERSION = 1
 
@@ -117,24 +120,38 @@ def _is_equal(one: str, other: str) -> bool:
 
 
 def read_plainly(path: bytes) -> bytes | None:
-    """Return the content of a file that anybody may have put there; None if it is none that can be
-    read.
+    """Return the content of a file that anybody may have put there; None if there is no regular
+    file.
 
     A link is not followed, and nobody is waited for at the other end of a fifo.
+
+    Raises:
+        OSError: it cannot be read.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb", buffering=0) as file:  # buffers take four system calls more for each file
-            return file.readall() if stat.S_ISREG(os.fstat(fd).st_mode) else None
-    except OSError:
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            raise
         return None
+    try:
+        with naming(path):
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return None
+            with open(fd, "rb", buffering=0, closefd=False) as file:  # buffers take four system calls more for each
+                return file.readall()
+    finally:
+        os.close(fd)
 
 
 def digest_of_file(path: bytes) -> str | None:
-    """Return the SHA-256 of a file in hex; None if there is none.  What is there and cannot be read
+    """Return the SHA-256 of a file in hex; None if there is nothing.  What is there and is no file
     has none of it.
+
+    Raises:
+        OSError: it cannot be read.
     """
-    if not os.path.lexists(path):
+    if not is_there(path):
         return None
     text = read_plainly(path)
     return _digest(text) if text is not None else ""

@@ -25,6 +25,7 @@ from yolofs.errors import ConfigError, TrustError, UsageError
 from yolofs.paths import display
 from yolofs.registry.private import ELSEWHERE, check_safe, open_private, write_private
 from yolofs.system.marks import STATE_MARK, STATE_NAME
+from yolofs.system.plain_files import naming
 
 SESSIONS = b"sessions"
 REGISTRY = b"registry"
@@ -118,7 +119,8 @@ def open_part(state: int, name: bytes, *, make: bool = True) -> int:
             os.mkdir(name, 0o700, dir_fd=state)
     path = os.path.join(os.readlink(b"/proc/self/fd/%d" % state), name)
     try:
-        fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=state)
+        with naming(path):
+            fd = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=state)
     except OSError as error:
         if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
@@ -126,7 +128,8 @@ def open_part(state: int, name: bytes, *, make: bool = True) -> int:
             f"{display(path)} is no directory", hint=f"look at it, and remove it; or {ELSEWHERE}"
         ) from None
     try:
-        check_safe(os.fstat(fd), path)
+        with naming(path):
+            check_safe(os.fstat(fd), path)
     except BaseException:
         os.close(fd)
         raise

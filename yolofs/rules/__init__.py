@@ -5,7 +5,7 @@ at a disk.
 from yolofs.rules.book import RuleBook
 from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.sources import Origin, Sources
+from yolofs.rules.sources import Level, Sources
 from yolofs.rules.spelling import (
     NameRule,
     PathRule,
@@ -24,8 +24,8 @@ from yolofs.rules.verdict import Verdict
 
 __all__ = [
     "Index",
+    "Level",
     "NameRule",
-    "Origin",
     "PathRule",
     "Rule",
     "RuleBook",

@@ -177,10 +177,13 @@ def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
     """Tell whether a path and all below it have a state, as far as rules for paths below say
     nothing else.
     """
+    if verdict.state is not state:
+        return False
     patterns = list(verdict.patterns_in_force().values())
-    if not all(map(counts_everywhere, patterns)):  # below a name that one fits, those from outside may count again
+    if not all(counts_everywhere(rule) and not rule.is_whole for rule in patterns):
+        # below a name that one fits, those from outside may count again
         patterns = [rule for some in verdict.patterns for _, rule in some]
-    return verdict.state is state and all(rule.state is state for rule in patterns)
+    return all(rule.state is state for rule in patterns)
 
 
 def ending(name: bytes) -> bytes:

@@ -32,11 +32,11 @@ from yolofs.registry.trust import (
     read_agreements,
     remember,
 )
-from yolofs.rules import Origin, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
+from yolofs.rules import Level, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
 from yolofs.rules.linked_keys import follow_links, waypoints
 from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 
-FILES = (Origin.LEARNED, Origin.PROJECT, Origin.USER)
+FILES = (Level.LEARNED, Level.PROJECT, Level.USER)
 """The sources that are files."""
 _MEND = "mend it, or move it away and start afresh"
 
@@ -117,14 +117,14 @@ class RuleFiles:
         self.directory = directory
         self.home = os.path.abspath(home if home is not None else os.path.expanduser(b"~"))
         self.paths = {
-            Origin.LEARNED: learned_file(directory),
-            Origin.PROJECT: os.path.join(project, os.fsencode(FILE_NAME)),
-            Origin.USER: user_file(self.home),
+            Level.LEARNED: learned_file(directory),
+            Level.PROJECT: os.path.join(project, os.fsencode(FILE_NAME)),
+            Level.USER: user_file(self.home),
         }
-        self.problems: dict[Origin, str] = {}
+        self.problems: dict[Level, str] = {}
         """What is wrong with the files that are not in order, one line each."""
         self._contents = dict.fromkeys(FILES, _Content(RuleSet()))
-        self.states: dict[Origin, FileState | None] = dict.fromkeys(FILES)
+        self.states: dict[Level, FileState | None] = dict.fromkeys(FILES)
         """How each file was when it was read last."""
 
     def load(self) -> None:
@@ -133,30 +133,30 @@ class RuleFiles:
         Raises:
             ConfigError: one of them is not in order.
         """
-        for origin in FILES:
-            self._contents[origin] = self._read(origin)
+        for level in FILES:
+            self._contents[level] = self._read(level)
         self.problems = {}
 
     def are_as_read(self) -> bool:
         """Tell whether the files are those that were read last."""
-        return all(file_state(self.paths[origin]) == state for origin, state in self.states.items())
+        return all(file_state(self.paths[level]) == state for level, state in self.states.items())
 
     def reload(self) -> bool:
         """Read all files again; return whether any rule is another now, or :attr:`problems` are."""
         before = dict(self._contents), self.problems
         self.problems = {}
-        for origin in FILES:
+        for level in FILES:
             try:
-                self._contents[origin] = self._read(origin)
+                self._contents[level] = self._read(level)
             except ConfigError as error:
-                self.problems[origin] = error.message
+                self.problems[level] = error.message
         return before != (self._contents, self.problems)
 
     @property
     def asks(self) -> AskSettings:
         """What ``.yolofs.toml`` says of asks, and the user's own file of ``notify``."""
-        asks = self._contents[Origin.PROJECT].asks or _asks_of(Settings.defaults())
-        return dataclasses.replace(asks, notify=self._contents[Origin.USER].notify)
+        asks = self._contents[Level.PROJECT].asks or _asks_of(Settings.defaults())
+        return dataclasses.replace(asks, notify=self._contents[Level.USER].notify)
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
         """Return the rules of all sources, those that links add among them, and what waits to be
@@ -166,23 +166,23 @@ class RuleFiles:
         be there a link.  Of the rules of ``.yolofs.toml`` those are there that hold.
         """
         contents = self._contents
-        words = (contents[Origin.PROJECT].preset, contents[Origin.USER].preset)
+        words = (contents[Level.PROJECT].preset, contents[Level.USER].preset)
         written = {
-            **{origin: contents[origin].rules for origin in FILES},
-            Origin.PRESET: RuleSet(),
+            **{level: contents[level].rules for level in FILES},
+            Level.PRESET: RuleSet(),
         }
         if next((word for word in words if word != "auto"), UserSettings().preset) == "standard":
             from yolofs.rules.preset import installation, preset_rules  # long, and most commands do without
 
-            config_dir = os.path.dirname(self.paths[Origin.USER])
+            config_dir = os.path.dirname(self.paths[Level.USER])
             if b".." in config_dir.split(b"/"):
                 config_dir = os.path.realpath(config_dir)
-            written[Origin.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation(), config_dir)
+            written[Level.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation(), config_dir)
         target_of = functools.cache(_target_of)
-        of_tree = written.pop(Origin.PROJECT)
-        followed = {origin: follow_links(rules, self.project, target_of) for origin, rules in written.items()}
-        others = {Origin.SESSION: answers} | {origin: one.rules for origin, one in followed.items()}
-        agreed, loaded = contents[Origin.PROJECT].agreements.agreed, contents[Origin.PROJECT].loaded
+        of_tree = written.pop(Level.PROJECT)
+        followed = {level: follow_links(rules, self.project, target_of) for level, rules in written.items()}
+        others = {Level.SESSION: answers} | {level: one.rules for level, one in followed.items()}
+        agreed, loaded = contents[Level.PROJECT].agreements.agreed, contents[Level.PROJECT].loaded
         waiting = loaded.waiting
         if of_tree.rules:
             parted = TrustedRules.find(
@@ -190,12 +190,12 @@ class RuleFiles:
             )
             of_tree = parted.in_force
             waiting += parted.waiting
-        followed[Origin.PROJECT] = follow_links(of_tree, self.project, target_of)
-        notes = [note for origin in (*FILES, Origin.PRESET) for note in followed[origin].notes]
-        if waiting and contents[Origin.PROJECT].agreements.problem:
-            notes.append(f"what you agreed to does not count: {contents[Origin.PROJECT].agreements.problem}")
-        by_origin = others | {Origin.PROJECT: followed[Origin.PROJECT].rules}
-        return Sources(MappingProxyType(by_origin), tuple(notes), waiting)
+        followed[Level.PROJECT] = follow_links(of_tree, self.project, target_of)
+        notes = [note for level in (*FILES, Level.PRESET) for note in followed[level].notes]
+        if waiting and contents[Level.PROJECT].agreements.problem:
+            notes.append(f"what you agreed to does not count: {contents[Level.PROJECT].agreements.problem}")
+        by_level = others | {Level.PROJECT: followed[Level.PROJECT].rules}
+        return Sources(MappingProxyType(by_level), tuple(notes), waiting)
 
     # ---- what the user has to agree to
 
@@ -206,16 +206,16 @@ class RuleFiles:
         These may be more than wait now: a rule that opens nothing while the built-in rules hold may
         do so without them.
         """
-        content = self._contents[Origin.PROJECT]
+        content = self._contents[Level.PROJECT]
         found: dict[tuple[Meaning, ...], Waiting] = {}
         try:
             while more := [one for one in self.sources(answers).waiting if one.meanings not in found]:
                 if found:
                     more = [_in_force_now(one) for one in more]
                 found |= {one.meanings: one for one in more}
-                self._assume(_with(self._contents[Origin.PROJECT].agreements.agreed, more))
+                self._assume(_with(self._contents[Level.PROJECT].agreements.agreed, more))
         finally:
-            self._contents[Origin.PROJECT] = content
+            self._contents[Level.PROJECT] = content
         if not found:
             return ()
         lines = key_lines(content.loaded.text.decode().replace("\r\n", "\n"))
@@ -232,7 +232,7 @@ class RuleFiles:
                 the files were read.
             OSError: it cannot be remembered.
         """
-        content = self._contents[Origin.PROJECT]
+        content = self._contents[Level.PROJECT]
         # Where nothing could wait they were not read, and nothing was shown: what is remembered now
         # is what counts.
         is_unread = content.agreements is _NO_AGREEMENTS
@@ -252,23 +252,23 @@ class RuleFiles:
     @property
     def agreed_problem(self) -> str:
         """Why it cannot be told what the user has agreed to, if it cannot."""
-        return self._contents[Origin.PROJECT].agreements.problem
+        return self._contents[Level.PROJECT].agreements.problem
 
     @property
     def text(self) -> bytes:
         """The project's file as it was read."""
-        return self._contents[Origin.PROJECT].loaded.text
+        return self._contents[Level.PROJECT].loaded.text
 
     @property
     def agreed(self) -> Agreed:
         """What the user has agreed to, as it was when the files were read."""
-        return self._contents[Origin.PROJECT].agreements.agreed
+        return self._contents[Level.PROJECT].agreements.agreed
 
     def _assume(self, agreed: Agreed) -> None:
         """Take what the project's file says, as it was read, with other agreements."""
-        loaded = self._contents[Origin.PROJECT].loaded
+        loaded = self._contents[Level.PROJECT].loaded
         loaded = in_force(self.project, loaded.written, loaded.text, agreed)
-        self._contents[Origin.PROJECT] = self._content_of(loaded, Agreements(agreed))
+        self._contents[Level.PROJECT] = self._content_of(loaded, Agreements(agreed))
 
     # ---- the learned rules
 
@@ -324,17 +324,17 @@ class RuleFiles:
 
     def _write_learned(self, keys: Mapping[str, str]) -> None:
         write_learned(self.directory, keys.items())
-        self._contents[Origin.LEARNED] = self._read(Origin.LEARNED)
-        self.problems.pop(Origin.LEARNED, None)
+        self._contents[Level.LEARNED] = self._read(Level.LEARNED)
+        self.problems.pop(Level.LEARNED, None)
 
     # ---- reading
 
-    def _read(self, origin: Origin) -> _Content:
-        self.states[origin] = file_state(self.paths[origin])  # before: what changes meanwhile is another state
-        if origin is Origin.LEARNED:
+    def _read(self, level: Level) -> _Content:
+        self.states[level] = file_state(self.paths[level])  # before: what changes meanwhile is another state
+        if level is Level.LEARNED:
             return _Content(self._parse(read_learned(self.directory), LEARNED_FILE))
-        path = self.paths[origin]
-        if origin is Origin.USER:
+        path = self.paths[level]
+        if level is Level.USER:
             user = load_file(path, display(path), UserSettings)
             rules = parse_rules(user.rules, None, self.home, file_name=display(path))
             return _Content(rules, user.preset, notify=user.notify)
@@ -369,11 +369,11 @@ def with_waypoints(sources: Sources) -> Sources:
     travel.
     """
     target_of = functools.cache(_target_of)
-    by_origin = dict(sources.by_origin)
-    for origin in (*FILES, Origin.PRESET):
-        rules = by_origin.get(origin, RuleSet())
-        by_origin[origin] = dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
-    return dataclasses.replace(sources, by_origin=MappingProxyType(by_origin))
+    by_level = dict(sources.by_level)
+    for level in (*FILES, Level.PRESET):
+        rules = by_level.get(level, RuleSet())
+        by_level[level] = dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
+    return dataclasses.replace(sources, by_level=MappingProxyType(by_level))
 
 
 def _target_of(path: bytes) -> bytes | None:

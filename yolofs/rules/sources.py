@@ -16,9 +16,9 @@ title.
 """
 
 
-class Origin(enum.Enum):
-    """A source of rules; the value is its name in JSON.  On equal paths the first of them
-    counts.
+class Level(enum.Enum):
+    """Where a rule comes from, nearest first; the value is its name in JSON.  Of two rules for one
+    path that of the nearer level counts.
     """
 
     SESSION = "session"
@@ -35,10 +35,10 @@ class Origin(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The rules of all sources at one moment."""
+    """The rules of all levels at one moment."""
 
-    by_origin: Mapping[Origin, RuleSet] = field(default_factory=lambda: MappingProxyType({}))
-    """A source that is absent has no rules."""
+    by_level: Mapping[Level, RuleSet] = field(default_factory=lambda: MappingProxyType({}))
+    """A level that is absent has no rules."""
 
     notes: tuple[str, ...] = ()
     """What the user should know about them."""
@@ -48,13 +48,13 @@ class Sources:
     user agrees to them.
     """
 
-    def rules_of(self, origin: Origin) -> tuple[Rule, ...]:
-        """Return the rules of one source."""
-        found = self.by_origin.get(origin)
+    def rules_of(self, level: Level) -> tuple[Rule, ...]:
+        """Return the rules of one level."""
+        found = self.by_level.get(level)
         return found.rules if found is not None else ()
 
     def sets(self) -> tuple[RuleSet, ...]:
-        """Return the rules nearest first, one set for each :class:`Origin`, as :class:`RuleBook`
+        """Return the rules nearest first, one set for each :class:`Level`, as :class:`RuleBook`
         takes them.
         """
-        return tuple(self.by_origin.get(origin, RuleSet()) for origin in Origin)
+        return tuple(self.by_level.get(level, RuleSet()) for level in Level)

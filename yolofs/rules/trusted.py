@@ -17,7 +17,7 @@ from yolofs.rules.index import Index
 from yolofs.rules.linked_keys import follow_links, leads_to
 from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.sources import PRESET_SOURCE, Origin
+from yolofs.rules.sources import PRESET_SOURCE, Level
 from yolofs.rules.spelling import (
     NameRule,
     PathRule,
@@ -61,7 +61,7 @@ class TrustedRules(NamedTuple):
         cls,
         lines: Sequence[RuleLine],
         rules: Sequence[Rule],
-        others: Mapping[Origin, RuleSet],
+        others: Mapping[Level, RuleSet],
         agreed: Agreed,
         project: bytes,
         home: bytes,
@@ -77,8 +77,8 @@ class TrustedRules(NamedTuple):
 
         def index_of(chosen: Sequence[Rule]) -> Index:
             followed = follow_links(RuleSet(tuple(chosen)), project, target_of).rules
-            by_origin = {**others, Origin.PROJECT: followed}
-            return Index(*(by_origin.get(origin, RuleSet()) for origin in Origin))
+            by_level = {**others, Level.PROJECT: followed}
+            return Index(*(by_level.get(level, RuleSet()) for level in Level))
 
         known = _agreed(rules, agreed, project, target_of)
         budget = Budget()

@@ -33,7 +33,7 @@ class Patterns:
         self.suffixes: dict[bytes, Ranked] = {}
 
     def add(self, ranked: Ranked) -> None:
-        """Add a pattern, unless a nearer source has it already."""
+        """Add a pattern, unless a nearer level has it already."""
         match ranked[1]:
             case NameRule(name=name):
                 self.names.setdefault(name, ranked)

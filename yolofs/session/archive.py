@@ -21,7 +21,7 @@ from yolofs.journal.journal import Journal
 from yolofs.paths import StoreIno, display
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.store import Store
-from yolofs.system.plain_files import open_plain
+from yolofs.system.plain_files import is_there, naming, open_plain
 
 if TYPE_CHECKING:
     from yolofs.registry.seal import Sealer
@@ -57,12 +57,13 @@ def commit_directory(directory: bytes, number: int) -> bytes:
 
 def commit_numbers(directory: bytes) -> list[int]:
     """Return the numbers of all commits of the session in ``directory``."""
+    path = os.path.join(directory, b"commits")
     try:
-        fd = os.open(os.path.join(directory, b"commits"), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return []
     try:
-        with os.scandir(fd) as entries:
+        with naming(path), os.scandir(fd) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     finally:
         os.close(fd)
@@ -93,7 +94,7 @@ def _numbers_of_commit(directory: bytes, number: int) -> tuple[set[int], bool]:
     commit = commit_directory(directory, number)
     numbers = store_numbers(os.path.join(commit, b"journal"))
     carried = os.path.join(commit, CARRIED)
-    if is_followed := os.path.lexists(carried):  # what is to follow may name more
+    if is_followed := is_there(carried):  # what is to follow may name more
         numbers |= store_numbers(carried)
     note = read_undoes(commit)
     if note is not None:  # its plan needs them
@@ -125,12 +126,12 @@ def journal_loss(directory: bytes) -> JournalError | None:
     one away: then no staged file is left that only the missing journal could name.
     """
     path = os.path.join(directory, b"journal")
-    if os.path.lexists(path):
+    if is_there(path):
         return None
     last = max(commit_numbers(directory), default=0)
     carried = os.path.join(commit_directory(directory, last), CARRIED)
-    has_carried = last and os.path.lexists(carried)
-    is_unplanned = has_carried and not os.path.lexists(os.path.join(os.path.dirname(carried), b"plan.json"))
+    has_carried = last and is_there(carried)
+    is_unplanned = has_carried and not is_there(os.path.join(os.path.dirname(carried), b"plan.json"))
     if has_carried and not is_unplanned:
         return None
     count = len(nameless(directory, without={last} if is_unplanned else ()))
@@ -160,7 +161,7 @@ def interrupted_commit(directory: bytes) -> bytes | None:
     """
     number = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, number)
-    if not os.path.lexists(os.path.join(commit, b"plan.json")) or _is_put_away(commit):
+    if not is_there(os.path.join(commit, b"plan.json")) or _is_put_away(commit):
         return None
     return commit if end_of(directory, number) is None and not _was_never_begun(directory, number) else None
 
@@ -187,7 +188,7 @@ def _is_put_away(commit: bytes) -> bool:
     """Tell whether all that follows the end of a commit has been done, too."""
 
     def has(name: bytes) -> bool:
-        return os.path.lexists(os.path.join(commit, name))
+        return is_there(os.path.join(commit, name))
 
     return has(b"journal") and (has(End.GIVEN_UP.value) or (has(End.DONE.value) and not has(CARRIED)))
 
@@ -210,7 +211,7 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     Danger: what follows an end puts the journal away, and another one in its place.
     """
     commit = commit_directory(directory, number)
-    if not any(os.path.lexists(os.path.join(commit, end.value)) for end in End):
+    if not any(is_there(os.path.join(commit, end.value)) for end in End):
         return None
     from yolofs.registry.seal import Sealer, read_plainly  # hardly a command comes here
 
@@ -272,7 +273,7 @@ def has_ended_journal(directory: bytes) -> bool:
     """
     last = max(commit_numbers(directory), default=0)
     archive = os.path.join(commit_directory(directory, last), b"journal")
-    if not last or os.path.lexists(archive) or not os.path.lexists(os.path.join(directory, b"journal")):
+    if not last or is_there(archive) or not is_there(os.path.join(directory, b"journal")):
         return False
     return end_of(directory, last) is not None
 
@@ -293,14 +294,14 @@ def finish_put_away(directory: bytes) -> None:
     path = os.path.join(directory, b"journal")
     last = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, last)
-    has_plan = last and not _is_put_away(commit) and os.path.lexists(os.path.join(commit, b"plan.json"))
+    has_plan = last and not _is_put_away(commit) and is_there(os.path.join(commit, b"plan.json"))
     if has_plan and _was_never_begun(directory, last):
         from yolofs.commit.apply.commit_directory import drop
 
         drop(commit)
         last = max(commit_numbers(directory), default=0)
         commit = commit_directory(directory, last)
-    elif last and not has_plan and os.path.lexists(path):
+    elif last and not has_plan and is_there(path):
         from yolofs.commit.apply.commit_directory import drop, is_left_over
 
         if is_left_over(commit):
@@ -311,7 +312,7 @@ def finish_put_away(directory: bytes) -> None:
         os.rename(path, os.path.join(commit, b"journal"))
     elif (lost := journal_loss(directory)) is not None:
         raise lost
-    if not os.path.lexists(path):
+    if not is_there(path):
         begin_journal(path, commit if last else None)
 
 
@@ -345,7 +346,7 @@ def begin_journal(path: bytes, commit: bytes | None) -> None:
         OSError: the key cannot be read, or no journal be made.
     """
     carried = os.path.join(commit, CARRIED) if commit is not None else b""
-    if commit is None or not os.path.lexists(carried):
+    if commit is None or not is_there(carried):
         Journal.create(path).close()
         return
     number = int(os.path.basename(commit))

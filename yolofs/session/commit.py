@@ -42,7 +42,7 @@ from yolofs.session.undo_notes import read_undoes
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import read_plain
+from yolofs.system.plain_files import is_there, read_plain
 
 _FORCED = b"forced"
 """In a commit's directory: the inode numbers of what it replaces although the host has changed
@@ -262,10 +262,17 @@ def put_away(session: Session, directory: bytes) -> str:
         except YolofsError as error:
             return error.message
         except OSError as error:
-            where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
-            return f"{reason(error)}{where}"
-    session.check_no_interrupted_commit()
+            return _told(error)
+    try:
+        session.check_no_interrupted_commit()
+    except OSError as error:  # the commit is done all the same
+        return _told(error)
     return ""
+
+
+def _told(error: OSError) -> str:
+    where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
+    return f"{reason(error)}{where}"
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
@@ -274,10 +281,10 @@ def _note_restored(session: Session, directory: bytes, found: dict[int, int]) ->
     """
     path = os.path.join(directory, _FORCED)
     forced: set[int] = set()
-    if os.path.lexists(path):
+    if is_there(path):
         try:
             forced = msgspec.json.decode(read_plain(path, _MOST_FORCED), type=set[int])
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):  # all of it may be the host's then
+        except (msgspec.DecodeError, UnicodeDecodeError):  # all of it may be the host's then
             return
     restored.add(session.directory, {inode: ctime for inode, ctime in found.items() if inode not in forced})
 
@@ -314,8 +321,7 @@ def finish_interrupted(
         check_root=found.seals.check_root,
         arrived=_noting(
             session,
-            is_needed=read_undoes(found.directory) is not None
-            or os.path.lexists(os.path.join(found.directory, CARRIED)),
+            is_needed=read_undoes(found.directory) is not None or is_there(os.path.join(found.directory, CARRIED)),
         ),
         progress=progress,
     )

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import msgspec
 
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import open_plain
+from yolofs.system.plain_files import is_there, open_plain
 
 NAME = b"feedback"
 MOST_LINES = 40
@@ -124,7 +124,7 @@ def take_new(directory: bytes) -> tuple[Item, ...]:
     Raises:
         OSError: it cannot be read or written.
     """
-    if not os.path.lexists(_path(directory)):
+    if not is_there(_path(directory)):
         return ()
     with _open(directory) as (fd, known):
         new = known.new

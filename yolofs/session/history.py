@@ -18,13 +18,19 @@ from yolofs.audit.audit import JournalEnd, Note, Point, read_sections
 from yolofs.audit.runs import Run, generation_of
 from yolofs.errors import JournalError, YolofsError
 from yolofs.journal.journal import Journal
+from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
 from yolofs.session.archive import End, commit_directory, commit_numbers, has_ended_journal
 from yolofs.session.session import Session
+from yolofs.system.plain_files import is_there
 
 OnDamage: TypeAlias = Callable[[int, YolofsError | OSError], object]
 """Is told of a commit whose journal is damaged, or missing (FileNotFoundError), and why."""
+BEFORE_SELECTED = b"before a commit of hunks"
+"""The name of the generation that a commit of hunks goes back to, if it had to be made."""
+SELECTED = b"hunks to commit"
+"""The name of the generation that a commit of hunks is made of."""
 
 
 class Chapter(msgspec.Struct, frozen=True):
@@ -49,6 +55,26 @@ class Chapter(msgspec.Struct, frozen=True):
         with contextlib.suppress(OSError):
             return os.lstat(os.path.join(self.directory, End.DONE.value)).st_mtime_ns
         return None
+
+    @property
+    def count_seen(self) -> int:
+        """How many of its generations (without base) somebody has made, from the first on: those
+        behind are the steps of a commit of hunks, which it ended with.
+
+        These are a state to come back to, if none was there, perhaps travels, the state to commit,
+        and a travel back.
+        """
+        markers = [at.marker for at in self.journal.markers]
+        if self.commit is None or len(markers) < 2:
+            return len(markers)
+        *_, selected, back = markers
+        if not (isinstance(selected, Snapshot) and selected.name == SELECTED and isinstance(back, Travel)):
+            return len(markers)
+        before = back.generation
+        if before > len(markers) - 2 or not all(isinstance(marker, Travel) for marker in markers[before:-2]):
+            return len(markers)
+        last = markers[before - 1] if before else None
+        return before - (isinstance(last, Snapshot) and last.name == BEFORE_SELECTED)
 
     def generation(self, point: Point | None) -> Generation | None:
         """Return the generation that a point of this chapter means, None if it means none."""
@@ -99,4 +125,4 @@ def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
 
 
 def _is_done(directory: bytes, number: int) -> bool:
-    return os.path.lexists(os.path.join(commit_directory(directory, number), End.DONE.value))
+    return is_there(os.path.join(commit_directory(directory, number), End.DONE.value))

@@ -34,6 +34,7 @@ from yolofs.session.archive import CARRIED, End, interrupted_commit
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+from yolofs.system.plain_files import is_there
 
 CONTENTS = b"contents"
 """In the directory of a commit that was given up: what in it was where."""
@@ -231,7 +232,7 @@ def examine(
             raise _MisfitError("it has no seal, so nobody knows who planned it")
         sealer = _sealer(directory, machine_files)
         problems = sealer.problems(sealed, number, text, digest_of_file(os.path.join(commit, CARRIED)))
-        if not problems and os.path.lexists(os.path.join(commit, End.DONE.value)):
+        if not problems and is_there(os.path.join(commit, End.DONE.value)):
             problems = ["what says that it is done was changed"]
         if problems:
             raise _MisfitError(*problems)
@@ -245,14 +246,14 @@ def examine(
         return msgspec.structs.replace(found, problems=tuple(misfit.args), is_mendable=is_mendable)
     logged = min(len(step_log.read(commit)), len(plan.steps))
     done, is_exact = how_far(plan, base, commit, made)
-    is_settled = os.path.lexists(os.path.join(commit, SETTLED))
+    is_settled = is_there(os.path.join(commit, SETTLED))
     found = msgspec.structs.replace(
         found,
         done=done,
         is_exact=is_exact,
         is_settled=is_settled,
         way_back=plan if not is_settled else None,
-        goes_back=os.path.lexists(os.path.join(commit, BACK)),
+        goes_back=is_there(os.path.join(commit, BACK)),
         seals=CommitSeals(sealer, number, base.root, commit, sealed),
     )
     obstacle = find_obstacle(plan, base, store, done=logged, is_settled=is_settled)
@@ -335,19 +336,19 @@ def _contents(plan: Plan, directory: bytes) -> Iterator[str]:
         number = getattr(step, "number", None)
         if number is None:
             continue
-        if os.path.lexists(os.path.join(directory, b"replaced/%d" % number)):
+        if is_there(os.path.join(directory, b"replaced/%d" % number)):
             yield f"replaced/{number}\twas {_in(plan, step.path)}"
-        if isinstance(step, Fetch) and os.path.lexists(os.path.join(directory, b"parked/%d" % number)):
+        if isinstance(step, Fetch) and is_there(os.path.join(directory, b"parked/%d" % number)):
             yield f"parked/{number}\twas kept by commit {step.commit}, and was to become {_in(plan, step.path)}"
         if not isinstance(step, Park):
             continue
         to = f"was {_in(plan, step.path)}, and was to become {_in(plan, targets.get(step.number, step.path))}"
-        if os.path.lexists(os.path.join(directory, b"parked/%d" % number)):
+        if is_there(os.path.join(directory, b"parked/%d" % number)):
             yield f"parked/{number}\t{to}"
         else:
             aside = b"%b%d" % (hidden_prefix(directory), number)
             places = [os.path.join(plan.root, above, aside) for above in _above(step.path)]
-            yield from (f"{display(place)}\t{to}" for place in places if os.path.lexists(place))
+            yield from (f"{display(place)}\t{to}" for place in places if is_there(place))
 
 
 def _above(path: RelPath) -> Iterator[RelPath]:

@@ -30,6 +30,7 @@ from yolofs.session.opening import finish_move
 from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
 from yolofs.state import checkpoint
 from yolofs.store.base import Base
+from yolofs.system.plain_files import is_there
 
 _BATCH = 1000
 
@@ -88,7 +89,7 @@ def _follow(session: bytes, content: SessionFile, old: bytes, new: bytes, *, is_
     after = content.with_paths(root=moved_root, configured=_moved(content.configured_path, old, new), project=new)
     before, now = _within(old, root), _within(new, moved_root)
     journal = os.path.join(session, b"journal")
-    if before is None or (before == now and not is_copy) or not os.path.exists(journal):
+    if before is None or (before == now and not is_copy) or not is_there(journal):
         write_session_file(session, after)  # nothing has another path, or another number
         return
     if now is None:
@@ -118,7 +119,7 @@ def _moved(path: bytes, old: bytes, new: bytes) -> bytes:
 
 def _rewrite(path: bytes, target: bytes, mapping: _Mapping) -> None:
     """Write a journal anew, durably, its paths as they are now."""
-    if os.path.lexists(target):
+    if is_there(target):
         os.unlink(target)
     with Journal.open(path) as old, Journal.create(target) as new:  # a torn tail is cut, and noted
         for cut in cuts.read(path, old.form.key):

@@ -22,6 +22,7 @@ from yolofs.session.archive import finish_put_away, has_ended_journal
 from yolofs.session.lock import locked
 from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, write_session_file
 from yolofs.state import checkpoint
+from yolofs.system.plain_files import is_there
 
 _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
@@ -63,7 +64,7 @@ def finish_move(directory: bytes) -> None:
     if content is None or not content.has_moved_journal:
         return
     moved = os.path.join(directory, MOVED_JOURNAL)
-    if os.path.lexists(moved):
+    if is_there(moved):
         checkpoint.remove(directory)
         os.rename(moved, os.path.join(directory, b"journal"))
         sync_directory_of(moved)
@@ -99,7 +100,7 @@ def wait_for_journal(directory: bytes, path: bytes) -> None:
         SessionBusyError: there is none after a while, and another process holds the lock.
     """
     deadline = time.monotonic() + _JOURNAL_WAIT_S
-    while not os.path.lexists(path) or _has_moved_journal(directory) or has_ended_journal(directory):
+    while not is_there(path) or _has_moved_journal(directory) or has_ended_journal(directory):
         try:
             with locked(directory):
                 finish_move(directory)

@@ -38,6 +38,7 @@ from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.store.base import Base, hold, open_noatime
 from yolofs.store.store import StoreFiles
+from yolofs.system.plain_files import is_there
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
 _GONE = os.stat_result((stat.S_IFREG | 0o600, 0, 0, 1, 0, 0, 0, 0, 0, 0))
@@ -247,7 +248,7 @@ class PastStore:
 
     def path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode, or of what base has of it."""
-        if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
+        if ino not in self._placed or is_there(self._store.own_path(ino)):
             return self._store.path(ino)
         base, step = self._placed[ino]
         return base.path(step.path)
@@ -263,7 +264,7 @@ class PastStore:
         Raises:
             OSError: it is not there, and no commit has put it into base.
         """
-        if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
+        if ino not in self._placed or is_there(self._store.own_path(ino)):
             return self._store.lstat(ino)
         try:
             return _lstat(self.path(ino))
@@ -276,7 +277,7 @@ class PastStore:
         Raises:
             OSError: as open(2); ESTALE if the host has changed it since.
         """
-        if ino not in self._placed or os.path.lexists(self._store.own_path(ino)):
+        if ino not in self._placed or is_there(self._store.own_path(ino)):
             return self._store.open(ino, flags)
         _, step = self._placed[ino]
         fd = open_noatime(self.path(ino), flags | os.O_NONBLOCK)
@@ -350,7 +351,7 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
         if number < before:
             return
         directory = commit_directory(session.directory, number)
-        if not os.path.lexists(os.path.join(directory, b"done")):
+        if not is_there(os.path.join(directory, b"done")):
             raise UsageError(
                 f"commit {number} has no end, so what base had before it cannot be told", hint="yolofs commits"
             )

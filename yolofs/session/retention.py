@@ -25,6 +25,7 @@ from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commits
 from yolofs.system.disk_usage import size_of
+from yolofs.system.plain_files import is_there
 
 _DAY_NS = 86_400 * 10**9
 
@@ -73,7 +74,7 @@ def half_written(session: Session) -> list[bytes]:
     reads them.
     """
     names = [session.journal.path + end + more for end in (NEW, MERGED_JOURNAL) for more in (b"", LENGTH_SUFFIX)]
-    return [name for name in names if os.path.lexists(name)]
+    return [name for name in names if is_there(name)]
 
 
 def remove_half_written(session: Session) -> None:
@@ -104,7 +105,7 @@ def remove_gone(directory: bytes) -> None:
         OSError: something cannot be removed.
     """
     for path in _gone_in(directory):
-        while os.path.lexists(path):
+        while is_there(path):
             with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
                 remove_tree(path)
 

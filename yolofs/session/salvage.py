@@ -27,6 +27,7 @@ from yolofs.paths import StoreIno, display
 from yolofs.session.archive import nameless, numbers_of_ended_journals, replace_journal, store_numbers
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
+from yolofs.system.plain_files import is_there
 
 _HINT = "yolofs doctor --repair cuts all changes from there on off instead"
 
@@ -238,7 +239,7 @@ def begin_anew(directory: bytes) -> bytes | None:
         OSError: something cannot be moved or written.
     """
     path = os.path.join(directory, b"journal")
-    if os.path.lexists(path):
+    if is_there(path):
         journal_file.keep_tail(path, 0, _tail(path, 0))
     place = _set_aside(directory, nameless(directory))
     replace_journal(path)
@@ -274,7 +275,7 @@ def _set_aside(directory: bytes, numbers: Sequence[StoreIno]) -> bytes | None:
     place = b""
     for number in range(1, 1 << 30):  # those of an earlier loss have the same numbers
         place = os.path.join(directory, b"lost", b"%d" % number)
-        if not os.path.lexists(place):
+        if not is_there(place):
             break
     os.makedirs(place, 0o700)
     for ino in numbers:

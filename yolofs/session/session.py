@@ -47,6 +47,7 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.marks import SESSION_LINK
+from yolofs.system.plain_files import is_there
 
 if TYPE_CHECKING:
     from yolofs.registry.start import Started
@@ -107,7 +108,7 @@ class Session(States):
         directory = started.found.session
         os.makedirs(os.path.join(directory, b"files"), 0o700, exist_ok=True)
         journal = os.path.join(directory, b"journal")
-        if started.is_new and not os.path.lexists(journal):  # else the next open knows what it begins with
+        if started.is_new and not is_there(journal):  # else the next open knows what it begins with
             Journal.create(journal).close()
         put_link(started.found.project, directory)
         exclude_from_git(started.found.project)

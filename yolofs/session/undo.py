@@ -29,7 +29,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
-from yolofs.commit.undo.git_indexes_left import keep_indexes
+from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.whose import Inverse
@@ -386,6 +386,7 @@ def _undo(
         besides = list(commit.undone_by)
         note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
         write_new(directory, UNDOES, msgspec.json.encode(note))
+        note_indexes(directory, plan, os.path.dirname(directory))
         note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
         if composed.records:
             _write_carried(directory, commit, composed.records)

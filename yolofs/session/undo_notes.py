@@ -6,7 +6,7 @@ import os
 
 import msgspec
 
-from yolofs.system.plain_files import read_plain
+from yolofs.system.plain_files import read_note
 
 UNDOES = b"undoes"
 _MOST_BYTES = 1 << 30
@@ -29,11 +29,13 @@ class Undoes(msgspec.Struct, frozen=True):
 
 
 def read_undoes(directory: bytes) -> Undoes | None:
-    """Return what is noted in a commit's directory, None if it is no undo, or the note is
-    damaged.
+    """Return what is noted in a commit's directory, None if it is no undo, or the note is damaged.
+
+    Raises:
+        OSError: it cannot be read.
     """
-    path = os.path.join(directory, UNDOES)
+    text = read_note(os.path.join(directory, UNDOES), _MOST_BYTES)
     try:
-        return msgspec.json.decode(read_plain(path, _MOST_BYTES), type=Undoes)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(text, type=Undoes) if text is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None

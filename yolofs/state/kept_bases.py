@@ -37,7 +37,7 @@ from yolofs.paths import RelPath
 from yolofs.state.tree import Staged
 from yolofs.store.copying import Metadata
 from yolofs.store.store import Store
-from yolofs.system.plain_files import open_plain
+from yolofs.system.plain_files import is_there, open_plain
 from yolofs.text.git_binary import is_binary
 from yolofs.text.git_index_format import may_be_index
 
@@ -303,7 +303,7 @@ def retain(store: Store, staged: Iterable[Staged]) -> None:
         OSError: it cannot be written anew.
     """
     path = path_in(store)
-    if not os.path.lexists(path):
+    if not is_there(path):
         return
     left = frozenset(map(known_by, staged))
     new = KeptBases(store)

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.system.plain_files import open_plain, read_plain, sync_directory
+from yolofs.system.plain_files import open_plain, read_note, sync_directory
 
 _NAME = b"restored"
 _MOST_BYTES = 1 << 30
@@ -23,10 +23,14 @@ _MOST_BYTES = 1 << 30
 def read(directory: bytes) -> dict[int, int]:
     """Return the ctime, in ns, of what was put back, by inode number; empty if nothing was, or the
     note is damaged.
+
+    Raises:
+        OSError: it cannot be read.
     """
+    text = read_note(os.path.join(directory, _NAME), _MOST_BYTES)
     try:
-        return msgspec.json.decode(read_plain(os.path.join(directory, _NAME), _MOST_BYTES), type=dict[int, int])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(text, type=dict[int, int]) if text is not None else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
 
@@ -34,11 +38,12 @@ def add(directory: bytes, restored: Mapping[int, int]) -> None:
     """Note what was put back just now, durably.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written, or what is there not be read.
     """
     path = os.path.join(directory, _NAME)
+    text = msgspec.json.encode({**read(directory), **restored})
     with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(msgspec.json.encode({**read(directory), **restored}))
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + b".new", path)

@@ -7,9 +7,11 @@ would take all memory.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 
 
 def open_plain(path: bytes, flags: int) -> int:
@@ -26,9 +28,14 @@ def open_plain(path: bytes, flags: int) -> int:
         if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise
         raise _no_file(path) from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    try:
+        with naming(path):
+            is_file = stat.S_ISREG(os.fstat(fd).st_mode)
+        if not is_file:
+            raise _no_file(path)
+    except BaseException:
         os.close(fd)
-        raise _no_file(path)
+        raise
     return fd
 
 
@@ -38,10 +45,58 @@ def read_plain(path: bytes, most_bytes: int) -> bytes:
     Raises:
         OSError: as :func:`open_plain`; EFBIG if it has more than ``most_bytes``.
     """
-    with open(open_plain(path, os.O_RDONLY), "rb") as file:
+    with open(open_plain(path, os.O_RDONLY), "rb") as file, naming(path):
         if os.fstat(file.fileno()).st_size > most_bytes:
             raise OSError(errno.EFBIG, f"it has more than {most_bytes >> 20} MiB", path)
         return file.read()
+
+
+def read_note(path: bytes, most_bytes: int) -> bytes | None:
+    """Return the content of a file that need not be there; None if no regular file of such a size
+    is.
+
+    Danger: a disk that fails is no reason to take a note for one that nobody wrote.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    try:
+        return read_plain(path, most_bytes)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EFBIG):
+            raise
+        return None
+
+
+def is_there(path: bytes) -> bool:
+    """Tell whether anything lies at a path; a link is not followed.
+
+    Danger: ``os.path.lexists`` says no, too, where the disk does not tell.
+
+    Raises:
+        OSError: that cannot be told.
+    """
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def naming(path: bytes) -> Iterator[None]:
+    """Have an error of the system in a block, which is about what is open, or a name in it, name
+    its path.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if not isinstance(name, str | bytes) or not os.path.isabs(name):
+            error.filename = path
+        raise
 
 
 def _no_file(path: bytes) -> OSError:

@@ -61,8 +61,9 @@ SPELLINGS = [
 @pytest.mark.parametrize("rule", SPELLINGS)
 def test_however_a_key_is_spelled_what_it_opens_waits(clone: Program, home: Path, rule: str) -> None:
     settings(clone, f"[rules]\n{rule}\n".replace("HOME", str(home)))
-    with clone.mounted("--root", "/"):
-        shown = clone.daemon["mountpoint"] + str(home / ".ssh")
+    with clone.mounted("--root", home):
+        assert os.path.lexists(clone.daemon["mountpoint"] + "/src/clone/a.txt")
+        shown = clone.daemon["mountpoint"] + "/.ssh"
         assert not os.path.lexists(shown)
         assert not os.path.lexists(f"{shown}/key")
     assert waiting(clone)

@@ -58,8 +58,18 @@ def scribe(tmp_path: Path) -> Scribe:
     return Scribe(bytes(base), bytes(tmp_path / "store"))
 
 
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository's own directory, to be copied."""
+    directory = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "-q", "--template=", str(directory)], check=True)
+    return directory / ".git"
+
+
 @pytest.fixture(params=["in a repository", "outside"])
-def target(request: pytest.FixtureRequest, scribe: Scribe, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def target(
+    request: pytest.FixtureRequest, scribe: Scribe, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """A copy of base for the patch to be applied to."""
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -67,7 +77,7 @@ def target(request: pytest.FixtureRequest, scribe: Scribe, tmp_path: Path, monke
     directory = tmp_path / "target"
     shutil.copytree(os.fsdecode(scribe.base.root), directory, symlinks=True)
     if request.param == "in a repository":
-        subprocess.run(["git", "init", "-q"], cwd=directory, check=True)
+        shutil.copytree(repository, directory / ".git")
     return directory
 
 
@@ -116,8 +126,7 @@ def check(scribe: Scribe, target: Path, *, max_text_bytes: int = 1 << 20) -> byt
     """Check that the patch applies and makes the view's files, with nothing to note; return it."""
     patch, notes = patch_of(scribe, max_text_bytes=max_text_bytes)
     assert notes == []
-    git_apply(target, patch, "--check")
-    git_apply(target, patch)
+    git_apply(target, patch)  # checks all of it before it does any of it
     assert files(target) == view_files(scribe)
     return patch
 

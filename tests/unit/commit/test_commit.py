@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, contents, have_linked, lacks_renameat2, scan
+from tests.support.required import do_without
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.ready import Ready
@@ -525,7 +526,7 @@ def other_device(tmp_path: Path) -> Iterator[bytes]:
     """A directory on another device than the rest of the test."""
     shm = Path("/dev/shm")
     if not os.access(shm, os.W_OK) or shm.stat().st_dev == tmp_path.stat().st_dev:
-        pytest.skip("there is no second device to write to")
+        do_without("there is no second device to write to")
     path = shm / f"yolofs-test-{os.getpid()}-{tmp_path.name}"
     yield os.fsencode(path)
     if path.exists():
@@ -602,7 +603,7 @@ def mount_tmpfs() -> Iterator[Callable[[bytes], None]]:
 
     def mount(path: bytes) -> None:
         if libc.mount(b"none", path, b"tmpfs", 0, None):
-            pytest.skip("mounting is not permitted here")
+            do_without("mounting is not permitted here")
         mounted.append(path)
 
     yield mount

@@ -40,7 +40,7 @@ def test_every_key_can_be_set() -> None:
         diff.context = 0
         diff.max_text_bytes = 1_000
         mount = { allow_other = true, base_timeout = 0, staged_timeout = 2.5, xattrs = true, \
-spin_us = 0, keep_awake = false, switch_interval_ms = 5, max_fds = 100 }
+spin_us = 0, switch_interval_ms = 5, max_fds = 100 }
         [rules]
         src = "allow"
         "**/*.pem" = "hidden"
@@ -59,7 +59,6 @@ spin_us = 0, keep_awake = false, switch_interval_ms = 5, max_fds = 100 }
             staged_timeout=2.5,
             xattrs=True,
             spin_us=0,
-            keep_awake=False,
             switch_interval_ms=5.0,
             max_fds=100,
         ),
@@ -78,6 +77,7 @@ TOP = (
 SECONDS = "expected a number of seconds from 0 to 10000000"
 SPIN = "mount.spin_us: expected a whole number of microseconds from 0 to 1000"
 MAX_FDS = "mount.max_fds: expected a whole number from 16 to 1000000"
+NOT_AWAKE = "there is no such setting any more: idle CPUs are left alone; remove this line"
 STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
 
 
@@ -95,6 +95,9 @@ STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
         ('"a\\nb" = 1', f':1: "a\\nb": unknown key; {TOP}'),
         ("mount.Spin_Us = 3", ':1: mount.Spin_Us: unknown key; did you mean "spin_us"?'),
         ("[[diff]]\ncontext = 1", ":1: diff: expected a table, got an array"),
+        # keys that were taken out
+        ("[mount]\nkeep_awake = true", f":2: mount.keep_awake: {NOT_AWAKE}"),
+        ("mount.keep_awake = []", f":1: mount.keep_awake: {NOT_AWAKE}"),
         # known keys in the wrong table
         ("context = 1", ":1: context: unknown key; did you mean context in [diff]?"),
         ("[diff]\nroot = 1", ":2: diff.root: unknown key; did you mean root above the first [table]?"),

@@ -318,6 +318,9 @@ def test_patterns_that_a_whole_rule_keeps_out_do_not_count_for_what_is_mostly_in
     # below /a/b it counts again
     assert mostly({"/a/**": "read-only", "/a/b": "read-only", "**/x": "deny"}) == {"/a": ["/a/b"]}
     assert mostly({"/a/**": "read-only", "/a/**/y": "read-only", "**/x": "deny"}) == {}  # and below each y
+    # and below each .yolofs, to which that of a farther source lets it in
+    assert mostly({"/a/**": "read-only", "**/x": "deny"}, {"**/.yolofs/**": "read-only"}) == {}
+    assert mostly({"/a/**": "read-only", "**/x": "deny"}, {"**/.yolofs": "read-only"}) == {"/a": []}
 
 
 def test_a_directory_that_keeps_patterns_out_takes_nothing_from_what_is_mostly_in_a_state() -> None:

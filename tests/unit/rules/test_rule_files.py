@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import ConfigError
-from yolofs.rules import NameRule, Origin, PathRule, RuleBook, RuleSet, RuleState
+from yolofs.rules import Level, NameRule, PathRule, RuleBook, RuleSet, RuleState
 from yolofs.rules.rule_files import RuleFiles
 
 ALLOW, DENY, HIDDEN = RuleState.ALLOW, RuleState.DENY, RuleState.HIDDEN
@@ -36,8 +36,8 @@ class Place:
         files.load()
         return files
 
-    def write(self, origin: Origin, text: str) -> None:
-        Path(os.fsdecode(self.files.paths[origin])).write_text(text)
+    def write(self, level: Level, text: str) -> None:
+        Path(os.fsdecode(self.files.paths[level])).write_text(text)
 
     def decide(self, path: Path | str, answers: RuleSet = RuleSet()) -> tuple[str, str]:  # noqa: B008 - it is frozen
         """Return the state over a path, and where the deciding rule is written."""
@@ -56,11 +56,11 @@ def test_the_nearest_source_counts(place: Place) -> None:
     path = place.project / "x"
     assert place.decide(path) == ("allow", "built-in: The project")
     expected = []
-    place.write(Origin.USER, f'[rules]\n"{path}" = "ask"\n')
+    place.write(Level.USER, f'[rules]\n"{path}" = "ask"\n')
     expected.append(("ask", f"{place.config}:2"))
     place.files.reload()
     assert place.decide(path) == expected[-1]
-    place.write(Origin.PROJECT, '[rules]\nx = "deny"\n')
+    place.write(Level.PROJECT, '[rules]\nx = "deny"\n')
     place.files.reload()
     assert place.decide(path) == ("deny", ".yolofs.toml:2")
     place.files.learn(PathRule(bytes(path), RuleState.READ_ONLY, ""))
@@ -84,16 +84,16 @@ def test_the_nearest_source_counts(place: Place) -> None:
 def test_the_preset_can_be_switched_off_by_either_file(
     place: Place, project: str, user: str, is_in_force: bool
 ) -> None:
-    place.write(Origin.PROJECT, project)
-    place.write(Origin.USER, user)
+    place.write(Level.PROJECT, project)
+    place.write(Level.USER, user)
     place.files.load()
     place.files.agree(place.files.lines_to_agree_to())
-    assert bool(place.files.sources().by_origin[Origin.PRESET].rules) == is_in_force
+    assert bool(place.files.sources().by_level[Level.PRESET].rules) == is_in_force
 
 
 def test_what_the_project_opens_counts_once_the_user_has_agreed_to_it(place: Place) -> None:
     path = place.home / ".ssh"
-    place.write(Origin.PROJECT, '[rules]\n"~/.ssh" = "allow"\n"a" = "deny"\n')
+    place.write(Level.PROJECT, '[rules]\n"~/.ssh" = "allow"\n"a" = "deny"\n')
     place.files.load()
     assert place.decide(path)[0] == "hidden"
     assert place.decide(place.project / "a") == ("deny", ".yolofs.toml:3")
@@ -114,48 +114,48 @@ def test_the_users_file_lies_where_xdg_says(place: Place, tmp_path: Path, monkey
     place.files = place.read()
     assert place.decide("/x") == ("deny", f"{other}:2")
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
-    assert place.read().paths[Origin.USER] == bytes(place.config)
+    assert place.read().paths[Level.USER] == bytes(place.config)
 
 
 LAST = "keep_commits, rules"
 
 
 @pytest.mark.parametrize(
-    ("origin", "text", "message"),
+    ("level", "text", "message"),
     [
         (
-            Origin.USER,
+            Level.USER,
             '[rules]\nsrc = "deny"\n',
             "expected an absolute path or one below ~: this file is not about one project",
         ),
         (
-            Origin.USER,
+            Level.USER,
             "[rules]\n'./**/x' = 'deny'\n",
             "expected an absolute path or one below ~: this file is not about one project",
         ),
         (
-            Origin.USER,
+            Level.USER,
             "ask_timeout = 3\n",
             f"ask_timeout: unknown key; known here: preset, state, safe_directories, host_code, notify, {LAST}",
         ),
-        (Origin.USER, 'preset = "auto"\n', 'preset: expected "standard" or "none", got "auto"'),
-        (Origin.USER, 'presets = "none"\n', 'presets: unknown key; did you mean "preset"?'),
-        (Origin.PROJECT, '[rules]\n"../x" = "deny"\n', "climbs out of the project"),
+        (Level.USER, 'preset = "auto"\n', 'preset: expected "standard" or "none", got "auto"'),
+        (Level.USER, 'presets = "none"\n', 'presets: unknown key; did you mean "preset"?'),
+        (Level.PROJECT, '[rules]\n"../x" = "deny"\n', "climbs out of the project"),
         (
-            Origin.PROJECT,
+            Level.PROJECT,
             'preset = "non"\n',
             'preset: expected "auto", "standard" or "none", got "non"; did you mean "none"?',
         ),
-        (Origin.LEARNED, 'preset = "none"\n', "preset: unknown key; known here: rules"),
-        (Origin.LEARNED, '[rules]\nx = "den"\n', 'did you mean "deny"?'),
+        (Level.LEARNED, 'preset = "none"\n', "preset: unknown key; known here: rules"),
+        (Level.LEARNED, '[rules]\nx = "den"\n', 'did you mean "deny"?'),
     ],
 )
 def test_a_broken_file_is_told_and_leaves_its_old_rules_in_force(
-    place: Place, origin: Origin, text: str, message: str
+    place: Place, level: Level, text: str, message: str
 ) -> None:
-    place.write(origin, '[rules]\n"/x" = "hidden"\n')
+    place.write(level, '[rules]\n"/x" = "hidden"\n')
     assert place.files.reload()
-    place.write(origin, text)
+    place.write(level, text)
     assert place.files.reload()
     assert place.decide("/x")[0] == "hidden"
     (problem,) = place.files.problems.values()
@@ -164,14 +164,14 @@ def test_a_broken_file_is_told_and_leaves_its_old_rules_in_force(
         place.read()
     assert caught.value.message == problem
     assert not place.files.reload(), "nothing is new"
-    place.write(origin, '[rules]\n"/x" = "deny"\n')
+    place.write(level, '[rules]\n"/x" = "deny"\n')
     assert place.files.reload()
     assert place.files.problems == {}
     assert place.decide("/x")[0] == "deny"
 
 
 def test_a_file_that_is_gone_has_no_rules(place: Place) -> None:
-    place.write(Origin.PROJECT, '[rules]\n"/x" = "hidden"\n')
+    place.write(Level.PROJECT, '[rules]\n"/x" = "hidden"\n')
     place.files.reload()
     (place.project / ".yolofs.toml").unlink()
     assert place.files.reload()
@@ -196,7 +196,7 @@ def test_an_answer_for_this_session_is_about_a_link_and_not_about_where_it_leads
 
 def test_a_link_in_the_project_opens_nothing_outside(place: Place, tmp_path: Path) -> None:
     (place.project / "out").symlink_to(place.home / ".ssh")
-    place.write(Origin.PROJECT, '[rules]\nout = "allow"\n')
+    place.write(Level.PROJECT, '[rules]\nout = "allow"\n')
     place.files.reload()
     assert place.decide(place.home / ".ssh/id") == ("hidden", "built-in: Credentials")
     (note,) = place.files.sources().notes
@@ -229,7 +229,7 @@ def test_no_program_may_change_the_users_file_wherever_it_is(
 
 
 def test_learned_rules_are_kept_and_replaced_and_forgotten(place: Place) -> None:
-    place.write(Origin.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
+    place.write(Level.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
     place.files.learn(PathRule(bytes(place.project / "x"), ALLOW, ""))
     place.files.learn(NameRule(b"secret", HIDDEN, "", is_whole=True))
     path = place.directory / "rules.toml"
@@ -251,11 +251,11 @@ def test_a_path_of_any_bytes_can_be_learned(place: Place, name: bytes) -> None:
     inside, outside = os.path.join(bytes(place.project), name), b"/data/" + name
     place.files.learn(PathRule(inside, DENY, ""))
     place.files.learn(PathRule(outside, DENY, ""))
-    found = place.read().sources().by_origin[Origin.LEARNED].rules
+    found = place.read().sources().by_level[Level.LEARNED].rules
     assert [rule.path for rule in found if isinstance(rule, PathRule)] == [inside, outside]
     assert place.files.forget(PathRule(inside, ALLOW, ""))
     assert place.files.forget(PathRule(outside, ALLOW, ""))
-    assert place.read().sources().by_origin[Origin.LEARNED] == RuleSet()
+    assert place.read().sources().by_level[Level.LEARNED] == RuleSet()
 
 
 def test_a_pattern_that_toml_cannot_hold_is_refused(place: Place) -> None:
@@ -267,7 +267,7 @@ def test_several_rules_are_learned_in_one_step(place: Place) -> None:
     """An answer to a group makes hundreds: to write the file for each takes seconds, and we may be
     ended meanwhile.
     """
-    place.write(Origin.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
+    place.write(Level.LEARNED, '[rules]\n"./x/" = "ask"\n"/etc" = "deny"\n')
     path = place.directory / "rules.toml"
     before = path.read_text()
     with pytest.raises(ConfigError):
@@ -280,7 +280,7 @@ def test_several_rules_are_learned_in_one_step(place: Place) -> None:
 
 
 def test_a_broken_file_of_learned_rules_is_not_written_over(place: Place) -> None:
-    place.write(Origin.LEARNED, "[rules]\nx = 1\n")
+    place.write(Level.LEARNED, "[rules]\nx = 1\n")
     with pytest.raises(ConfigError) as caught:
         place.files.learn(PathRule(b"/y", DENY, ""))
     assert caught.value.message.startswith(".yolofs/rules.toml:2: rules.x: expected")
@@ -302,7 +302,7 @@ def test_writers_at_the_same_time_lose_nothing(place: Place) -> None:
     words = [sys.executable, "-c", LEARN, *map(str, (place.project, place.directory, place.home))]
     writers = [subprocess.Popen([*words, name]) for name in "abc"]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
-    rules = place.read().sources().by_origin[Origin.LEARNED].rules
+    rules = place.read().sources().by_level[Level.LEARNED].rules
     assert {rule.path for rule in rules if isinstance(rule, PathRule)} == {
         b"/x/%s/%d" % (name, number) for name in (b"a", b"b", b"c") for number in range(50)
     }

@@ -11,7 +11,7 @@ import pytest
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting
 from yolofs.registry.trust import Agreed
-from yolofs.rules import Index, Origin, PathRule, RuleSet, RuleState, parse_rules
+from yolofs.rules import Index, Level, PathRule, RuleSet, RuleState, parse_rules
 from yolofs.rules import budget as budgets
 from yolofs.rules.preset import preset_rules
 from yolofs.rules.trusted import TrustedRules
@@ -39,10 +39,10 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def part(keys: Mapping[str, State], user: RuleSet = RuleSet()) -> tuple[Index, tuple[Waiting, ...]]:  # noqa: B008 - it is frozen
     lines = [RuleLine(key, state, at) for at, (key, state) in enumerate(keys.items(), 1)]
     rules = parse_rules(lines, PROJECT, HOME).rules
-    others = {Origin.USER: user, Origin.PRESET: PRESET}
+    others = {Level.USER: user, Level.PRESET: PRESET}
     parted = TrustedRules.find(lines, rules, others, Agreed(), PROJECT, HOME, lambda _: None)
-    by_origin = {**others, Origin.PROJECT: parted.in_force}
-    return Index(*(by_origin.get(origin, RuleSet()) for origin in Origin)), parted.waiting
+    by_level = {**others, Level.PROJECT: parted.in_force}
+    return Index(*(by_level.get(level, RuleSet()) for level in Level)), parted.waiting
 
 
 SHAPES: dict[str, Callable[[int], str]] = {

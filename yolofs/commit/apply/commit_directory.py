@@ -31,7 +31,7 @@ from yolofs.commit.apply import other_devices, step_log
 from yolofs.commit.apply.places import hidden_far
 from yolofs.commit.apply.ready import Ready, decode
 from yolofs.paths import display
-from yolofs.system.plain_files import read_plain, sync_directory
+from yolofs.system.plain_files import is_there, read_plain, sync_directory
 
 PLAN = b"plan.json"
 MADE = b"made"
@@ -51,7 +51,7 @@ def has_begun(parking: bytes) -> bool:
 
     Versions before wrote no ``made``, but the log at the same time as the first step.
     """
-    if os.path.lexists(os.path.join(parking, MADE)) or step_log.lies_in(parking):
+    if is_there(os.path.join(parking, MADE)) or step_log.lies_in(parking):
         return True
     return any(holds_something(os.path.join(parking, name)) for name in OF_BASE)
 
@@ -61,7 +61,7 @@ def is_left_over(parking: bytes) -> bool:
     nothing of value.
     """
     ends = (PLAN, DONE, b"given-up", b"journal")
-    if any(os.path.lexists(os.path.join(parking, name)) for name in ends):
+    if any(is_there(os.path.join(parking, name)) for name in ends):
         return False
     return not any(holds_something(os.path.join(parking, name)) for name in (*OF_BASE, b"found"))
 
@@ -115,7 +115,7 @@ def drop(parking: bytes) -> None:
 def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = True) -> None:
     """Write a file that must not be there yet, whole or not at all."""
     path = os.path.join(directory, name)
-    if os.path.lexists(path):
+    if is_there(path):
         raise FileExistsError(f"there was a commit already: {display(path)} exists")
     fd = os.open(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:

@@ -42,6 +42,7 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
 from yolofs.system import stopping
+from yolofs.system.plain_files import is_there
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -141,7 +142,7 @@ def execute(
             except BaseException as error:
                 _drop(parking)
                 ended = _ended_before(error) if isinstance(error, KeyboardInterrupt) else error
-                if has_begun(parking) and isinstance(ended, NotPreparedError):
+                if isinstance(ended, NotPreparedError) and not _is_dropped(parking):
                     raise _not_dropped(ended, parking) from error
                 if ended is not error:
                     raise ended from None
@@ -156,7 +157,7 @@ def execute(
                 return Outcome(len(plan.steps), steps.left_out)
         told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
         if isinstance(told, RolledBackError):
-            told.may_not_link = steps.may_not_link and not os.path.lexists(parking)
+            told.may_not_link = steps.may_not_link and _is_gone(parking)
         raise told from failure
 
 
@@ -206,13 +207,13 @@ def resume(
     with interrupted_between() as check, ResumedSteps(plan, store, parking, durable=True) as steps:
         check_root(steps.root_fd)
         ready = read_ready(parking)
-        is_back = os.path.lexists(os.path.join(parking, BACK))
+        is_back = is_there(os.path.join(parking, BACK))
         if ready is not None:
             steps.recall_made(ready, is_back=is_back)
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []
         )  # the disk may know what the log does not
-        is_durable = os.path.lexists(os.path.join(parking, SETTLED))
+        is_durable = is_there(os.path.join(parking, SETTLED))
         try:
             for index, line in enumerate(lines):
                 check()
@@ -247,6 +248,24 @@ class _Counted:
 def _drop(parking: bytes) -> None:
     with no_interrupt(), contextlib.suppress(OSError):  # then the next command removes it
         drop(parking)
+
+
+def _is_dropped(parking: bytes) -> bool:
+    """Tell whether the next command will take nothing in a commit's directory for one that has
+    begun; not if that cannot be told.
+    """
+    try:
+        return not has_begun(parking)
+    except OSError:
+        return False
+
+
+def _is_gone(parking: bytes) -> bool:
+    """Tell whether a commit's directory is gone for certain."""
+    try:
+        return not is_there(parking)
+    except OSError:
+        return False
 
 
 def _ended_before(stopped: KeyboardInterrupt) -> NotPreparedError:
@@ -398,7 +417,7 @@ def _complete(
         steps.release()
         if durable:
             steps.sync()
-        is_settled = os.path.lexists(os.path.join(parking, SETTLED))
+        is_settled = is_there(os.path.join(parking, SETTLED))
         if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))

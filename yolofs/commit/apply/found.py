@@ -10,6 +10,7 @@ from typing import IO
 
 from yolofs.commit.plan.plan import Place, Plan, Step
 from yolofs.paths import RelPath
+from yolofs.system.plain_files import is_there
 
 FOUND = b"found"
 _PLACED = b"-placed"
@@ -26,7 +27,7 @@ def places_of(directory: bytes, step: Step) -> list[bytes]:
     and a free one.
     """
     paths = [os.path.join(directory, FOUND, _name_of(step))]
-    while os.path.lexists(paths[-1]):
+    while is_there(paths[-1]):
         paths.append(paths[-1] + b"+")
     return paths
 

@@ -34,6 +34,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store.copying import at
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.plain_files import is_there
 
 
 class Identified(Steps):
@@ -72,7 +73,7 @@ class Identified(Steps):
                 places = self._made_at(step.number), Spot(*split(step.path))
                 if self._made[step.number].inode not in map(self._inode, places):
                     del self._made[step.number]
-        self._is_settled = os.path.lexists(os.path.join(self._parking, SETTLED))
+        self._is_settled = is_there(os.path.join(self._parking, SETTLED))
 
     @property
     def _copied_paths(self) -> frozenset[RelPath]:

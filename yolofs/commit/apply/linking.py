@@ -20,6 +20,7 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
 from yolofs.store.store import StoreFiles
+from yolofs.text.git_index_format import SIGNATURE, may_be_index
 
 Spare: TypeAlias = Callable[[int], bool]
 """Tells whether nobody but the commit needs a store inode: nothing shows it afterwards, and nobody
@@ -60,6 +61,8 @@ class Linking:
             OSError: there is none.
         """
         if step.replaced is not None or self._mount is None or not self._is_spare(step.ino):
+            return None
+        if may_be_index(step.path, SIGNATURE):  # git replaces it, and an undo is to see that it has but looked
             return None
         directory = split(step.path)[0]
         is_near = self._is_near.get(directory)

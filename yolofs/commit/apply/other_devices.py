@@ -9,6 +9,7 @@ removes the commit removes them.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -20,12 +21,13 @@ from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
-from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import open_by_no_link
 
 _NAME = b"far"
 _MOST_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 class Folder(NamedTuple):
@@ -91,12 +93,18 @@ class FarFolders:
     def reopen(self) -> None:
         """Open the folders of a commit that was interrupted; those that are gone had nothing left
         to give.
+
+        Raises:
+            OSError: one may be there, and cannot be opened.
         """
         for path in noted(self._parking):
-            with contextlib.suppress(OSError):
-                self.by_number.append(Folder(path, open_by_no_link(path, _FLAGS)))
-                continue
-            self.by_number.append(Folder(path, -1))
+            try:
+                fd = open_by_no_link(path, _FLAGS)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+                fd = -1
+            self.by_number.append(Folder(path, fd))
 
     def close(self) -> None:
         """Close the folders."""
@@ -108,11 +116,15 @@ class FarFolders:
 
 def noted(parking: bytes) -> list[bytes]:
     """Return the paths of the folders that the commit in a directory has made, or was about to
-    make.
+    make; none where nothing was noted, or the note is damaged.
+
+    Raises:
+        OSError: the note cannot be read.
     """
+    text = read_note(os.path.join(parking, _NAME), _MOST_BYTES)
     try:
-        return msgspec.json.decode(read_plain(os.path.join(parking, _NAME), _MOST_BYTES), type=list[bytes])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return msgspec.json.decode(text, type=list[bytes]) if text is not None else []
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return []
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
-from yolofs.system.plain_files import open_plain, read_plain, sync_directory
+from yolofs.system.plain_files import open_plain, read_note, sync_directory
 
 File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
@@ -73,10 +73,14 @@ def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File
 def parted_from(directory: bytes) -> dict[bytes, File]:
     """Return which file of base each name was, by its path in ``replaced``, of which the commit
     keeps a copy.
+
+    Raises:
+        OSError: that cannot be read.
     """
+    text = read_note(os.path.join(directory, _NOTE), _MOST_BYTES)
     try:
-        found = msgspec.json.decode(read_plain(os.path.join(directory, _NOTE), _MOST_BYTES), type=list[_Parted])
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        found = msgspec.json.decode(text, type=list[_Parted]) if text is not None else []
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return {name: (device, inode) for name, device, inode in found}
 

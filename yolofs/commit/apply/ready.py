@@ -35,6 +35,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.system import syscalls
+from yolofs.system.plain_files import is_there
 
 LINKED = -1
 """In the place of a folder's number: nothing is made, the store inode itself gets a name in
@@ -225,7 +226,7 @@ class _Check:
         old = RelPath(above + b"/" + split(path)[1]) if above else split(path)[1]
         if replaced is not None:
             self._check_victim(RelPath(old), replaced, parent)
-        elif old not in self._out and os.path.lexists(self._at(RelPath(old))):
+        elif old not in self._out and is_there(self._at(RelPath(old))):
             raise FileExistsError(errno.EEXIST, "the host has put something there meanwhile")
 
     def _check_victim(self, path: RelPath, inode: int, parent: os.stat_result) -> None:
@@ -269,7 +270,7 @@ class _Check:
         """Note what a file of base looks like that gets another name, if it is there before the
         commit.
         """
-        if path is not None and os.path.lexists(self._at(path)):
+        if path is not None and is_there(self._at(path)):
             st = self._lstat(path)
             self._looks[st.st_ino] = looks_of(st)
             self._note_birth(st.st_ino, syscalls.look(self._at(path), self._overlays))

@@ -13,7 +13,7 @@ import contextlib
 import os
 from typing import NamedTuple, Self
 
-from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.system.plain_files import is_there, open_plain, read_note
 
 _NAME = b"progress"
 UNKNOWN_NS = 0
@@ -49,22 +49,25 @@ class Line(NamedTuple):
 
 def lies_in(directory: bytes) -> bool:
     """Tell whether there is a log in a commit's directory."""
-    return os.path.lexists(os.path.join(directory, _NAME))
+    return is_there(os.path.join(directory, _NAME))
 
 
 def read(directory: bytes) -> list[Line]:
     """Return what the log in a commit's directory says of its first steps: as many as are done for
     certain.
+
+    Raises:
+        OSError: it cannot be read.
     """
     return [line for _, line in _read(directory)]
 
 
 def _read(directory: bytes) -> list[tuple[int, Line]]:
-    """Return the lines that stand in their order, each with its length in bytes."""
-    try:
-        texts = read_plain(os.path.join(directory, _NAME), _MOST_BYTES).split(b"\n")[:-1]
-    except OSError:  # none is known for certain then, and each is looked at
-        return []
+    """Return the lines that stand in their order, each with its length in bytes.
+
+    Where there is no log none is known for certain, and each is looked at.
+    """
+    texts = (read_note(os.path.join(directory, _NAME), _MOST_BYTES) or b"").split(b"\n")[:-1]
     found: list[tuple[int, Line]] = []
     for text in texts:
         words = text.split(b" ")

@@ -30,6 +30,7 @@ from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
+from yolofs.system.plain_files import is_there
 from yolofs.system.stopping import exit_code_of
 
 Restored: TypeAlias = Callable[[dict[int, int]], None]
@@ -136,7 +137,7 @@ def roll_back(
         OSError: the commit's directory or base cannot be opened.
     """
     total = len(plan.steps)
-    if os.path.lexists(os.path.join(parking, SETTLED)):
+    if is_there(os.path.join(parking, SETTLED)):
         raise CommitError(
             f"all {total} steps of the commit are done and durable, so it is not taken back",
             done=total,
@@ -145,7 +146,7 @@ def roll_back(
         )
     with interrupted_between() as check, BackSteps(plan, store, parking, durable=durable) as steps:
         check_root(steps.root_fd)
-        if not os.path.lexists(os.path.join(parking, BACK)):
+        if not is_there(os.path.join(parking, BACK)):
             write_new(parking, BACK, b"", durable=durable)
         ready = read_ready(parking)
         if ready is not None:

@@ -29,6 +29,7 @@ from yolofs.paths import ROOT, RelPath, display, split
 from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.plain_files import is_there
 
 
 def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str:
@@ -60,7 +61,7 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_se
             if link is not None:
                 return f"a symbolic link lies at {display(base.path(link))}, on the way to {display(path)}"
         ino = getattr(step, "ino", None)
-        if ino is not None and not is_settled and not os.path.lexists(store.path(ino)):
+        if ino is not None and not is_settled and not is_there(store.path(ino)):
             return f"the content of {display(step.path)} is missing from the store"
     return ""
 

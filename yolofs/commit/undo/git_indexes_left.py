@@ -1,8 +1,9 @@
 """Git's index, which a commit has left and the host has but looked at since: no drift.
 
 It is the rule of :mod:`yolofs.commit.merge.git_indexes`.  What the commit left is known from the
-store inode that it made the index from.  Of an index that an undo has brought back a copy is kept
-(:mod:`yolofs.state.kept_bases`), as long as another one is staged in its place.
+store inode that it made the index from.  Of an index that an undo brings back two copies are kept:
+with the undo, which may be undone itself (:data:`INDEXES`); and, as long as another one is staged
+in its place, where drift is looked for (:mod:`yolofs.state.kept_bases`).
 """
 
 from __future__ import annotations
@@ -12,23 +13,32 @@ import os
 import stat
 from collections.abc import Iterable
 
+import msgspec
+
+from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.merge.merging import RefusedError, read_base
+from yolofs.commit.plan import kept as kept_things
 from yolofs.commit.plan.kept import KeptAndStore, kept_of
-from yolofs.commit.plan.plan import Create, Step
+from yolofs.commit.plan.plan import Create, Fetch, Place, Plan, Step
 from yolofs.commit.undo.applied import Applied
 from yolofs.journal.records import Keep
 from yolofs.paths import RelPath
-from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, KeptBases, find_kept, known_by_fingerprint, owned
+from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, KeptBases, known_by_fingerprint, owned
 from yolofs.state.tree import Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+from yolofs.system.plain_files import open_plain, read_plain
 from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_be_index
 
+INDEXES = b"indexes"
+"""In the directory of an undo: the indexes that it brings back, by path in base."""
+_MOST_BYTES = 1 << 30
 
-def is_looked_at_alone(applied: Applied, index: int, step: Step, base: Base, store: Store) -> bool:
-    """Tell whether base has an index that says the same as the one that a step (by its index) has
-    left there.
+
+def is_looked_at_alone(applied: Applied, step: Step, base: Base, store: Store) -> bool:
+    """Tell whether base has an index that says the same as the one that a step has left
+    there.
 
     Mode, owner and extended attributes have to be the same, too.  Blocks while indexes of up to
     :data:`MOST_KEPT_BYTES` are read.
@@ -36,10 +46,7 @@ def is_looked_at_alone(applied: Applied, index: int, step: Step, base: Base, sto
     if not may_be_index(step.path, SIGNATURE):
         return False
     try:
-        if isinstance(step, Create):
-            left = _made(store, step)
-        else:
-            left = _brought(applied.came(index), step.path, base, store)
+        left = _made(store, step) if isinstance(step, Create) else _brought(applied.directory).get(step.path)
         if left is None:
             return False
         theirs = read_base(base, step.path)
@@ -58,14 +65,48 @@ def _made(store: Store, step: Create) -> Kept | None:
         return Kept(owned(copying.read_metadata(file.fileno(), st=st)), file.read(MOST_KEPT_BYTES))
 
 
-def _brought(came: int | None, path: RelPath, base: Base, store: Store) -> Kept | None:
-    """Return what is kept of what an undo has brought back, by the inode number that came."""
-    st = base.look(path)
-    if came is None or st is None:
-        return None
-    number = base.number(os.stat_result((st.st_mode, came, *st[2:10])))  # as that lay on the same disk
-    found = find_kept(store, lambda of, known: of == path and known.endswith(b":%d" % number))
-    return next(iter(found.values()), None)
+def _brought(directory: bytes) -> dict[RelPath, Kept]:
+    """Return the indexes that an undo has brought back; none if that is not known."""
+    try:
+        text = read_plain(os.path.join(directory, INDEXES), _MOST_BYTES)
+        found = msgspec.msgpack.decode(text, type=dict[bytes, Kept])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return {RelPath(path): index for path, index in found.items()}
+
+
+def note_indexes(directory: bytes, plan: Plan, commits: bytes) -> None:
+    """Note durably, in the directory of an undo, the indexes that its plan brings back; ``commits``
+    is the directory of all.
+
+    One that cannot be read is left out.
+
+    Raises:
+        OSError: the note cannot be written.
+    """
+    places = {step.number: step.path for step in plan.steps if isinstance(step, Place)}
+    found: dict[RelPath, Kept] = {}
+    for step in plan.steps:
+        if isinstance(step, Fetch) and may_be_index(places[step.number], SIGNATURE):
+            kept = kept_things.Kept(step.commit, step.slot, step.inside).path(commits)
+            with contextlib.suppress(OSError):
+                index = _read(kept)
+                if index is not None:
+                    found[places[step.number]] = index
+    if found:
+        write_new(directory, INDEXES, msgspec.msgpack.encode(found))
+
+
+def _read(path: bytes) -> Kept | None:
+    """Return the file at a path, None if it is no index."""
+    with open(open_plain(path, os.O_RDONLY), "rb") as file:
+        st = os.fstat(file.fileno())
+        if st.st_size > MOST_KEPT_BYTES:
+            return None
+        content = file.read(MOST_KEPT_BYTES)
+        return (
+            Kept(owned(copying.read_metadata(file.fileno(), st=st)), content) if content.startswith(SIGNATURE) else None
+        )
 
 
 def keep_indexes(records: Iterable[Keep], first: Tree, kept: KeptAndStore, store: Store) -> None:

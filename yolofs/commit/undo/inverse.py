@@ -167,6 +167,10 @@ class _Inverting(LinksAgain, AsRecords):
         now = self._moved_to(index, step) if is_first else step.path
         if now is None or step.was is None:
             return
+        lost = self._lost_at(split(now)[0])
+        if lost is not None:
+            self._blame(now, self._why_lost(lost, "its directory", "that"))
+            return
         st = self._base.look(now)
         if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(step.was.mode) or not self._is_it(index, now, st):
             self._blame(now, "it is not there any more")
@@ -197,6 +201,8 @@ class _Inverting(LinksAgain, AsRecords):
         """
         st = self._base.look(step.path)
         if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or not self._is_it(index, step.path, st):
+            return
+        if self._lost_at(step.path) is not None:
             return
         place = self._place(self._view(step.path))
         place.source = step.path

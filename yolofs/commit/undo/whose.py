@@ -28,7 +28,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
 from yolofs.journal.records import Keep
-from yolofs.paths import ROOT, RelPath, StoreIno, join, split
+from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -122,6 +122,8 @@ class Whose:
         self._versions = {home: self._arrivals[path] for path, home in homes.items() if home is not None}
         """The arrivals that are versions of what base had under another name, by that name."""
         self._removed = {step.path: step for step in applied.plan.steps if isinstance(step, Remove)}
+        self._lost: dict[RelPath, RelPath | None] = {}
+        """By directory of base, what :meth:`_lost_at` has found."""
         self._blocked: set[RelPath] = set()
         """Arrivals that stay."""
         self._touched = {one.path: one.mtime_ns for one in applied.ready.directories}
@@ -162,6 +164,11 @@ class Whose:
         """Block what a step put at its path if it is not there any more, or was changed since."""
         st = self._base.look(step.path)
         is_moved = isinstance(step, Place) and step.number in self._applied.parks
+        lost = self._lost_at(split(step.path)[0])
+        if lost is not None and (is_moved or getattr(step, "replaced", None) is not None):
+            self._blame(step.path, self._why_lost(lost, "its directory", "that"))
+            self._blocked.add(step.path)
+            return
         if st is not None and self._is_it(index, step.path, st):
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
             if is_moved or is_directory or self._applied.is_as_left(st, self._store, self._restored):
@@ -172,7 +179,7 @@ class Whose:
             return
         elif st is None and getattr(step, "replaced", None) is None and not self._is_by_later(step.path):
             return  # the host has removed it already
-        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, index, step, self._base, self._store):
+        if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, step, self._base, self._store):
             return
         if not self._blame(step.path):
             self._blocked.add(step.path)
@@ -230,14 +237,34 @@ class Whose:
         directory = self._moves.after(above)
         if directory is None:
             return self._comes_back(above)
-        st = self._base.look(directory)
-        if st is None or not stat.S_ISDIR(st.st_mode):
-            self._blame(directory, "the directory is gone")
+        lost = self._lost_at(directory)
+        if lost is not None:
+            self._blame(lost, self._why_lost(lost))
             return False
         now = join(directory, name)
         if now in self._arrivals:
             return now not in self._blocked
         return self._base.look(now) is None or self._blame(now)
+
+    def _lost_at(self, directory: RelPath) -> RelPath | None:
+        """Return the topmost of a directory and those above it that base has no more, or something
+        else in its place; None if it has all of them.
+        """
+        if not directory:
+            return None
+        if directory not in self._lost:
+            lost = self._lost_at(split(directory)[0])
+            st = self._base.look(directory) if lost is None else None
+            is_there = st is not None and stat.S_ISDIR(st.st_mode)
+            self._lost[directory] = lost if lost is not None or is_there else directory
+        return self._lost[directory]
+
+    def _why_lost(self, lost: RelPath, what: str = "", it: str = "it") -> str:
+        """Return why something stays, of which a directory of base was lost; ``what``: that is to
+        it, if it is not it itself.
+        """
+        which = f"{what} {display(self._base.path(lost))}" if what else "it"
+        return f"the host has moved or removed {which} since; put {it} back, then: yolofs undo {self._applied.number}"
 
     def _comes_back(self, directory: RelPath) -> bool:
         """Tell whether a directory comes back that the commit removed, with what it was in."""

@@ -21,6 +21,7 @@ _WANTED = (
     | Init.ASYNC_DIO
     | Init.PARALLEL_DIROPS
     | Init.MAX_PAGES
+    | Init.CACHE_SYMLINKS
     | Init.INIT_EXT
 )
 """Left out on purpose: ``WRITEBACK_CACHE`` (``docs/design/kernel-options.md``), ``NO_OPEN_SUPPORT``

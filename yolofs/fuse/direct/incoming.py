@@ -110,6 +110,8 @@ _KINDS = {
     Opcode.READDIRPLUS: Kind.READDIR,
     Opcode.RELEASEDIR: Kind.RELEASEDIR,
     Opcode.CREATE: Kind.CREATE,
+    Opcode.TMPFILE: Kind.TMPFILE,
+    Opcode.STATX: Kind.GETATTR,
     Opcode.FALLOCATE: Kind.FALLOCATE,
     Opcode.COPY_FILE_RANGE: Kind.COPY_FILE_RANGE,
 }
@@ -126,6 +128,7 @@ _ARGUMENTS: dict[int, Callable[[Buffer, int, int], tuple[Any, ...]]] = {
     Opcode.RENAME2: lambda buffer, size, node: (node, *rename2(buffer, size)),
     Opcode.LINK: lambda buffer, size, node: (link(buffer, size)[0], node, link(buffer, size)[1]),
     Opcode.CREATE: lambda buffer, size, node: (node, *create(buffer, size)),
+    Opcode.TMPFILE: lambda buffer, size, node: (node, *create(buffer, size)),
 }
 
 

@@ -52,6 +52,8 @@ class Opcode(enum.IntEnum):
     RENAME2 = 45
     LSEEK = 46
     COPY_FILE_RANGE = 47
+    TMPFILE = 51
+    STATX = 52
 
 
 OPCODES: Final = 64
@@ -77,13 +79,16 @@ class Init(enum.IntFlag):
     ASYNC_DIO = 1 << 15
     PARALLEL_DIROPS = 1 << 18
     MAX_PAGES = 1 << 22
+    CACHE_SYMLINKS = 1 << 23
     EXPLICIT_INVAL_DATA = 1 << 25
     INIT_EXT = 1 << 30
 
 
 MAJOR: Final = 7
-MINOR: Final = 31
-"""The version that we speak: Linux 5.4's.  A younger kernel speaks it, too."""
+MINOR: Final = 39
+"""The version that we speak: Linux 6.6's.  A younger kernel speaks it, too, and what an older one
+does not know it does not ask for.
+"""
 
 ROOT: Final = 1
 """The root's number."""
@@ -143,6 +148,12 @@ OUT_SIZE: Final = 16
 ENTRY_OUT: Final = Struct("=IiQ" + _ENTRY)
 CREATE_OUT: Final = Struct("=IiQ" + _ENTRY + "QII")
 ATTR_OUT: Final = Struct("=IiQQII" + _ATTR)
+STATX_OUT: Final = Struct("=IiQ" + "QII16x" + "IIQIIIH2xQQQQ" + "qI4x" * 4 + "IIII112x")
+"""attributes' lifetime, its nanoseconds, flags; mask blksize attributes nlink uid gid mode ino size
+blocks attributes' mask; atime, birth, ctime, mtime with nanoseconds; numbers of device and disk
+"""
+STATX_BASIC: Final = 0x7FF
+STATX_BIRTH: Final = 0x800
 OPEN_OUT: Final = Struct("=IiQQII")
 COUNT_OUT: Final = Struct("=IiQII")
 """Of write, copy_file_range, getxattr and listxattr: a number of bytes."""

@@ -22,6 +22,9 @@ from yolofs.fuse.direct.protocol import (
     OUT,
     OUT_SIZE,
     STATFS_OUT,
+    STATX_BASIC,
+    STATX_BIRTH,
+    STATX_OUT,
 )
 from yolofs.fuse.handlers import Answer, Opened
 from yolofs.overlay.inodes import Attr
@@ -115,6 +118,24 @@ class Replies:
             attr.mode, attr.nlink, attr.uid, attr.gid, attr.rdev & _DEVICE_BITS, _BLOCK_SIZE, 0,
         )  # fmt: skip
         return self._attr
+
+    def extended_attributes(self, unique: int, answer: Answer, birth_ns: int | None) -> memoryview:
+        """A file's attributes as statx(2) tells them, with the time of its birth where that is
+        known.
+        """
+        attr = answer.attr
+        assert attr is not None
+        mask = STATX_BASIC if birth_ns is None else STATX_BASIC | STATX_BIRTH
+        birth, attr_s = birth_ns or 0, answer.attr_timeout_s
+        STATX_OUT.pack_into(
+            self.out, 0, STATX_OUT.size, 0, unique, int(attr_s), _rest_ns(attr_s), 0,
+            mask, _BLOCK_SIZE, 0, attr.nlink, attr.uid, attr.gid, attr.mode, attr.number, attr.size, attr.blocks, 0,
+            attr.atime_ns // _SECOND_NS, attr.atime_ns % _SECOND_NS, birth // _SECOND_NS, birth % _SECOND_NS,
+            attr.ctime_ns // _SECOND_NS, attr.ctime_ns % _SECOND_NS,
+            attr.mtime_ns // _SECOND_NS, attr.mtime_ns % _SECOND_NS,
+            os.major(attr.rdev), os.minor(attr.rdev), 0, 0,
+        )  # fmt: skip
+        return self._view[: STATX_OUT.size]
 
     def opened(self, unique: int, handle: int, flags: int) -> memoryview:
         """An open file or directory."""

@@ -63,6 +63,7 @@ _MAY_WAIT = frozenset(
     [
         Opcode.LOOKUP,
         Opcode.GETATTR,
+        Opcode.STATX,
         Opcode.READDIRPLUS,
         Opcode.SYMLINK,
         Opcode.MKNOD,
@@ -153,6 +154,8 @@ class Server:
             (Opcode.RENAME2, self._rename2),
             (Opcode.LSEEK, self._lseek),
             (Opcode.COPY_FILE_RANGE, self._copy_file_range),
+            (Opcode.TMPFILE, self._tmpfile),
+            (Opcode.STATX, self._statx),
         ):
             table[opcode] = answer
         if self._options.xattrs:
@@ -383,6 +386,13 @@ class Server:
             return self._replies.attributes(self._unique, self._settled(self._handlers.getattr(node)))
         return self._replies.attributes(self._unique, self._handlers.getattr(node))
 
+    def _statx(self, node: int, size: int) -> Reply:
+        """Tell attributes to somebody who wants to know of a birth; nobody walks along a path
+        so.
+        """
+        answer = self._handlers.getattr(node)
+        return self._replies.extended_attributes(self._unique, answer, self._handlers.birth_ns(node))
+
     def _setattr(self, node: int, size: int) -> Reply:
         valid, _, length, atime_s, mtime_s, _, atime_ns, mtime_ns, _, mode, _, uid, gid = SETATTR_IN.unpack_from(
             self._buffer, IN_SIZE
@@ -465,6 +475,12 @@ class Server:
     def _create(self, node: int, size: int) -> Reply:
         name, mode, flags = incoming.create(self._buffer, size)
         opened, answer = self._handlers.create(node, name, mode, flags, Owner(self._uid, self._gid))
+        self._current_run.opened(opened.handle, self.pid)
+        return self._replies.created(self._unique, opened, answer)
+
+    def _tmpfile(self, node: int, size: int) -> Reply:
+        _, mode, flags = incoming.create(self._buffer, size)
+        opened, answer = self._handlers.tmpfile(node, mode, flags, Owner(self._uid, self._gid))
         self._current_run.opened(opened.handle, self.pid)
         return self._replies.created(self._unique, opened, answer)
 

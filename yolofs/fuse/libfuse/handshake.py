@@ -8,6 +8,8 @@ to read the file back from us: a fifth of all requests of a ``make``
 **What waits for whom.**  Unless ``FUSE_PARALLEL_DIROPS`` is agreed, the kernel asks for one name of
 a directory at a time, so while one look-up waits, all others in there wait, too.
 
+**What a link leads to.**  With ``FUSE_CACHE_SYMLINKS`` the kernel asks once.
+
 libfuse knows these, but asks for something else, and pyfuse3 does not let us say otherwise.  So for
 the one message of each side with which a mount begins we stand between libfuse and the kernel, and
 change the bits.
@@ -40,6 +42,7 @@ _ACCEPTED_AT = 28
 """The same in the answer (``struct fuse_out_header`` and ``struct fuse_init_out``)."""
 _AUTO_INVAL_DATA = 1 << 12
 _PARALLEL_DIROPS = 1 << 18
+_CACHE_SYMLINKS = 1 << 23
 _EXPLICIT_INVAL_DATA = 1 << 25
 _PATIENCE_MS = 5_000
 
@@ -55,7 +58,7 @@ def open_devices() -> frozenset[int]:
 
 class Handshake:
     """Has the kernel leave it to us to drop pages, if it can and ``drops_pages_itself`` is not
-    wanted, and ask for several names of a directory at a time.
+    wanted, ask for several names of a directory at a time, and keep targets of symbolic links.
 
     It stands in for the device at ``number``, the descriptor of a mount that was just made and from
     which nothing has been read, until the answer has been passed on by ``loop``, which is to serve
@@ -112,7 +115,7 @@ class Handshake:
 
     def _agreed(self, accepted: int) -> int:
         """Return what libfuse accepts, with the bits that are changed."""
-        agreed = accepted | (self._offered & _PARALLEL_DIROPS)
+        agreed = accepted | (self._offered & (_PARALLEL_DIROPS | _CACHE_SYMLINKS))
         if self._drops_pages_itself:
             return agreed
         if self._offered & _EXPLICIT_INVAL_DATA and accepted & _AUTO_INVAL_DATA:

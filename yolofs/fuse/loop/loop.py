@@ -23,7 +23,6 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple
 
-from yolofs.fuse.loop.idle_cpus import SILENCE_MS, IdleCpus
 from yolofs.fuse.loop.inbox import Inbox, run_callback
 from yolofs.fuse.loop.spin import Events, Poll, Spin
 from yolofs.fuse.loop.tasks import Future, LoopClosedError, Scheduler, Task, suspend
@@ -53,9 +52,8 @@ class DeviceLoop:
     be restarted.
 
     ``spin_us`` is how many microseconds to go on polling without blocking after a request, so that
-    the next one need not wake the thread (0: never).  ``idle_cpus``, if that is not None, keeps
-    CPUs awake where the loop polls on.  ``clock`` counts seconds and never goes back.
-    ``max_threads`` bounds the worker threads of :meth:`in_thread`.
+    the next one need not wake the thread (0: never).  ``clock`` counts seconds and never goes
+    back.  ``max_threads`` bounds the worker threads of :meth:`in_thread`.
 
     Only :meth:`post`, :meth:`call`, :meth:`stop`, :attr:`is_running` and :attr:`spin_us` are for
     other threads; the rest is for code that runs on the loop, or before it starts.
@@ -65,12 +63,10 @@ class DeviceLoop:
         self,
         *,
         spin_us: float = 0,
-        idle_cpus: IdleCpus | None = None,
         clock: Callable[[], float] = time.monotonic,
         max_threads: int = 8,
     ) -> None:
         self._spin = Spin(spin_us / 1e6, clock)
-        self._idle_cpus = idle_cpus
         self._clock = clock
         self._scheduler = Scheduler()
         self._ready = self._scheduler.ready
@@ -165,8 +161,6 @@ class DeviceLoop:
         finally:
             self._inbox.close()
             self._workers.close()
-            if self._idle_cpus is not None:
-                self._idle_cpus.release()
         if len(scheduler.errors) > 1:
             raise BaseExceptionGroup("several tasks of the device loop failed", scheduler.errors)
         if scheduler.errors:
@@ -431,19 +425,9 @@ class DeviceLoop:
         """
         if self._is_warm and self._spin.longest_s:
             self._is_warm = False
-            idle_cpus = self._idle_cpus
-            if idle_cpus is not None:
-                idle_cpus.count += 1
-                if idle_cpus.count >= idle_cpus.window:
-                    idle_cpus.look()
             events = self._spin.poll(poll)
             if events:
                 return events
-        if self._idle_cpus is not None and self._idle_cpus.is_held:
-            events = poll(SILENCE_MS)
-            if events:
-                return events
-            self._idle_cpus.release()
         return poll(self._timers.next_wait_ms())
 
     # The scheduler's side

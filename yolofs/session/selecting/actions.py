@@ -15,6 +15,7 @@ from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
 from yolofs.session.beside import Beside, beside, trying_beside
+from yolofs.session.history import BEFORE_SELECTED, SELECTED
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places
@@ -24,9 +25,6 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
-
-SELECTED = b"hunks to commit"
-"""The name of the generation that a commit of hunks is made of."""
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -112,7 +110,7 @@ def select_hunks(
     chosen = [change for index, change in enumerate(hunks.changes) if not kept.is_none(index)]
     touched = tuple(dict.fromkeys(path for change in chosen for path in change.paths))
     with beside(session) as trying:
-        before = trying.snapshot(if_changed=True)
+        before = trying.snapshot(BEFORE_SELECTED, if_changed=True)
         if up_to is not None:
             trying.travel(up_to)
         take_back(trying, base, kept, places)

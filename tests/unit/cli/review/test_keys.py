@@ -11,11 +11,13 @@ import pytest
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.review.comparison import Comparison, Step
+from yolofs.cli.review.conflicts import rows_of
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.drawing import draw
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.cli.review.wishes import Compare, Drop, Load, Prepare, Quit
+from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import Place
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.paths import Generation, RelPath
@@ -135,6 +137,30 @@ def test_what_git_and_python_keep_for_themselves_is_closed_at_first_and_stays_as
     opened = [(node.path, node.is_open) for node in made.tree.all()]
     made.compared(known)
     assert [(node.path, node.is_open) for node in made.tree.all()] == opened
+
+
+def test_what_lists_fold_is_a_closed_section_of_its_own_at_the_end() -> None:
+    git, ignored = [change(b"p/.git/index"), change(b"p/.git/x.lock", Kind.DELETED)], change(b"p/out/a", Kind.ADDED)
+    folded = {(one.path, one.kind is Kind.DELETED): Sort.GIT for one in git}
+    folded[ignored.path, False] = Sort.IGNORED
+    known = comparison(*git, ignored, change(b"p/s"), change(b"p/scratch/a"))
+    known = msgspec.structs.replace(known, folded=folded, told={Sort.GIT: "git: 1 commit on main"})
+    made = ReviewModel()
+    made.compared(known)
+    assert shown(made)[:5] == [
+        "  in the project (2)",
+        "  M s",
+        "    scratch/",
+        "    M a",
+        "  +git: 1 commit on main (2)",
+    ]
+    assert shown(made)[5] == "  +ignored by git (1)"
+    made.key("=")
+    assert shown(made)[4:7] == ["  git: 1 commit on main (2)", "    .git/", "    M index"]
+    made.key("-")
+    assert shown(made)[3:5] == ["  +git: 1 commit on main (2)", "  +ignored by git (1)"]
+    made.key("a")
+    assert len(made.accepted) == 5
 
 
 def test_u_takes_back_one_after_the_other(model: ReviewModel) -> None:
@@ -406,3 +432,11 @@ def test_searching_lines_in_vain_says_where_it_was_looked(model: ReviewModel) ->
     press(model, "l/nowhere")
     model.key("enter")
     assert model.message == "not in these lines: nowhere; h, then /, searches the paths"
+
+
+def test_conflicts_are_listed_with_the_directories_that_have_several() -> None:
+    found = rows_of([RelPath(path) for path in (b"p/a", b"p/d/e/x", b"p/d/e/y", b"q/r")])
+    assert [(path, len(inside)) for path, inside in found] == [
+        (b"", 4), (b"p", 3), (b"p/a", 1), (b"p/d/e", 2), (b"p/d/e/x", 1), (b"p/d/e/y", 1), (b"q/r", 1)
+    ]  # fmt: skip
+    assert rows_of([RelPath(b"p/a")]) == [(b"p/a", (b"p/a",))]

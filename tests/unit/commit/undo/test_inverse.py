@@ -408,8 +408,46 @@ def test_what_was_moved_does_not_come_back_to_a_directory_that_is_gone(commits: 
     if instead == "a file":
         at(scribe, b"d").write_text("the host's\n")
     inverse = inverse_of(commits)
-    assert inverse.stays == {b"d": "the directory is gone", b"z": "its old place is taken or gone"}
+    assert inverse.stays == {
+        b"d": "the host has moved or removed it since; put it back, then: yolofs undo 1",
+        b"z": "its old place is taken or gone",
+    }
     assert inverse.tree().find(b"z") is None
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("leaves_link", [False, True])
+def test_what_lies_in_a_directory_that_the_host_has_moved_stays_where_it_is(
+    commits: Commits, leaves_link: bool, force: bool
+) -> None:
+    scribe = commits.scribe
+    at(scribe, b"d/sub").mkdir(parents=True)
+    for name in (b"d/sub/edited", b"d/sub/gone", b"in"):
+        at(scribe, name).write_bytes(name)
+    at(scribe, b"d/sub/closed").write_bytes(b"closed")
+    scribe.write(b"d/sub/edited", b"new")
+    scribe.chmod(b"d/sub/closed", 0o600)
+    scribe.chmod(b"d/sub", 0o700)
+    scribe.remove(b"d/sub/gone")
+    scribe.rename(b"in", b"d/in")
+    scribe.write(b"top", b"new")
+    commits.commit(1)
+    at(scribe, b"d").rename(at(scribe, b"e"))
+    if leaves_link:
+        at(scribe, b"d").symlink_to("e")
+    inverse = inverse_of(commits, force=force)
+    directory = os.fsdecode(scribe.base.path(RelPath(b"d")))
+    why = f"the host has moved or removed its directory {directory} since; put that back, then: yolofs undo 1"
+    assert inverse.stays == {
+        b"d": "the host has moved or removed it since; put it back, then: yolofs undo 1",
+        b"d/in": why,
+        b"d/sub/closed": why,
+        b"d/sub/edited": why,
+    }
+    assert not inverse.drifted
+    tree = inverse.tree()
+    plan_commit(tree, scribe.base, KeptAndStore(scribe.store, commits.directory))
+    assert [path for path, _ in tree.walk()] == [b"top"]
 
 
 def test_what_was_moved_out_of_a_removed_directory_that_is_not_kept_any_more_stays(commits: Commits) -> None:

@@ -11,11 +11,11 @@ import trio
 import trio.testing
 
 from yolofs.daemon.follow.rule_watch import _look, _settle
-from yolofs.rules import Origin
+from yolofs.rules import Level
 
 
 def settle_beside(
-    paths: dict[Origin, Path],
+    paths: dict[Level, Path],
     meanwhile: Callable[[], Awaitable[None]],
     clock: trio.abc.Clock | None = None,
     begin: Callable[[Path], object] = Path.unlink,
@@ -23,7 +23,7 @@ def settle_beside(
     """Wait for files to settle since the first of them was gone or changed, while somebody does
     something.
     """
-    raw = {origin: os.fsencode(path) for origin, path in paths.items()}
+    raw = {level: os.fsencode(path) for level, path in paths.items()}
 
     async def watch() -> None:
         async with trio.open_nursery() as nursery:
@@ -45,7 +45,7 @@ def test_a_file_that_is_gone_may_be_put_back_by_an_editor(tmp_path: Path) -> Non
         await trio.sleep(0.3)
         path.touch()
 
-    settle_beside({Origin.PROJECT: path}, put_back)
+    settle_beside({Level.PROJECT: path}, put_back)
     assert path.exists()
 
 
@@ -60,7 +60,7 @@ def test_so_it_may_after_a_time_in_which_nothing_had_its_turn(tmp_path: Path) ->
         await trio.sleep(0.3)
         path.touch()
 
-    settle_beside({Origin.PROJECT: path}, put_back, clock)
+    settle_beside({Level.PROJECT: path}, put_back, clock)
     assert path.exists()
 
 
@@ -73,7 +73,7 @@ def test_a_file_that_was_emptied_may_be_written_a_little_later(tmp_path: Path) -
         await trio.sleep(0.3)
         path.write_text("after")
 
-    settle_beside({Origin.PROJECT: path}, write, begin=lambda path: path.write_text(""))
+    settle_beside({Level.PROJECT: path}, write, begin=lambda path: path.write_text(""))
     assert path.read_text() == "after"
 
 
@@ -87,4 +87,4 @@ def test_a_file_that_never_stays_as_it_is_does_not_hold_up_the_others(tmp_path: 
             learned.write_text("x" * (number % 100))
             await trio.sleep(0.02)
 
-    settle_beside({Origin.PROJECT: written, Origin.LEARNED: learned}, keep_changing)
+    settle_beside({Level.PROJECT: written, Level.LEARNED: learned}, keep_changing)

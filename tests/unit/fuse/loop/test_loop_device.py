@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.unit.fuse.loops import Clock, Device, end, let_time_pass, until
-from yolofs.fuse.loop.idle_cpus import IdleCpus
 from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 
@@ -346,57 +344,3 @@ class TestSpin:
         until(lambda: clock.reading_count >= 2)
         end(loop, thread)
         os.close(device.fd)
-
-
-class TestIdleCpus:
-    """The clock goes on by 10 µs with each reading: requests that wait in the device are dense."""
-
-    @contextlib.contextmanager
-    def start(self) -> Iterator[tuple[DeviceLoop, Device, list[str]]]:
-        held: list[str] = []
-        told: list[str] = []
-
-        def hold() -> Callable[[], None]:
-            held.append("held")
-            told.append("hold")
-            return held.clear
-
-        clock = Clock(tick_s=10e-6)
-        loop = DeviceLoop(spin_us=60, idle_cpus=IdleCpus(hold, clock), clock=clock)
-        device = Device(loop)
-        thread = loop.start(device.work())
-        yield loop, device, held
-        assert told, "CPUs were never kept awake: nothing is tested here"
-        end(loop, thread)
-        os.close(device.fd)
-
-    def test_cpus_are_kept_awake_until_a_silence(self) -> None:
-        with self.start() as (_, device, held):
-            device.send(100)
-            until(lambda: len(device.served) == 100)
-            until(lambda: not held)
-
-    def test_the_silence_is_not_missed_if_something_else_happens_in_it(self) -> None:
-        with self.start() as (loop, device, held):
-
-            async def post(request: int) -> None:
-                device.served.append(request)
-                loop.post(lambda: None)
-
-            device.handler = post
-            device.send(100)
-            until(lambda: len(device.served) == 100)
-            until(lambda: not held)
-
-    def test_the_end_of_the_loop_ends_it(self) -> None:
-        with self.start() as (loop, device, held):
-
-            async def stop(request: int) -> None:
-                if request == 50:
-                    assert held
-                    loop.stop()
-
-            device.handler = stop
-            device.send(100)
-            until(lambda: not loop.is_running)
-            until(lambda: not held)

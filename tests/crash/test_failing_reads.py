@@ -1,0 +1,182 @@
+"""A disk that does not give what is asked for is never taken for one on which nothing is: each read
+that is followed by something that could not be taken back fails once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.test_commit_every_line import exactly, populate, work
+from tests.property.core_driver import CoreDriver
+from tests.support.injected_faults import Faults
+from tests.support.memory_disk import memory_directory
+from yolofs.commit.apply import execution, other_devices, part_links, step_log
+from yolofs.commit.apply.found import place_for
+from yolofs.commit.plan.plan import Remove
+from yolofs.errors import CommitError, NoSessionError, YolofsError
+from yolofs.paths import RelPath
+from yolofs.registry.seal import digest_of_file, read_plainly
+from yolofs.registry.search import find
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+from yolofs.session.undo_notes import read_undoes
+from yolofs.store import restored
+from yolofs.system.plain_files import is_there, read_note
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory for project and sessions, in memory if there is one."""
+    with memory_directory() as directory:
+        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+        yield directory
+
+
+def each_read_fails(place: Path, act: Callable[[], object]) -> Iterator[BaseException | None]:
+    """Do something again and again, and have one read after another fail; yield what comes of it.
+
+    It ends when there is no further read to fail, and so with one time at which none did.
+    """
+    for call in range(100_000):
+        faults = Faults(errno.EIO, range(call, call + 1), within=os.fsencode(place))
+        with faults.at_work():
+            try:
+                act()
+            except (OSError, YolofsError) as error:
+                failure: BaseException | None = error
+            else:
+                failure = None
+        yield failure
+        if not faults.failed:
+            return
+
+
+def populated(place: Path) -> bytes:
+    project = os.fsencode(place / "project")
+    os.mkdir(project)
+    populate(project)
+    return project
+
+
+def test_the_journal_in_force_is_not_put_away_with_a_commit_that_is_already(place: Path) -> None:
+    project = populated(place)
+    view = CoreDriver(project)
+    work(view)
+    view.commit()
+    view.create(b"staged since", b"work", 0o644)
+    expected = view.tree()
+    archive = Path(os.fsdecode(view.session.directory)) / "commits/1/journal"
+    journal = Path(os.fsdecode(view.session.journal.path))
+    view.close()
+    archived, in_force = archive.read_bytes(), journal.read_bytes()
+    failures = 0
+    for failure in each_read_fails(place, lambda: Session.open(project, Access.WRITE).close()):
+        failures += failure is not None
+        assert archive.read_bytes() == archived
+        assert in_force in journal.read_bytes()
+    assert failures > 20
+    view = CoreDriver(project)
+    assert view.tree() == expected
+    view.close()
+
+
+def test_what_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By then names in the store may have gone, so there is nothing to take it back to."""
+    project = populated(place)
+    view = CoreDriver(project)
+    work(view)
+    view.close()
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch, Session.open(project, Access.WRITE) as session:
+        patch.setattr(execution, "note_parted", fail)
+        with pytest.raises(CommitError):
+            commit(session)
+    after = exactly(Path(os.fsdecode(project)))
+    with Session.open(project, Access.WRITE) as session:
+        found = session.interrupted()
+        assert found is not None
+        assert found.is_settled
+        for failure in each_read_fails(place, lambda: roll_back_interrupted(session)):
+            assert failure is not None
+            assert exactly(Path(os.fsdecode(project))) == after, failure
+        assert isinstance(failure, CommitError)
+        assert "cannot be taken back any more" in failure.message
+        assert finish_interrupted(session) is not None
+
+
+def test_nobody_is_told_that_there_is_no_session(place: Path) -> None:
+    """Who is told so starts another one."""
+    project = populated(place)
+    Session.create(project)
+    for failure in each_read_fails(place, lambda: find(project)):
+        assert not isinstance(failure, NoSessionError), failure
+
+
+def test_a_place_for_what_the_host_had_made_is_free_for_certain(place: Path) -> None:
+    step = Remove(RelPath(b"a"), 1, 7)
+    (place / "found").mkdir()
+    (place / "found/1").write_text("the host's")
+    directory = os.fsencode(place)
+    failures = [failure for failure in each_read_fails(place, lambda: place_for(directory, step)) if failure]
+    assert len(failures) == 2
+    assert place_for(directory, step) == directory + b"/found/1+"
+
+
+NOTES: dict[str, tuple[str, bytes, Callable[[bytes], object]]] = {
+    "folders on other devices": ("far", b"[]", other_devices.noted),
+    "names parted": ("parted", b"[]", part_links.parted_from),
+    "steps done": ("progress", b"0\n", step_log.read),
+    "what was put back": ("restored", b"{}", restored.read),
+    "what it undoes": ("undoes", b'{"commit":1,"is_whole":true}', read_undoes),
+    "seal": ("seal", b"x", lambda directory: read_plainly(directory + b"/seal")),
+    "digest": ("carried", b"x", lambda directory: digest_of_file(directory + b"/carried")),
+    "any note": ("note", b"x", lambda directory: read_note(directory + b"/note", 10)),
+}
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_a_note_that_cannot_be_read_is_not_taken_for_none(place: Path, note: str) -> None:
+    name, content, read = NOTES[note]
+    directory = os.fsencode(place)
+    nothing = read(directory)
+    (place / name).write_bytes(content)
+    ends = list(each_read_fails(place, lambda: read(directory)))
+    assert len(ends) > 2
+    assert all(isinstance(end, OSError) for end in ends[:-1])
+    assert all(end.filename for end in ends[:-1] if isinstance(end, OSError))
+    assert ends[-1] is None
+    (place / name).unlink()
+    (place / name).symlink_to("/dev/zero")
+    assert read(directory) in (nothing, "")
+    (place / name).unlink()
+    (place / name).mkdir()
+    assert read(directory) in (nothing, "")
+
+
+def test_what_was_put_back_before_is_not_forgotten(place: Path) -> None:
+    directory = os.fsencode(place)
+    restored.add(directory, {1: 2})
+    for _ in each_read_fails(place, lambda: restored.add(directory, {3: 4})):
+        assert restored.read(directory)[1] == 2
+    assert restored.read(directory) == {1: 2, 3: 4}
+
+
+def test_whether_something_is_there_is_told_by_the_disk_alone(place: Path) -> None:
+    path = os.fsencode(place / "link")
+    os.symlink(b"nowhere", path)
+    assert is_there(path)
+    assert not is_there(path + b"/below")
+    assert not is_there(os.fsencode(place / "missing"))
+    with pytest.raises(OSError, match="too long"):
+        is_there(os.fsencode(place / ("x" * 300)))
+    assert list(map(type, each_read_fails(place, lambda: is_there(path)))) == [OSError, type(None)]
