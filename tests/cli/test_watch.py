@@ -181,7 +181,7 @@ def test_a_requester_that_is_killed_leaves_the_screen(yolofs: Program, view: Pat
     with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
         terminal.wait_for_screen(ARMED)
         blocked.process.kill()
-        terminal.wait_for_screen("nothing waits", "interrupted, by a signal")
+        terminal.wait_for_screen("nothing waits", "given up by its program")
 
 
 def test_of_two_watchers_the_first_answers_and_the_other_sees_it(yolofs: Program, view: Path) -> None:
