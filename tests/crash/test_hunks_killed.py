@@ -71,6 +71,7 @@ def test_a_killed_commit_of_a_hunk_leaves_all_staged_or_is_done(monkeypatch: pyt
 
 @pytest.mark.parametrize("reads", [False, True], ids=["calls that change", "calls that read"])
 @pytest.mark.parametrize("is_root", users("a commit on a failing disk"), ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("reads", [False, True], ids=["changes", "reads"])
 def test_a_commit_of_a_hunk_on_a_failing_disk_leaves_all_staged_or_is_done(
     monkeypatch: pytest.MonkeyPatch, is_root: bool, reads: bool
 ) -> None:

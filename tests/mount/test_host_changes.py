@@ -102,3 +102,16 @@ def test_a_link_above_a_known_file_leads_to_no_other_file(base: Path, mounted: M
             Path(again).read_bytes()
     finally:
         os.close(known)
+
+
+def test_directories_that_both_sides_have_removed_are_counted_once(base: Path, mounted: Mounter) -> None:
+    for name in ("a", "b", "c"):
+        (base / "d" / name).mkdir(parents=True)
+    view = Path(os.fsdecode(mounted(base_timeout_s=0.0).mountpoint)) / "d"
+    for name in ("a", "b", "c"):
+        (view / name).rmdir()
+    assert view.stat().st_nlink == (base / "d").stat().st_nlink - 3
+    for name in ("a", "b", "c"):
+        (base / "d" / name).rmdir()
+    assert view.stat().st_nlink == (base / "d").stat().st_nlink
+    assert os.listdir(view.parent) == ["d"]

@@ -88,6 +88,12 @@ class Attributes:
         with self._with_xattrs(inode) as (target, follows):
             return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=follows)]
 
+    def default_acl(self, directory: Inode) -> bytes | None:
+        """Return the list that a directory gives to what is made in it, None if it has none."""
+        with contextlib.suppress(OSError), self._with_xattrs(directory) as (target, follows):
+            return acl.read_default(target, follows=follows)
+        return None
+
     @contextlib.contextmanager
     def _with_xattrs(self, inode: Inode) -> Iterator[tuple[int | bytes, bool]]:
         """Give what has an inode's extended attributes, a path or a descriptor, and whether its
@@ -234,24 +240,26 @@ class Attributes:
         """Return a directory's link count: two, and one for each subdirectory."""
         if directory.is_orphan:
             return 0
+        nlink, ctime_ns = self._source_nlink(directory, st)
         entry = directory.entry
-        if entry is None or not entry.children:
-            return self._source_nlink(directory, st)
-        if directory.subdirs is None:
+        if entry is None or not entry.children or nlink == 1:
+            return nlink
+        if directory.subdirs is None or directory.subdirs_at != ctime_ns:  # base may have gained or lost some, too
             directory.subdirs = sum(map(self._subdir_delta, entry.children.values()))
-        nlink = self._source_nlink(directory, st)
-        return 1 if nlink == 1 else nlink + directory.subdirs
+            directory.subdirs_at = ctime_ns
+        return max(nlink + directory.subdirs, 1)  # 1: not known, as the host has changed it this moment
 
-    def _source_nlink(self, directory: Inode, st: os.stat_result) -> int:
+    def _source_nlink(self, directory: Inode, st: os.stat_result) -> tuple[int, int]:
+        """Return the link count of what base has of a directory, and its ctime in ns."""
         source = directory.source
         if source is None:
-            return 2
+            return 2, 0
         if directory.staged is not None:
             try:
                 st = self._base.lstat(source)
             except OSError:
-                return 2
-        return st.st_nlink - self._base.hidden_in(source)
+                return 2, 0
+        return max(st.st_nlink - self._base.hidden_in(source), 1), st.st_ctime_ns
 
     def _subdir_delta(self, entry: Entry) -> int:
         """Return how many more subdirectories this name is in the view than in base: -1, 0 or 1."""

@@ -93,6 +93,7 @@ class Inode:
         "seen",
         "staged",
         "subdirs",
+        "subdirs_at",
         "writers",
     )
 
@@ -136,6 +137,8 @@ class Inode:
         (travel, commit, rules) are not counted here."""
         self.subdirs: int | None = None
         """How many more subdirectories the view has here than base, None if not counted yet."""
+        self.subdirs_at = 0
+        """The ctime of the directory in base, in ns, when they were counted."""
         self.fd = -1
         self.fd_writes = False
         self.seen: Version = (0, 0, 0)
