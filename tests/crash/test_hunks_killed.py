@@ -69,7 +69,6 @@ def test_a_killed_commit_of_a_hunk_leaves_all_staged_or_is_done(monkeypatch: pyt
     as_user(partial(test_commands_killed.check, COMMIT, int(is_root)), monkeypatch, is_root=is_root)
 
 
-@pytest.mark.parametrize("reads", [False, True], ids=["calls that change", "calls that read"])
 @pytest.mark.parametrize("is_root", users("a commit on a failing disk"), ids=lambda one: f"root {one}")
 @pytest.mark.parametrize("reads", [False, True], ids=["changes", "reads"])
 def test_a_commit_of_a_hunk_on_a_failing_disk_leaves_all_staged_or_is_done(
