@@ -135,6 +135,7 @@ class Overlay(Layers):
             self._let_go_of(inode)
         self.inodes.by_number.clear()
         self.kept_bases.close()
+        self.removal.close()
 
     def _let_go_of(self, inode: Inode) -> None:
         self._copies.drop_copy(inode)

@@ -1,0 +1,196 @@
+"""What the host does while a commit is taken back is kept, and told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.commit_model import CommitScribe, scan
+from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, whole, work
+from yolofs.commit import resume
+from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.plan.plan import Rewrite
+from yolofs.errors import CommitError
+from yolofs.paths import RelPath
+from yolofs.store import copying
+
+pytestmark = pytest.mark.usefixtures("way")
+
+
+def replace(path: Path, content: bytes) -> None:
+    path.unlink()
+    path.write_bytes(content)
+
+
+HOST: dict[str, tuple[Callable[[CommitScribe], object], bytes, set[bytes]]] = {
+    "writes to a file that was replaced": (
+        lambda scribe: at(scribe, b"c").write_bytes(b"the host's c"), b"c", {b"the host's c"}
+    ),
+    "replaces a file that was replaced": (
+        lambda scribe: replace(at(scribe, b"c"), b"the host's c"),
+        b"c",
+        {b"the host's c"},
+    ),
+    "writes to a file that was made": (
+        lambda scribe: at(scribe, b"new/file").write_bytes(b"the host's"), b"new/file", {b"the host's"}
+    ),
+    "puts a file into a directory that was made": (
+        lambda scribe: at(scribe, b"new/more").write_bytes(b"the host's"), b"new", {b"the host's"}
+    ),
+    "puts a file where one went": (
+        lambda scribe: at(scribe, b"g/two").write_bytes(b"the host's"), b"g/two", {b"the host's"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", HOST)
+def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, parking: bytes, what: str) -> None:
+    work(scribe)
+    before = whole(scribe)
+    act, path, content = HOST[what]
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    act(scribe)
+    found = roll_back(plan, scribe.store, parking=parking, durable=False).found
+    assert found == [path]
+    kept = {node.content for node in scan(parking + b"/found").values()}
+    assert content <= kept
+    assert {name: node for name, (node, _) in whole(scribe).items()} == {
+        name: node for name, (node, _) in before.items()
+    }
+
+
+def move(new: Path) -> None:
+    new.rename(new.with_name("moved"))
+
+
+def put_file(new: Path) -> None:
+    shutil.rmtree(new)
+    new.write_bytes(b"the host's")
+
+
+def put_link(new: Path) -> None:
+    move(new)
+    new.symlink_to("moved")
+
+
+def put_another(new: Path) -> None:
+    move(new)
+    new.mkdir()
+
+
+DIRECTORY: dict[str, Callable[[Path], object]] = {
+    "renames it": move,
+    "removes it": shutil.rmtree,
+    "puts a file in its place": put_file,
+    "puts a link in its place": put_link,
+    "puts an empty one in its place": put_another,
+}
+
+
+@pytest.mark.parametrize("what", DIRECTORY)
+@pytest.mark.parametrize("before_last", [1, 4, 8])
+def test_a_directory_that_was_made_and_that_the_host_takes_away_is_no_dead_end(
+    scribe: CommitScribe, parking: bytes, what: str, before_last: int
+) -> None:
+    work(scribe)
+    before = {name: node for name, (node, _) in whole(scribe).items()}
+    plan = interrupted(scribe, parking, steps_of(scribe) - before_last)
+    DIRECTORY[what](at(scribe, b"new"))
+    after = roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert after.gone == [b"f"]
+    assert after.left == [b"f/1"]
+    assert [node.content for node in scan(parking + b"/replaced").values() if node.content] == [b"base f/1"]
+    now = {name: node for name, (node, _) in whole(scribe).items()}
+    assert {name: node for name, node in now.items() if not name.startswith((b"moved", b"new"))} == {
+        name: node for name, node in before.items() if not name.startswith(b"f")
+    }
+    if (at(scribe, b"moved")).exists():
+        assert at(scribe, b"moved/f/deep/2").read_bytes() == b"base f/deep/2"
+
+
+def test_a_changed_link_is_kept_where_it_is_the_last_name(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    at(scribe, b"e/link").write_bytes(b"the host's")
+    at(scribe, b"new/file").unlink()
+    assert roll_back(plan, scribe.store, parking=parking, durable=False).found == [b"e/link"]
+    assert {node.content for node in scan(parking + b"/found").values()} >= {b"the host's"}
+
+
+def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    """The copy that was made of it before the first step is not what the file holds by then."""
+    work(scribe)
+    expected = scribe.expected()
+    names = [step.path for step in scribe.plan().steps if isinstance(step, Rewrite)]
+    steps = [type(step) for step in scribe.plan().steps]
+    plan = interrupted(scribe, parking, steps.index(Rewrite))
+    at(scribe, names[0]).write_bytes(b"the host's")
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert b"the host's" in {node.content for node in scan(parking + b"/replaced").values()}
+
+
+def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    expected = scribe.expected()
+    number, name = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + 1)
+    progress = Path(os.fsdecode(parking)) / "progress"
+    lines = progress.read_bytes().splitlines(keepends=True)
+    progress.write_bytes(b"".join(lines[:number]))  # killed before the log says that it was written
+    at(scribe, name).write_bytes(b"the host's")
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert b"the host's" in {node.content for node in scan(parking + b"/found").values()}
+
+
+def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
+    work(scribe)
+    told: dict[int, int] = {}
+    plan = interrupted(scribe, parking, 1)
+    at(scribe, b"g/two").write_bytes(b"the host's")
+    at(scribe, b"soft").unlink()
+    at(scribe, b"soft").symlink_to("elsewhere")
+    roll_back(plan, scribe.store, parking=parking, restored=told.update, durable=False)
+    known = {
+        name for name in (b"g/two", b"soft", b"c", b"a") if os.lstat(scribe.base.path(RelPath(name))).st_ino in told
+    }
+    assert known == {b"c", b"a"}
+
+
+def test_what_the_host_wrote_into_a_rewritten_file_is_kept_once_however_often_it_is_tried(
+    scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    (name,) = [step.path for step in plan.steps if isinstance(step, Rewrite)][:1]
+    at(scribe, name).write_bytes(b"the host's")
+    with monkeypatch.context() as patch:
+        patch.setattr(copying, "copy_data", lambda *_: fail(errno.EIO))
+        with pytest.raises(CommitError, match="could not be undone: Input/output error"):
+            roll_back(plan, scribe.store, parking=parking, durable=False)
+    assert roll_back(plan, scribe.store, parking=parking, durable=False).found == [name]
+    assert [node.content for path, node in scan(parking + b"/found").items() if path] == [b"the host's"]
+    assert whole(scribe) == before
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_a_name_of_a_rewritten_file_that_the_host_removed_is_no_dead_end(
+    scribe: CommitScribe, parking: bytes, is_done: bool
+) -> None:
+    work(scribe)
+    before = scan(scribe.base.root)
+    (number, name) = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
+    plan = interrupted(scribe, parking, number + is_done)
+    at(scribe, name).unlink()
+    roll_back(plan, scribe.store, parking=parking, durable=False)
+    now = scan(scribe.base.root)
+    assert before.keys() - now.keys() == (set() if is_done else {name})
+    if is_done:
+        assert now[name].content == before[name].content
