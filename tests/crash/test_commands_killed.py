@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.crash.test_commit_every_line import exactly, populate, work
+from tests.crash.test_commit_every_step import USERS
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import USERS, Ran, as_user, end_it, kill_points, run, users
+from tests.support.killed_command import Ran, as_user, end_it, kill_points, run, users
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 
