@@ -4,6 +4,7 @@ writing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -165,6 +166,34 @@ def test_a_file_that_is_written_while_it_is_read_is_not_merged(
 
     monkeypatch.setattr(copying, "read_metadata", writes)
     assert reason(view) == "base is changing just now"
+
+
+def test_a_file_in_whose_place_another_is_put_while_it_is_read_is_not_merged(
+    view: CoreDriver, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_changed(view, file)
+    real = os.fstat
+
+    def replaces(fd: int) -> os.stat_result:
+        st = real(fd)
+        with contextlib.suppress(OSError):  # opened for its attributes alone
+            if st.st_ino == number and os.lseek(fd, 0, os.SEEK_CUR):  # all is read
+                file.with_name("another").replace(file)
+        return st
+
+    number = file.stat().st_ino
+    file.with_name("another").write_bytes(b"and another\n")
+    monkeypatch.setattr(os, "fstat", replaces)
+    assert reason(view) == "base is changing just now"
+
+
+def test_a_mode_that_both_changed_alike_is_none_of_a_conflict(view: CoreDriver, file: Path) -> None:
+    both_changed(view, file)
+    view.chmod(PATH, 0o600)
+    file.chmod(0o600)
+    found = merged(view)
+    assert isinstance(found, Merge)
+    assert found.metadata.st.st_mode & 0o777 == 0o600
 
 
 def test_what_the_host_writes_between_reading_and_staging_is_not_overlooked(view: CoreDriver, file: Path) -> None:
