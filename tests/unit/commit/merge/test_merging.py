@@ -312,3 +312,13 @@ echo "by git, from $(head -n 1 "$9")"
     assert [(one.paths, one.content) for one in found if isinstance(one, Merge)] == [
         ((path,), b"by git, from ours %b\n" % path) for path in paths[::-1]
     ]
+
+
+def test_a_new_mode_is_not_merged_into_another_file_in_whose_place_it_was_put(view: CoreDriver, file: Path) -> None:
+    other = file.with_name("other")
+    other.write_bytes(WAS)
+    view.chmod(PATH, 0o600)
+    view.rename(PATH, b"d/other")
+    time.sleep(0.03)  # the clock of records is behind that of files
+    other.write_bytes(THEIRS)
+    assert reason(view, RelPath(b"d/other")) == "its content is that of another file of base"

@@ -210,3 +210,14 @@ def test_a_file_with_hard_links_is_staged_again_as_it_was(
 def _of_inverse(commits: Commits, number: int) -> list[Change]:
     undo = commits.prepare(number)
     return compare(Tree(), Tree(undo.inverse), commits.scribe.base, undo.store)
+
+
+def test_metadata_that_was_staged_since_stays_when_the_content_goes_from_base(commits: Commits) -> None:
+    scribe = commits.scribe
+    scribe.write(b"new", b"new\n")
+    commits.commit(1)
+    scribe.chmod(b"new", 0o600)
+    scribe.utime(b"new", 1_300_000_000_000_000_000)
+    view = scribe.expected()
+    commits.undo(1, by=2)
+    assert scribe.expected() == view
