@@ -217,7 +217,7 @@ def command(
             commit_picked(find_project(), picks_of(words), wanted)
             return
         if words or as_json:
-            raise UsageError("--patch asks which hunks it is to be", hint="yolofs commit -p")
+            raise UsageError("--patch asks which hunks to take", hint="yolofs commit -p")
         commit_by_hunk(wanted)
         return
     if as_json and (dry_run or as_script):
@@ -320,14 +320,16 @@ def _check_hunks(
     if merges or theirs:
         option = "--merge" if merges else "--theirs"
         raise UsageError(
-            f"hunks are of what is staged, and {option} changes that",
+            f"hunks are parts of what is staged, and {option} changes that",
             hint=f"yolofs commit {option} PATH first, or yolofs review, which shows what comes of it",
         )
     if as_script:
-        raise UsageError("a script is of whole changes", hint="yolofs commit --dry-run -p; yolofs commit --script PATH")
+        raise UsageError(
+            "a script takes whole changes only", hint="yolofs commit --dry-run -p; yolofs commit --script PATH"
+        )
     if words and (excludes or regions):
         raise UsageError(
-            "--hunk names just what is taken",
+            "--hunk says exactly what is taken",
             hint=f"leave out {'--exclude' if excludes else '--outside and --scratch'}; or yolofs commit -p",
         )
 

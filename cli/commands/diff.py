@@ -279,7 +279,7 @@ def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_js
     asked = [form for form, is_asked in flags.items() if is_asked]
     if len(asked) > 1:
         raise UsageError(
-            f"{asked[0].value} and {asked[1].value} are two forms of one thing", hint="leave one of them out"
+            f"{asked[0].value} and {asked[1].value} are two forms of the same output", hint="leave one of them out"
         )
     return asked[0] if asked else Form.PATCH
 
@@ -313,14 +313,12 @@ def _of_run(
             not kept.
     """
     if range_text != "all" or paths:
-        raise UsageError("--run stands for a range and paths of its own", hint=f"yolofs diff --run {number}")
+        raise UsageError("--run has a range and paths of its own", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
     before = chapter.generation(run.start.before) if chapter is not None else None
     if chapter is None or before is None:
-        raise UsageError(
-            f"what run {number} did has been dropped, or its commit is not kept any more", hint="yolofs runs"
-        )
+        raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
     after = chapter.generation(run.end.after) if run.end is not None else None
     if chapter.commit is None:
         return session, before, after, None

@@ -80,7 +80,9 @@ def command(
     if len(words) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
     if edited_path is not None and to_edit is None:
-        raise UsageError("--edited says what has become of a hunk", hint="yolofs hunks --edit ID --edited FILE")
+        raise UsageError(
+            "--edited gives what has become of a hunk, and needs --edit", hint="yolofs hunks --edit ID --edited FILE"
+        )
     project = find_project()
     if to_edit is not None:
         if words or as_json or as_list:

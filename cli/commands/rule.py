@@ -91,7 +91,7 @@ _add_state_command(RuleState.ALLOW, "Allow everything to be done with each PATH.
 _add_state_command(RuleState.READ_ONLY, "Allow each PATH to be read, and refuse changes.")
 _add_state_command(RuleState.WRITE_ASK, "Allow each PATH to be read, and ask before changes.")
 _add_state_command(RuleState.ASK, "Ask before each PATH is read or changed.")
-_add_state_command(RuleState.DENY, "Refuse to have each PATH read or changed; programs still see that it exists.")
+_add_state_command(RuleState.DENY, "Refuse to have each PATH read or changed; it still shows.")
 _add_state_command(RuleState.HIDDEN, "Hide each PATH, as if it did not exist.")
 
 

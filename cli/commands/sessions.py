@@ -251,7 +251,7 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
             say("nothing forgotten")
             raise click.exceptions.Exit(1)
     forget(entry)
-    say(f"session {entry.id} is not listed any more; what is staged in it, if it is still there, stays in {where}")
+    say(f"session {entry.id} is no longer listed; what is staged in it, if it is still there, stays in {where}")
 
 
 def _check_unmounted(entry: Entry) -> None:

@@ -103,7 +103,7 @@ def _check_named(paths: tuple[bytes, ...], number: int, stays: Sequence[object])
     """
     if paths and stays:
         raise UnnamedError(
-            f"nothing of commit {number} is undone at what was named", hint=f"yolofs undo {number} --dry-run"
+            f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
         )
 
 
@@ -112,7 +112,8 @@ def _number(text: str | None) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise UsageError(
-            f"{text!r} is no number of a commit", hint="yolofs commits lists them; yolofs undo N PATH... takes paths"
+            f"{text!r} is not the number of a commit",
+            hint="yolofs commits lists them; yolofs undo N PATH... takes paths",
         )
     return int(text)
 

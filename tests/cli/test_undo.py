@@ -294,7 +294,7 @@ def test_commits_are_counted_in_the_words_of_status(
 def test_an_undo_of_no_commit_is_refused(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
     yolofs, _ = committed
     assert "there is no commit 7\n" in yolofs.refused("undo", "7", "--yes", code=1)
-    assert "'a.txt' is no number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
+    assert "'a.txt' is not the number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
     assert "no place for a question" in yolofs.refused("undo", "--json", code=2)
     asked = yolofs("undo", code=2)
     assert "yolofs undo --yes" in asked.err
@@ -323,7 +323,7 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
         assert yolofs("gc", "--json").json["commits"] == [3]
     yolofs("undo", "--yes")
     assert (yolofs.project / "a.txt").read_text() == "2\n"
-    assert "commit 3 is not kept any more" in yolofs.refused("undo", "3", "--yes", code=1)
+    assert "commit 3 is no longer kept" in yolofs.refused("undo", "3", "--yes", code=1)
 
 
 def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(
@@ -484,7 +484,7 @@ def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
         with yolofs.mounted() as view:
             (view / "a.txt").write_text(text)
         yolofs("commit", "--yes")
-    assert "nothing of commit 1 is undone at what was named" in yolofs("undo", "1", "a.txt", "--yes", code=16).err
+    assert "nothing of commit 1 is undone at the named paths" in yolofs("undo", "1", "a.txt", "--yes", code=16).err
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
@@ -515,7 +515,7 @@ def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
         with yolofs.mounted() as view:
             (view / "a.txt").write_text(f"{number}\n")
         yolofs("commit", "--yes")
-    assert "commit 1 is not kept any more" in yolofs.refused("undo", "1", "--yes", code=1)
+    assert "commit 1 is no longer kept" in yolofs.refused("undo", "1", "--yes", code=1)
     assert "there is no commit 99" in yolofs.refused("undo", "99", "--yes", code=1)
 
 
