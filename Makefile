@@ -13,7 +13,7 @@ export YOLOFS_TEST_SEED := $(SEED)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-elsewhere picture test-compiled bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup demo test test-elsewhere picture test-compiled wheels bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -34,6 +34,9 @@ test-compiled: setup build/compiled ## run all tests on the compiled core (docs/
 	PATH="$(CURDIR)/build/compiled/bin:$${PATH#$(CURDIR)/$(BIN):}" \
 	    build/compiled/bin/python -P -m pytest $(SPREAD) $(TESTS)
 
+wheels: setup ## build into dist/ a wheel that runs anywhere, and one with the core compiled for this Python and machine
+	scripts/build-wheels.sh dist 0 1
+
 .PHONY: build/compiled
 build/compiled: setup
 	scripts/install-compiled.sh $@
@@ -51,6 +54,7 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py \
 	    tests/unit/commit/test_kinds_and_the_host.py
 	YOLOFS_TRANSPORT=direct YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount
+	YOLOFS_REQUIRE_MOUNT=1 $(MAKE) test-compiled TESTS="tests/unit tests/mount"
 
 check: format lint types layers docs shell ## everything that is checked without running the program
 

@@ -15,10 +15,11 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import yolofs
 from yolofs.cli.here import session_directory
 from yolofs.cli.run.untrusted_settings import waiting_lines
 from yolofs.commit import plan_commit
-from yolofs.compiled import is_compiled
+from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
@@ -37,6 +38,8 @@ from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
 from yolofs.system.mounts import is_ours, mounts_at
 
+PACKAGE = os.path.dirname(yolofs.__file__)
+"""Where the program lies."""
 _OLDEST_PYTHON = (3, 11)
 _OLDEST_KERNEL = (5, 4)
 """The oldest one that is still cared for upstream; older ones may work."""
@@ -101,7 +104,14 @@ def _python() -> Finding:
 
 
 def _core() -> Finding:
-    return Finding("core", Level.OK, "compiled" if is_compiled() else "pure Python")
+    stale = stale_sources(PACKAGE)
+    if stale:
+        more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
+        message = f"{display(os.fsencode(stale[0]))}{more} was changed since it was compiled, and is not what runs"
+        return Finding("core", Level.WARN, message, "install yolofs again, or remove the .so beside it")
+    if is_compiled():
+        return Finding("core", Level.OK, "compiled")
+    return Finding("core", Level.OK, "pure Python; pip compiles it where a C compiler and Python's headers are")
 
 
 def _kernel() -> Finding:

@@ -133,6 +133,37 @@ def _of_commit(session: Session, number: str, incomplete: str) -> Iterator[Compl
     yield from _typed(session, sorted(later.paths), incomplete)
 
 
+def _asks(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the numbers of the asks that wait, with what is wanted."""
+    from yolofs.daemon.rpc.client import Client
+    from yolofs.daemon.rpc.protocol import unquote
+
+    client = Client.connect(session.directory)
+    if client is None:
+        return
+    with client:
+        for ask in client.asks():
+            if str(ask.id).startswith(incomplete):
+                yield CompletionItem(str(ask.id), help=f"{ask.operation} {display(unquote(ask.path))}")
+
+
+def session_ids(_context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the ids of the user's sessions, with the paths of their projects."""
+    found: list[CompletionItem] = []
+    with contextlib.suppress(Exception):
+        from yolofs.registry.registry import Registry
+
+        with Registry.open() as registry:
+            entries = sorted(registry, key=lambda entry: entry.project_path)
+        found = [CompletionItem(entry.id, help=display(entry.project_path)) for entry in entries]
+    return [item for item in found if item.value.startswith(incomplete)]
+
+
+def files(_context: click.Context, _: click.Parameter, _incomplete: str) -> list[CompletionItem]:
+    """Offer files."""
+    return [_FILES]
+
+
 def generations(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer generations; after ``--`` staged paths."""
     return (staged_paths if PATHS_KEY in context.meta else _any_generation)(context, parameter, incomplete)
@@ -160,3 +191,4 @@ _any_generation = offered(generation_words)
 staged_paths = offered(_staged_paths)
 runs = offered(_runs)
 commits = offered(_commits)
+asks = offered(_asks)

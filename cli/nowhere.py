@@ -32,24 +32,39 @@ def check_somewhere(session: Session, paths: Sequence[RelPath], typed: Sequence[
             raise nothing_at(session, path, word, ", in the view or in base, and nothing is known to have been")
 
 
-def nothing_at(session: Session, path: RelPath, typed: bytes, where: str, *, before: bytes = b"") -> UsageError:
+def nothing_at(
+    session: Session,
+    path: RelPath,
+    typed: bytes,
+    where: str,
+    *,
+    before: bytes = b"",
+    files: StateFiles | None = None,
+) -> UsageError:
     """Return the error that says that there is nothing at a path, with the next command.
 
     ``where`` ends the sentence and says in which states; ``before`` is what stands before the path
-    on the command line.
+    on the command line.  Another path is one of the state ``files``, else of the view.
     """
     if has_history(session, path):
         hint = f"what was done there: yolofs log -- {in_shell(typed)}"
     else:
-        hint = meant(session, path, typed, before=before)
+        hint = meant(session, path, typed, before=before, files=files)
     return UsageError(f"there is nothing at {display(session.base.path(path))}{where}", hint=hint)
 
 
-def meant(session: Session, path: RelPath, typed: bytes = b"", *, before: bytes = b"") -> str:
+def meant(
+    session: Session,
+    path: RelPath,
+    typed: bytes = b"",
+    *,
+    before: bytes = b"",
+    files: StateFiles | None = None,
+) -> str:
     """Return a question whether another path was meant; if none is near, where the staged ones are
     listed.
     """
-    near = _near(session, path)
+    near = _near(session, files if files is not None else StateFiles(session, session.state()), path)
     if near is None:
         return "yolofs status --scratch lists what is staged"
     full = session.base.path(near)
@@ -81,11 +96,10 @@ def _is_there(session: Session, path: RelPath) -> bool:
     )
 
 
-def _near(session: Session, path: RelPath) -> RelPath | None:
+def _near(session: Session, files: StateFiles, path: RelPath) -> RelPath | None:
     """Return the path whose name is most like the one that is missing, None if none is."""
     from difflib import get_close_matches  # most commands name what there is
 
-    files = StateFiles(session, session.state())
     above, name = split(path) if path else (path, b"")
     rest: list[bytes] = []
     while (directory := _visible(session, files, above)) is None and above:

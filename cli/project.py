@@ -23,6 +23,7 @@ from yolofs.session.archive import interrupted_commit
 from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
+from yolofs.store.readers import held
 from yolofs.system import stopping
 from yolofs.system.symlinks import follow_parent
 
@@ -53,12 +54,15 @@ def connected(project: bytes) -> Iterator[Client | None]:
 
 @contextlib.contextmanager
 def reading(project: bytes) -> Iterator[Session]:
-    """Open a session to look at it; what programs in the mount have written by now is in it."""
-    with connected(project) as client:
-        if client is not None:
-            client.flush()
-    with looking(project) as session:
-        yield session
+    """Open a session to look at it; what programs in the mount have written by now is in it, and
+    stays for the time of the block.
+    """
+    with held(session_directory(project)):
+        with connected(project) as client:
+            if client is not None:
+                client.flush()
+        with looking(project) as session:
+            yield session
 
 
 @contextlib.contextmanager

@@ -69,7 +69,7 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
     file = files.look(version.path) if not is_hidden else None
     if file is None:
         before, colon, typed = map(os.fsencode, text.rpartition(":"))
-        raise nothing_at(session, version.path, typed, f" in {version.named}", before=before + colon)
+        raise nothing_at(session, version.path, typed, f" in {version.named}", before=before + colon, files=files)
     return files, file
 
 

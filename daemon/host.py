@@ -47,6 +47,7 @@ from yolofs.registry.runtime import (
     make_runtime_directory,
     runtime_directory,
 )
+from yolofs.registry.state import open_state, state_of
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native
@@ -295,6 +296,15 @@ class Host:
         """Whether the settings are for it, and runs can be made at all."""
         session = self._session
         return session.settings.run.native_binds and session.base.root == b"/"
+
+    def open_state(self) -> int:
+        """Open the state directory that the session lies in, and return its descriptor.
+
+        Raises:
+            TrustError: others could change what lies in it.
+            OSError: it cannot be opened.
+        """
+        return open_state(state_of(self._session.directory))
 
     def native_candidates(self) -> dict[bytes, list[bytes]]:
         """Return where the rules have the view show base alone, and for each path what in it shows

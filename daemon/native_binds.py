@@ -4,18 +4,19 @@ newest survey.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import partial
 
 import trio
 
 from yolofs.daemon.host import Host
 from yolofs.daemon.runs import native_survey
-from yolofs.errors import DaemonError
+from yolofs.errors import DaemonError, TrustError
 from yolofs.paths import display
 from yolofs.sandbox.partial_binds import apart, directories_beside
 
@@ -25,10 +26,12 @@ _FRESH_S = 60.0
 """A survey younger than this is not made again ..."""
 _SHARE = 20
 """... and neither is one that took more than this part of its age."""
-_FIRST_WAIT_S = 2.0
-"""How long after the start runs wait for the first survey."""
-_NICE = 10
-"""The niceness of later ones, which nobody waits for."""
+_FIRST_WAIT_S = 0.05
+"""So long a run waits for the first survey: what it saves by what may be bound is hardly more."""
+_HASTE = 256
+"""So many directories the first survey reads before nobody waits for it any more; of what it knows
+it reads none.
+"""
 
 
 class NativeBinds:
@@ -42,7 +45,11 @@ class NativeBinds:
         """The directories of the newest survey."""
         self._started_s = trio.current_time()
         self._took_s = 0.0
-        self._is_first_done = trio.Event()
+        self._is_first_done = False
+        self._is_awaited = True
+        """Whether runs wait for the first survey."""
+        self._is_told = trio.Event()
+        """Set, and replaced, when there is a report, or runs wait no more."""
         self._is_due = trio.Event()
         if host.wants_native_binds:
             self._is_due.set()
@@ -58,15 +65,17 @@ class NativeBinds:
                 is_end = isinstance(error, DaemonError) and not isinstance(error.__cause__, OSError)  # of the mount
                 level = logging.DEBUG if is_end else logging.WARNING
                 log.log(level, "what may be bound straight from base cannot be found out: %s", error)
-            self._is_first_done.set()
+            self._is_first_done = True
+            self._wait_no_more()
 
     async def choose(self) -> list[bytes]:
         """Return the directories that a run which begins now may get straight from base."""
         wanted = await self._candidates()
         if not self._asked.issuperset(wanted) or self._is_old():
             self._is_due.set()
-        with trio.move_on_at(self._started_s + _FIRST_WAIT_S):
-            await self._is_first_done.wait()
+        with trio.move_on_after(_FIRST_WAIT_S):
+            while self._is_awaited and not (self._found.keys() >= wanted.keys()):
+                await self._is_told.wait()
         found = {path: [*some, *self._found[path]] for path, some in wanted.items() if path in self._found}
         return await trio.to_thread.run_sync(
             lambda: apart(part for item in found.items() for part in directories_beside(*item))
@@ -74,7 +83,7 @@ class NativeBinds:
 
     def _is_old(self) -> bool:
         age_s = trio.current_time() - self._started_s
-        return self._is_first_done.is_set() and age_s > max(_FRESH_S, _SHARE * self._took_s)
+        return self._is_first_done and age_s > max(_FRESH_S, _SHARE * self._took_s)
 
     async def _candidates(self) -> dict[bytes, list[bytes]]:
         return await trio.to_thread.run_sync(self._host.native_candidates)
@@ -82,21 +91,60 @@ class NativeBinds:
     async def _look_through(self, directories: Collection[bytes]) -> None:
         self._asked, self._started_s = frozenset(directories), trio.current_time()
         nearest_first = sorted(directories, key=len)  # /usr is what most runs need first
-        niceness = str(_NICE if self._is_first_done.is_set() else 0)
-        command = [sys.executable, "-I", "-S", native_survey.__file__, niceness, *map(os.fsdecode, nearest_first)]
-        run = partial(trio.run_process, command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=False)
-        async with trio.open_nursery() as nursery:
-            process: trio.Process = await nursery.start(run)
-            assert process.stdout is not None
-            pending = b""
-            async for data in process.stdout:
-                *reports, pending = (pending + data).split(b"\0\0")
-                for report in reports:
-                    directory, *found = report.split(b"\0")
-                    self._take(directory, found)
+        with self._state() as state:
+            words = (str(state), str(0 if self._is_first_done else _HASTE), *map(os.fsdecode, nearest_first))
+            command = [sys.executable, "-I", "-S", native_survey.__file__, *words]
+            run = partial(
+                trio.run_process,
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                check=False,
+                pass_fds=[state] if state >= 0 else [],
+            )
+            async with trio.open_nursery() as nursery:
+                process: trio.Process = await nursery.start(run)
+                assert process.stdout is not None
+                pending = b""
+                async for data in process.stdout:
+                    *reports, pending = (pending + data).split(b"\0\0")
+                    for report in reports:
+                        self._take(*report.split(b"\0"))
         self._took_s = trio.current_time() - self._started_s
 
-    def _take(self, directory: bytes, found: list[bytes]) -> None:
+    @contextlib.contextmanager
+    def _state(self) -> Iterator[int]:
+        """Open the directory where the survey is kept, -1 if it cannot be."""
+        try:
+            state = self._host.open_state()
+        except (OSError, TrustError) as error:
+            log.warning("what may be bound straight from base is not kept for the next mount: %s", error)
+            yield -1
+            return
+        try:
+            yield state
+        finally:
+            os.close(state)
+
+    def _take(self, subject: bytes, *words: bytes) -> None:
+        """Take a report of the survey."""
+        if subject == b"read":
+            log.info("for what may be bound straight from base, %d directories were read", int(words[0]))
+        elif subject == b"idle":
+            self._wait_no_more()
+        else:
+            self._take_found(subject, list(words))
+            self._tell()
+
+    def _wait_no_more(self) -> None:
+        self._is_awaited = False
+        self._tell()
+
+    def _tell(self) -> None:
+        self._is_told.set()
+        self._is_told = trio.Event()
+
+    def _take_found(self, directory: bytes, found: list[bytes]) -> None:
         if found and self._found.get(directory) != found:
             more = f" and {len(found) - 1} more" if len(found) > 1 else ""
             where = display(directory)

@@ -1,22 +1,13 @@
 #!/usr/bin/env bash
-# Builds the wheel with the core compiled, from a copy of the sources, and installs it into a venv of its own, which
-# borrows everything else from .venv.  Needs no package index.  Usage: install-compiled.sh VENV
+# Builds the wheel with the core compiled, and installs it into a venv of its own, which borrows everything else from
+# .venv.  Needs no package index.  Usage: install-compiled.sh VENV
 set -euo pipefail
 venv=$(realpath -m "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-# A copy, as what a build leaves in build/ would be taken for part of the next wheel.
-mkdir "$scratch/source"
-cp -a yolofs cli config daemon pyproject.toml setup.py README.md LICENSE "$scratch/source"
-install -D -m 644 docs/yolofs.1 "$scratch/source/docs/yolofs.1"
-
-log=$scratch/log
-YOLOFS_COMPILE=1 .venv/bin/python -m build --wheel --no-isolation --outdir "$scratch" "$scratch/source" >"$log" 2>&1 || {
-    cat "$log" >&2
-    exit 1
-}
+scripts/build-wheels.sh "$scratch" 1
 rm -rf "$venv"
 .venv/bin/python -m venv --without-pip "$venv"
 .venv/bin/python -m pip --quiet --disable-pip-version-check --python "$venv/bin/python" \

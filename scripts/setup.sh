@@ -102,7 +102,8 @@ if [ "$(sed -n 1p "$stamp" 2>/dev/null)" != "$PWD" ] || ! .venv/bin/python -m pi
 fi
 if [ "$(sed -n 2p "$stamp" 2>/dev/null)" != "$content" ]; then
     say "installing yolofs and its tools into .venv (a minute or two the first time)"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev]' ||
+    # As it is, as any editable install: to compile the core takes minutes, and a checkout is edited.
+    YOLOFS_COMPILE=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev]' ||
         stop "pip failed; its message is above" \
             "it needs a package index: is the network up? for a mirror set PIP_INDEX_URL, for a proxy HTTPS_PROXY"
     printf '%s\n%s\n' "$PWD" "$content" >"$stamp"

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from yolofs.access.answers import Lifetime
+from yolofs.cli.completing import asks
 from yolofs.cli.output import say
 from yolofs.cli.project import absolute_path, connected_or_refused, find_project
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult
@@ -19,7 +20,7 @@ from yolofs.rules import RuleState
 
 
 @click.command()
-@click.argument("ask_id", metavar="ID", type=int)
+@click.argument("ask_id", metavar="ID", type=int, shell_complete=asks)
 @click.argument("decision", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
 @click.option("--session", "for_session", is_flag=True, help="Make it a rule until the mount ends.")
 @click.option("--always", is_flag=True, help="Make it a rule for good, in .yolofs/rules.toml.")

@@ -14,8 +14,8 @@ def command(shell: str) -> None:
     """Print a script that completes commands in bash, zsh or fish.
 
     Besides commands and options it completes generations, names of snapshots, staged paths, paths
-    in GENERATION:PATH, ids of hunks, and numbers of runs and commits. For bash, in ~/.bashrc: eval
-    "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs completion zsh)"; for fish:
-    yolofs completion fish > ~/.config/fish/completions/yolofs.fish
+    in GENERATION:PATH, ids of hunks and sessions, and numbers of runs, commits and asks. For bash,
+    in ~/.bashrc: eval "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs completion
+    zsh)"; for fish: yolofs completion fish > ~/.config/fish/completions/yolofs.fish
     """
     emit(SHELLS[shell].script)

@@ -59,6 +59,10 @@ class Form(Enum):
     JSON = "--json"
 
 
+_PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
+"""What keeps its order in a pipe, and has nothing of a ``.git``."""
+
+
 @click.command(cls=PathsCommand)
 @click.argument(
     "words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=ranges_and_versions
@@ -211,7 +215,8 @@ def _show(
     """Print what differs in one of the forms, and say what is left out."""
     changes, place = visible.changes, Place(session.base.root, session.base.relative(session.project))
     marks: Marks = {}
-    if found.states is session:  # what is committed has been asked about
+    is_ordered = folds or form not in _PATCHES
+    if is_ordered and found.states is session:  # what is committed has been asked about
         marks = marks_of(session, changes)
     if form is Form.JSON:
         document = _document(session, found, changes, marks)
@@ -252,7 +257,7 @@ def _what_matters_first(
     A patch and its statistics keep their order in a pipe, and tell themselves what lies in a
     ``.git``.
     """
-    is_patch = form in (Form.PATCH, Form.WORDS, Form.STAT)
+    is_patch = form in _PATCHES
     if not changes or (is_patch and not folds):
         return changes, []
     from yolofs.cli.show.shortening import Shortener, set_apart  # it takes along what asks git

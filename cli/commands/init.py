@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import click
+from click.shell_completion import CompletionItem
 
 from yolofs.cli.adopting import adopt, adopt_harmless
 from yolofs.cli.agents.guides import AGENTS, install
@@ -33,10 +34,23 @@ _CONFIG = b"""\
 """
 
 
+def _agents(_context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer names of agents, after the commas of a list those that are not in it."""
+    from yolofs.cli.agents.guides import AGENTS
+
+    before, comma, begun = incomplete.rpartition(",")
+    known = before.split(",")
+    return [CompletionItem(f"{before}{comma}{name}") for name in AGENTS if name.startswith(begun) and name not in known]
+
+
 @click.command()
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=bytes))
 @click.option(
-    "--agents", metavar="LIST", default="", help="Have these agents run shell commands through yolofs run; see below."
+    "--agents",
+    metavar="LIST",
+    default="",
+    shell_complete=_agents,
+    help="Have these agents run shell commands through yolofs run; see below.",
 )
 @click.option(
     "--state",

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from yolofs.cli.completing import files
 from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
 
 
@@ -16,7 +17,9 @@ from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
 )
 @click.option("--no-snapshot", is_flag=True, help="Make no generation before and after.")
 @click.option("--name", metavar="NAME", help="Call the generation made afterwards NAME, not by the command.")
-@click.argument("words", metavar="[--] COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED)
+@click.argument(
+    "words", metavar="[--] COMMAND [ARG]...", nargs=-1, required=True, type=click.UNPROCESSED, shell_complete=files
+)
 def command(no_review: bool, as_json: bool, no_snapshot: bool, name: str | None, words: tuple[str, ...]) -> None:
     """Run a command in the view, cut off from the real files.
 

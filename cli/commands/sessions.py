@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from yolofs.cli.completing import session_ids
 from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
@@ -56,7 +57,7 @@ _ADVICE = {
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=session_ids)
 @click.option("--forget", "is_forgotten", is_flag=True, help="Remove session ID with all that is staged in it.")
 @click.option(
     "--rebase",

@@ -13,7 +13,7 @@ from yolofs.changes.counting import counts
 from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
-from yolofs.cli.project import connected, find_project, warnings_of
+from yolofs.cli.project import connected, find_project, session_directory, warnings_of
 from yolofs.cli.records_seen import count_since
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
@@ -27,6 +27,7 @@ from yolofs.journal import cuts
 from yolofs.paths import display
 from yolofs.session.kept_size import session_bytes
 from yolofs.session.session import Access, Session
+from yolofs.store.readers import held
 from yolofs.system.disk_usage import size_text
 
 if TYPE_CHECKING:  # takes long
@@ -60,6 +61,11 @@ def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> 
     each side changed.
     """
     project = find_project()
+    with held(session_directory(project)):
+        _show(project, scratch=scratch, shows_hidden=shows_hidden, unfolds=unfolds, as_json=as_json)
+
+
+def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> None:
     info = None
     with connected(project) as client:
         if client is not None:

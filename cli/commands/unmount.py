@@ -6,6 +6,7 @@ import os
 
 import click
 
+from yolofs.cli.completing import session_ids
 from yolofs.cli.here import entry_of
 from yolofs.cli.output import say
 from yolofs.cli.project import find_project, session_directory, warn_of_interrupted_commit
@@ -18,7 +19,7 @@ from yolofs.system.mounts import detach_stale
 
 
 @click.command()
-@click.argument("session", metavar="[ID]", required=False)
+@click.argument("session", metavar="[ID]", required=False, shell_complete=session_ids)
 @click.option("--force", is_flag=True, help="Unmount even while processes are inside; kill the daemon if it hangs.")
 def command(session: str | None, force: bool) -> None:
     """Take the mount away.

@@ -12,7 +12,7 @@ from yolofs.config.settings import KeepCommits
 from yolofs.errors import YolofsError, reason
 from yolofs.session.retention import put_aside, remove_gone, surplus
 from yolofs.session.session import Session
-from yolofs.session.undo import Ended, ended_commits
+from yolofs.session.undo import Ended
 
 
 def surplus_of(session: Session, project: KeepCommits | None = None) -> list[Ended]:
@@ -24,7 +24,7 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
         TrustError: the state directory is not the user's alone.
     """
     keep = keep_of(project if project is not None else session.settings.keep_commits, user_keep_commits())
-    return surplus(ended_commits(session), keep, time.time_ns())
+    return surplus(session.directory, keep, time.time_ns())
 
 
 def tidy(session: Session) -> Sequence[Ended]:

@@ -5,8 +5,7 @@ space        accept what the cursor is on, or not: a line, a hunk, a file, a dir
 y            accept it, and go on to the next
 a            accept everything, or nothing
 enter        commit what is accepted, after a page that says what will happen
-m o t        on that page, where base has changed, too: merge, take what is staged, take
-             what base has, where the cursor is; M O T everywhere
+m o t M O T  on that page, where base has changed, too: merge, take ours, take base's; capitals: all
 d            drop it: what was there before is staged again; the agent can be told why
 e            edit the hunk in your editor: what comes back is staged
 s            split the hunk, so that single lines can be accepted or dropped

@@ -34,6 +34,9 @@ from yolofs.cli.review.wishes import (
 )
 from yolofs.paths import RelPath, display
 
+_THE_END = 1 << 30
+"""Further down than any page goes: how many rows it takes is known to what draws it."""
+
 
 class ReviewModel(Moving):
     """What is shown, what is accepted, and what keys do to it."""
@@ -57,10 +60,13 @@ class ReviewModel(Moving):
         self.message = ""
         if key in MOVES:
             return self._move(key)
-        act = self._acts().get(key)
+        act = self.acts().get(key)
         return act() if act is not None else None
 
-    def _acts(self) -> dict[str, Callable[[], Command | None]]:
+    def acts(self) -> dict[str, Callable[[], Command | None]]:
+        """Return what each key does in the list and in the lines, beside those that move the
+        cursor.
+        """
         return {
             " ": self._accept,
             "y": self._accept_and_go_on,
@@ -334,11 +340,10 @@ class ReviewModel(Moving):
             case _ if key in MOVES and MOVES[key][0] != "hunk":
                 name, step = MOVES[key]
                 self.page_follows = False
-                last = len(self.page.lines)
-                self.page_top = max(min({"top": 0, "bottom": last}.get(name, self.page_top + step), last - 1), 0)
+                self.page_top = max({"top": 0, "bottom": _THE_END}.get(name, self.page_top + step), 0)
             case " ":
                 self.page_follows = False
-                self.page_top = max(min(self.page_top + PAGE_ROWS, len(self.page.lines) - 1), 0)
+                self.page_top += PAGE_ROWS
             case _:
                 self.mode, self._ours = Mode.LIST, frozenset()
         return None

@@ -13,6 +13,7 @@ from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, re
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.counting import counts
+from yolofs.cli.here import session_directory
 from yolofs.cli.output import progress, say
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
@@ -31,6 +32,7 @@ from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
+from yolofs.store.readers import held
 from yolofs.text.json_text import encode_json
 
 if TYPE_CHECKING:
@@ -102,6 +104,11 @@ def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_js
     """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has
     been read of it.
     """
+    with held(session_directory(project)):
+        _summarise(project, ended, early, as_json=as_json)
+
+
+def _summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_json: bool) -> None:
     opened, before = early.take() if early is not None else (None, None)
     with opened if opened is not None else Session.open(project, Access.READ) as session:
         known = generation_of(ended.before, session.journal)

@@ -106,13 +106,13 @@ def note_text(note: Note) -> str:
             how = how_it_ended(note.outcome, display(note.by.encode()))
             how += f" ({note.waited_ms / 1000:.1f} s)"
             others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
-            return f"{note.operation} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
+            return f"{_verb(note)} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
         case RefusalNote():
             why = f": {_rule_text(note.rule)}" if note.rule is not None else ""
             if note.below:
-                return f"{note.operation}, {note.count} refused below {_shown(note.below)}, {_who(note.process)}{why}"
+                return f"{_verb(note)}, {note.count} refused below {_shown(note.below)}, {_who(note.process)}{why}"
             times = f" ({note.count} times)" if note.count > 1 else ""
-            return f"{note.operation} {_shown(note.path)}, {_who(note.process)}{times}{why}"
+            return f"{_verb(note)} {_shown(note.path)}, {_who(note.process)}{times}{why}"
         case RuleChange():
             change = f"{note.before or 'no rule'} -> {note.state or 'no rule'}"
             return f"{_shown(note.key)}: {change} ({note.source})"
@@ -220,6 +220,11 @@ def _path(note: Note) -> bytes:
             return b""
         case _:
             assert_never(note)
+
+
+def _verb(note: AskNote | RefusalNote) -> str:
+    """Return what was to be done to the path."""
+    return "change metadata of" if note.operation == "metadata" else note.operation
 
 
 def _shown(quoted: str) -> str:

@@ -117,6 +117,7 @@ class Auditor:
         """
         run = self._run_of(thread)
         alike = question.operation.value, question.rule, run
+        place: bytes | None = None
         with self._lock:
             known = self._refusals.get((question.path, False, alike))
             if known is None:

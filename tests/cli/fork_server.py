@@ -250,13 +250,15 @@ class _Trio:
     def __getattr__(self, name: str) -> Any:
         return getattr(trio, name)
 
-    async def run_process(self, command: Sequence[str], *, task_status: trio.TaskStatus[Any], **_: Any) -> None:
+    async def run_process(
+        self, command: Sequence[str], *, task_status: trio.TaskStatus[Any], pass_fds: Sequence[int] = (), **_: Any
+    ) -> None:
         """Start a process, and end it with the task."""
         ends, writing = os.pipe()
         reading, tells = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _become_helper(self._do, command, ends, tells)
+            _become_helper(self._do, command, ends, tells, pass_fds)
         os.close(ends)
         os.close(tells)
         pidfd = os.pidfd_open(pid)
@@ -270,13 +272,18 @@ class _Trio:
             os.close(writing)
 
 
-def _become_helper(do: Callable[[Sequence[str]], object], command: Sequence[str], stdin: int, stdout: int) -> NoReturn:
+def _become_helper(
+    do: Callable[[Sequence[str]], object], command: Sequence[str], stdin: int, stdout: int, keep: Sequence[int]
+) -> NoReturn:
     """Be a process that a daemon has started."""
     try:
         signal.set_wakeup_fd(-1)
         os.dup2(stdin, 0)
         os.dup2(stdout, 1)
-        os.closerange(3, _MAX_FD)
+        first = 3
+        for fd in (*sorted(keep), _MAX_FD):
+            os.closerange(first, fd)
+            first = fd + 1
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         do(command)
@@ -297,8 +304,8 @@ def _survey(command: Sequence[str]) -> None:
     from tests.support import kept_survey
     from yolofs.daemon.runs import native_survey
 
-    niceness, *directories = command[command.index(native_survey.__file__) + 1 :]
-    kept_survey.main(int(niceness), directories)
+    state, haste, *directories = command[command.index(native_survey.__file__) + 1 :]
+    kept_survey.main(int(state), int(haste), directories)
 
 
 if __name__ == "__main__":

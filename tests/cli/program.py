@@ -168,6 +168,12 @@ class Program:
             self("unmount", "--force")
         self.check_log(*expected_in_log)
 
+    def wait_for_watcher(self) -> None:
+        """Wait until the daemon has started its watcher, else a test that shares the mount sees it
+        come.
+        """
+        wait_until(lambda: "is watched" in self.log, "the daemon has started its watcher")
+
     def check_log(self, *expected: str) -> None:
         """Fail if the daemon logged anything to worry about, or not what is ``expected``."""
         worries = [line for line in self.log.splitlines() if line and " INFO " not in line]

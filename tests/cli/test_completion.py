@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_until
 from tests.cli.terminal import Terminal
+from tests.mount.asking import reader
 
 
 @pytest.fixture
@@ -28,18 +29,16 @@ def offered(yolofs: Program, *words: str, cwd: Path | None = None, shell: str = 
     """Return the words that are offered at the end of a command line, as zsh and fish ask for
     them.
     """
-    environment = os.environ | {
-        "_YOLOFS_COMPLETE": f"{shell}_complete",
-        "COMP_WORDS": " ".join(words),
-        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
-    }
-    done = subprocess.run(
-        yolofs.command, cwd=cwd or yolofs.project, env=environment, capture_output=True, text=True, check=True
+    done = yolofs(
+        cwd=cwd,
+        _YOLOFS_COMPLETE=f"{shell}_complete",
+        COMP_WORDS=" ".join(words),
+        COMP_CWORD=words[-1] if shell == "fish" else str(len(words) - 1),
     )
-    assert not done.stderr
+    assert not done.err
     if shell == "fish":
-        return [line.partition(",")[2].partition("\t")[0] for line in done.stdout.splitlines() if line]
-    return [word.replace("\\:", ":") for word in done.stdout.split("\n")[1::3] if word]
+        return [line.partition(",")[2].partition("\t")[0] for line in done.out.splitlines() if line]
+    return [word.replace("\\:", ":") for word in done.out.split("\n")[1::3] if word]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
@@ -96,6 +95,34 @@ def test_numbers_of_runs_and_commits_are_offered(yolofs: Program) -> None:
     for words in (["undo", ""], ["restore", "--from", "commit", ""]):
         assert offered(yolofs, "yolofs", *words) == ["2", "1"]
     assert offered(yolofs, "yolofs", "undo", "1", "") == ["one"]
+
+
+def test_ids_of_sessions_and_names_of_agents_are_offered(yolofs: Program) -> None:
+    name = yolofs.session.name
+    for words in (["unmount", name[:4]], ["sessions", "--forget", name[:4]]):
+        assert offered(yolofs, "yolofs", *words) == [name]
+        assert offered(yolofs, "yolofs", *words, cwd=Path("/")) == [name]
+    assert offered(yolofs, "yolofs", "init", "--agents", "cl") == ["claude"]
+    assert offered(yolofs, "yolofs", "init", "--agents", "codex,co") == ["codex,copilot"]
+
+
+def test_numbers_of_asks_are_offered(yolofs: Program) -> None:
+    assert offered(yolofs, "yolofs", "answer", "") == []
+    yolofs("rule", "ask", "a.txt")
+    with yolofs.mounted() as view, reader(view / "a.txt") as asking:
+        wait_until(lambda: yolofs("asks", "--json").json["asks"], "an ask")
+        assert offered(yolofs, "yolofs", "answer", "") == ["1"]
+        assert offered(yolofs, "yolofs", "answer", "1", "") == ["allow", "deny"]
+        yolofs("answer", "1", "allow")
+        assert "one" in asking.end()[0]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_a_run_is_offered_files(yolofs: Program, shell: str) -> None:
+    environment = os.environ | {"_YOLOFS_COMPLETE": f"{shell}_complete", "COMP_WORDS": "yolofs run -- cat "}
+    environment["COMP_CWORD"] = "" if shell == "fish" else "4"
+    done = subprocess.run(yolofs.command, cwd=yolofs.project, env=environment, stdout=subprocess.PIPE, check=True)
+    assert done.stdout.startswith(b"file")
 
 
 def test_commands_and_options_are_offered(yolofs: Program) -> None:

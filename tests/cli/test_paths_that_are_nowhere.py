@@ -94,3 +94,11 @@ def test_names_that_are_offered_can_do_a_terminal_no_harm(yolofs: Program) -> No
     (yolofs.project / "two words").write_text("b\n")
     assert "did you mean 'two words'?" in yolofs.refused("diff", "--", "two word", code=2)
     assert Path(yolofs.project / "two words").exists()
+
+
+def test_what_is_offered_of_a_generation_is_in_that_generation(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "later.txt").write_text("l\n")
+        said = yolofs.refused("cat", "base:later.tx", code=2)
+        assert "later.txt" not in said
+        assert "did you mean :later.txt?" in yolofs.refused("cat", ":later.tx", code=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -10,8 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import review_steps
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
+from yolofs.cli.review.help import HELP
+from yolofs.cli.review.keys import ReviewModel
+from yolofs.cli.review.moving import MOVES
+from yolofs.cli.review.wishes import Way
 
 pytestmark = pytest.mark.mount
 
@@ -254,6 +260,74 @@ def test_what_git_keeps_and_ignores_is_a_closed_line_here_and_on_the_page(yolofs
         terminal.type("\r")
         terminal.wait_for_screen("commit 1 done", "nothing is staged")
     assert (yolofs.project / "out/a").exists()
+
+
+BYTES = {
+    "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H", "end": "\x1b[F",
+    "pageup": "\x1b[5~", "pagedown": "\x1b[6~", "enter": "\r", "escape": "\x1b", "tab": "\t", "c-d": "\x04",
+}  # fmt: skip
+
+
+def test_every_key_does_what_it_says(yolofs: Program, view: Path) -> None:
+    review_steps.prepare(yolofs, view)
+    with review(yolofs, editor=review_steps.EDITOR) as terminal:
+        terminal.wait_for_screen("-precious", "3 changes", gone="comparing")
+        for step in review_steps.STEPS:
+            for key in step.keys:
+                terminal.type(key.removeprefix("text:") if key.startswith("text:") else BYTES.get(key, key))
+                if key == "escape":  # what comes at once would be taken for one key with it
+                    break
+            terminal.wait_for_screen(*step.shown, gone=step.gone)
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+
+
+def test_each_key_of_the_tables_has_a_step_and_a_line_of_the_help() -> None:
+    """Ctrl-C ends the steps above; Ctrl-Z is pressed in tmux, where a shell brings it back."""
+    assert review_steps.KEYS - {"c-d"} == {*ReviewModel().acts(), *MOVES}
+    named = {word for line in HELP.splitlines() for word in re.split("  +", line)[0].split()}
+    aliases = {" ": "space", "<": "j", ">": "j", "g": "j", "G": "j", "right": "l", "left": "h", "escape": "h"}
+    moves = {"up", "down", "home", "end", "pageup", "pagedown"}
+    assert {aliases.get(key, key) for key in review_steps.KEYS} - moves - {"c-d"} <= named
+    assert {way.value for way in Way} | {way.value.upper() for way in Way} <= {*HELP.split(), *re.findall(r"\w", HELP)}
+
+
+@pytest.mark.usefixtures("conflicts")
+@pytest.mark.parametrize(
+    ("key", "said", "after"),
+    [
+        ("M", "both sides changed the same in", None),
+        ("O", "enter commits", ["staged"] * 3),
+        ("T", "base's version is taken", ["the user's"] * 3),
+    ],
+)
+def test_each_capital_settles_all(yolofs: Program, view: Path, key: str, said: str, after: list[str] | None) -> None:
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("a\r")
+        terminal.wait_for_screen("M O T: everywhere")
+        terminal.type(key)
+        terminal.wait_for_screen(said)
+    marked = [(view / name).read_text().startswith("<<<<<<<") for name in ("src/a.py", "src/b.py", "top")]
+    assert marked == [True] * 3 if after is None else contents(view) == after
+
+
+def test_help_and_pages_can_be_read_to_their_end_at_60_by_15(yolofs: Program, view: Path) -> None:
+    for number in range(40):
+        (view / f"new {number:02}").write_text("x\n")
+    with review(yolofs, size=(60, 15)) as terminal:
+        terminal.wait_for_screen("43 changes")
+        terminal.type("?")
+        terminal.wait_for_screen("more lines: j, k scroll", "any other key goes back")
+        terminal.type("G")
+        terminal.wait_for_screen("is to be looked at again.", gone="more lines")
+        terminal.type("xa\r")
+        terminal.wait_for_screen("this commit would apply 43 changes", "more lines: j, k scroll", "enter commits")
+        assert all(len(line) <= 60 for line in terminal.screen.splitlines())
+        terminal.type(" ")
+        terminal.wait_for_screen("new 16")
+        terminal.type("\x1b[F")
+        terminal.wait_for_screen("new 39", "nothing else is staged", "enter commits", gone="more lines")
 
 
 def test_what_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Program, view: Path) -> None:

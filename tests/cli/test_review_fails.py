@@ -5,6 +5,7 @@ back, and tells; what is staged stays staged.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -73,9 +74,13 @@ def command(where: str, count: int) -> tuple[str, ...]:
         (f"{REVIEW}.doing:commit", 0, " \r\r"),
     ],
 )
-def test_it_ends_with_a_message_and_gives_the_terminal_back(yolofs: Program, where: str, count: int, keys: str) -> None:
+def test_it_ends_with_a_message_and_gives_the_terminal_back(
+    yolofs: Program, tmp_path: Path, where: str, count: int, keys: str
+) -> None:
     before = yolofs("status", "--json").json["changes"]
-    with Terminal(yolofs.project, ["review"], size=(100, 24), command=command(where, count)) as terminal:
+    with Terminal(
+        yolofs.project, ["review"], size=(100, 24), command=command(where, count), TMPDIR=str(tmp_path)
+    ) as terminal:
         modes = terminal.modes
         if keys:
             terminal.wait_for_screen("yolofs review: 2 changes", "-two")
@@ -85,6 +90,7 @@ def test_it_ends_with_a_message_and_gives_the_terminal_back(yolofs: Program, whe
                 terminal.wait_for_screen("enter commits")
         assert terminal.wait() == 1
         assert "this should not have happened: LookupError('of the test')" in terminal.text
+        assert len(list(tmp_path.glob("yolofs-*.traceback"))) == 1
         assert terminal.modes == modes
         assert terminal.seen.rfind("\x1b[?1049l") >= terminal.seen.rfind("\x1b[?1049h")
         assert terminal.seen.rfind("\x1b[?25h") >= terminal.seen.rfind("\x1b[?25l")
@@ -93,9 +99,12 @@ def test_it_ends_with_a_message_and_gives_the_terminal_back(yolofs: Program, whe
     assert (yolofs.project / "a").read_text() == "one\ntwo\n"
 
 
-def test_watch_ends_so_too(yolofs: Program) -> None:
+def test_watch_ends_so_too(yolofs: Program, tmp_path: Path) -> None:
     words = command("yolofs.cli.watch.screen:draw", 0)
-    with yolofs.mounted(), Terminal(yolofs.project, ["watch"], size=(100, 24), command=words) as terminal:
+    with (
+        yolofs.mounted(),
+        Terminal(yolofs.project, ["watch"], size=(100, 24), command=words, TMPDIR=str(tmp_path)) as terminal,
+    ):
         modes = terminal.modes
         assert terminal.wait() == 1
         assert "this should not have happened: LookupError('of the test')" in terminal.text

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import review_steps
 from tests.cli.program import COMMAND, Program, wait_until
 
 pytestmark = [
@@ -22,6 +23,11 @@ pytestmark = [
     ),
 ]
 
+NAMES = {
+    " ": "Space", "up": "Up", "down": "Down", "left": "Left", "right": "Right", "home": "Home", "end": "End",
+    "pageup": "PageUp", "pagedown": "PageDown", "enter": "Enter", "escape": "Escape", "tab": "Tab", "c-d": "C-d",
+}  # fmt: skip
+"""What tmux calls keys."""
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
 
@@ -133,3 +139,26 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
     assert (project / "src/new.txt").read_text() == "one\ntwo\nthree\n"
     assert (project / "src/a.py").read_text().splitlines()[1] == "line two"
     assert not (project / "gone.txt").exists()
+
+
+def test_each_step_of_all_keys_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFactory) -> None:
+    project = tmp_path_factory.mktemp("t") / "p"
+    (project / "src").mkdir(parents=True)
+    (project / "src/a.py").write_text(LINES)
+    (project / "gone.txt").write_text("precious\n")
+    yolofs = Program(project)
+    yolofs("init")
+    with yolofs.mounted() as view:
+        review_steps.prepare(yolofs, view)
+        words = " ".join([*COMMAND, "review"])
+        tmux.keys(f"cd {project} && EDITOR='{review_steps.EDITOR}' {words}; echo ended with $?", "Enter")
+        tmux.see("yolofs review: 3 changes", "-precious")
+        for step in review_steps.STEPS:
+            for key in step.keys:
+                if key.startswith("text:"):
+                    tmux("send-keys", "-t", "t", "-l", key.removeprefix("text:"))
+                else:
+                    tmux.keys(NAMES.get(key, key))
+            tmux.see(*step.shown, gone=step.gone)
+        tmux.keys("C-c")
+        tmux.see("ended with 130")

@@ -4,6 +4,7 @@ answers.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program, run_code
+from tests.cli.program import COMMAND, Program, run_code, with_few_files
 from yolofs.cli.command_line import BROKEN_PIPE
 
 pytestmark = pytest.mark.mount
@@ -46,8 +47,8 @@ SHORT = LINES.replace("A  new dir/\nA  new dir/new.txt\n", "A  new dir/  (and 1 
 """The same where a new directory is one line."""
 
 
-@pytest.fixture
-def yolofs(yolofs: Program) -> Program:
+def with_more_files(yolofs: Program) -> Program:
+    """Add a file of each kind to the project."""
     project = yolofs.project
     (project / "old").write_text("old\n")
     (project / "run.sh").write_text("#!/bin/sh\n")
@@ -57,15 +58,40 @@ def yolofs(yolofs: Program) -> Program:
     return yolofs
 
 
-@pytest.fixture(params=["mounted", "unmounted"])
-def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]:
+@contextlib.contextmanager
+def with_changes_staged(yolofs: Program, *, is_mounted: bool) -> Iterator[Program]:
     """Stage the changes; go on with or without the mount."""
     with yolofs.mounted() as mountpoint:
         change(mountpoint)
-        if request.param == "mounted":
+        if is_mounted:
             yield yolofs
             return
     yield yolofs
+
+
+@pytest.fixture
+def yolofs(yolofs: Program) -> Program:
+    return with_more_files(yolofs)
+
+
+@pytest.fixture(params=["mounted", "unmounted"])
+def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]:
+    """Return the program where the changes are staged."""
+    with with_changes_staged(yolofs, is_mounted=request.param == "mounted") as program:
+        yield program
+
+
+@pytest.fixture(scope="module", params=["mounted", "unmounted"])
+def looked_at(
+    tmp_path_factory: pytest.TempPathFactory, traces: object, request: pytest.FixtureRequest
+) -> Iterator[Program]:
+    """Return the same, where tests change nothing."""
+    program = with_more_files(with_few_files(tmp_path_factory.mktemp("staged") / "project"))
+    is_mounted = request.param == "mounted"
+    with with_changes_staged(program, is_mounted=is_mounted):
+        if is_mounted:
+            program.wait_for_watcher()
+        yield program
 
 
 def everything(directory: Path) -> dict[str, tuple[int, str]]:
@@ -79,25 +105,25 @@ def everything(directory: Path) -> dict[str, tuple[int, str]]:
     return found
 
 
-def test_status_lists_each_change_in_a_line(staged: Program) -> None:
-    out = staged("status").out
+def test_status_lists_each_change_in_a_line(looked_at: Program) -> None:
+    out = looked_at("status").out
     assert out.partition("\n\n")[2] == SHORT
-    assert staged("status", "--unfold").out.partition("\n\n")[2] == LINES
+    assert looked_at("status", "--unfold").out.partition("\n\n")[2] == LINES
     assert out.startswith(("mounted at ", "not mounted\n"))
-    assert f"\nbase {staged.project}, generation 0 and 8 records since\n" in out
+    assert f"\nbase {looked_at.project}, generation 0 and 8 records since\n" in out
 
 
-def test_status_as_json_has_all_that_the_lines_have_and_more(staged: Program) -> None:
-    document = staged("status", "--json").json
+def test_status_as_json_has_all_that_the_lines_have_and_more(looked_at: Program) -> None:
+    document = looked_at("status", "--json").json
     assert list(document) == [
         "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "size_bytes",
         "generation", "records_since", "counts", "changes", "host_code", "waiting", "scratch_left_out",
         "hidden_left_out", "drift",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
-    changes = {change["path"].removeprefix(f"{staged.project}/"): change for change in document["changes"]}
+    changes = {change["path"].removeprefix(f"{looked_at.project}/"): change for change in document["changes"]}
     assert [changes[name]["kind"] for name in ("a.txt", "moved", "link", "old", "run.sh")] == ["M", "R", "T", "D", "X"]
-    assert changes["moved"]["old_path"] == f"{staged.project}/dir"
+    assert changes["moved"]["old_path"] == f"{looked_at.project}/dir"
     assert changes["moved"]["subtree"] is True
     assert (changes["link"]["old"]["type"], changes["link"]["new"]["type"]) == ("symlink", "file")
     assert (changes["run.sh"]["metadata"], changes["run.sh"]["new"]["mode"]) == (["mode"], "0755")
@@ -130,10 +156,10 @@ def test_hard_links_are_all_listed_and_patched(yolofs: Program, tmp_path: Path) 
         assert path.stat().st_nlink == 3
 
 
-def test_the_diff_is_a_patch_that_git_applies(staged: Program, tmp_path: Path) -> None:
+def test_the_diff_is_a_patch_that_git_applies(looked_at: Program, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
-    shutil.copytree(staged.project, copy, symlinks=True, ignore=shutil.ignore_patterns(".yolofs"))
-    done = staged("diff")
+    shutil.copytree(looked_at.project, copy, symlinks=True, ignore=shutil.ignore_patterns(".yolofs"))
+    done = looked_at("diff")
     for option in ("--check", "--apply"):
         command = ["git", "apply", option, "-"]
         subprocess.run(command, cwd=copy, input=done.out.encode(), check=True, env=os.environ | {"GIT_DIR": "/nowhere"})
@@ -143,31 +169,31 @@ def test_the_diff_is_a_patch_that_git_applies(staged: Program, tmp_path: Path) -
     assert not (copy / "old").exists()
 
 
-def test_a_diff_of_some_paths_shows_these_alone(staged: Program) -> None:
-    assert staged("diff", "--list", "--", "a.txt", "new dir").out.splitlines()[:3] == [
+def test_a_diff_of_some_paths_shows_these_alone(looked_at: Program) -> None:
+    assert looked_at("diff", "--list", "--", "a.txt", "new dir").out.splitlines()[:3] == [
         "M  a.txt", "A  new dir/", "A  new dir/new.txt",
     ]  # fmt: skip
-    listed = staged("diff", "--list", "--", "b.txt", cwd=staged.project / "dir").out
+    listed = looked_at("diff", "--list", "--", "b.txt", cwd=looked_at.project / "dir").out
     assert listed.startswith("R  dir/b.txt -> moved/b.txt\n\n1 change")
 
 
-def test_a_path_in_the_mount_means_the_same_as_in_the_project(staged: Program) -> None:
-    expected = staged("diff", "--", "a.txt").out
+def test_a_path_in_the_mount_means_the_same_as_in_the_project(looked_at: Program) -> None:
+    expected = looked_at("diff", "--", "a.txt").out
     assert "+TWO" in expected
-    if (staged.session / "mnt").exists():
-        assert staged("diff", "--", ".yolofs/mnt/a.txt").out == expected
-        assert staged("diff", "--", (staged.session / "mnt").resolve() / "a.txt").out == expected
-    assert staged("diff", "--", staged.project / "a.txt").out == expected
-    assert Program(staged.project / "dir")("diff", "--", "../a.txt").out == expected
+    if (looked_at.session / "mnt").exists():
+        assert looked_at("diff", "--", ".yolofs/mnt/a.txt").out == expected
+        assert looked_at("diff", "--", (looked_at.session / "mnt").resolve() / "a.txt").out == expected
+    assert looked_at("diff", "--", looked_at.project / "a.txt").out == expected
+    assert Program(looked_at.project / "dir")("diff", "--", "../a.txt").out == expected
 
 
-def test_a_path_in_the_place_of_a_range_is_explained(staged: Program) -> None:
-    assert "hint: for a path: yolofs diff -- a.txt" in staged.refused("diff", "a.txt", code=7)
-    assert "hint: for a path: yolofs log -- a.txt" in staged.refused("log", "a.txt", code=7)
+def test_a_path_in_the_place_of_a_range_is_explained(looked_at: Program) -> None:
+    assert "hint: for a path: yolofs diff -- a.txt" in looked_at.refused("diff", "a.txt", code=7)
+    assert "hint: for a path: yolofs log -- a.txt" in looked_at.refused("log", "a.txt", code=7)
 
 
-def test_a_path_outside_the_root_is_refused(staged: Program) -> None:
-    assert "outside the base directory" in staged.refused("diff", "--", "/etc/passwd", code=2)
+def test_a_path_outside_the_root_is_refused(looked_at: Program) -> None:
+    assert "outside the base directory" in looked_at.refused("diff", "--", "/etc/passwd", code=2)
 
 
 def test_commit_makes_base_what_the_view_was_and_leaves_nothing_staged(staged: Program) -> None:
@@ -216,13 +242,13 @@ def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
     }
 
 
-def test_commit_without_a_terminal_needs_yes(staged: Program) -> None:
-    before = everything(staged.project)
-    assert "hint: yolofs commit --yes" in staged.refused("commit", code=2)
-    assert "hint: yolofs commit --yes --json" in staged.refused("commit", "--json", code=2)
-    assert "hint: yolofs abort --yes" in staged.refused("abort", code=2)
-    assert everything(staged.project) == before
-    assert staged("status").out.endswith(SHORT)
+def test_commit_without_a_terminal_needs_yes(looked_at: Program) -> None:
+    before = everything(looked_at.project)
+    assert "hint: yolofs commit --yes" in looked_at.refused("commit", code=2)
+    assert "hint: yolofs commit --yes --json" in looked_at.refused("commit", "--json", code=2)
+    assert "hint: yolofs abort --yes" in looked_at.refused("abort", code=2)
+    assert everything(looked_at.project) == before
+    assert looked_at("status").out.endswith(SHORT)
 
 
 def test_commit_refuses_and_lists_what_changed_in_base_unless_forced(staged: Program) -> None:

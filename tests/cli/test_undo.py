@@ -1,4 +1,4 @@
-"""``yolofs undo``, ``commits`` and ``gc``: base is put back, and what a commit had applied is
+"""``yolofs undo`` and ``commits``: base is put back, and what a commit had applied is
 staged again.
 """
 
@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 import time
 from pathlib import Path
 
@@ -15,23 +14,9 @@ import pytest
 
 from tests.cli.program import Program
 from tests.security.planting import interrupt
+from tests.support.looks import looks
 
 pytestmark = pytest.mark.mount
-
-
-def looks(top: Path) -> dict[str, tuple[object, ...]]:
-    """Return all that an undo has to put back, by path: kind, mode, content, time and number of
-    names.
-    """
-    found: dict[str, tuple[object, ...]] = {}
-    for path in (top, *top.rglob("*")):
-        if ".yolofs" in path.name:
-            continue
-        st = path.lstat()
-        content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
-        links = st.st_nlink if stat.S_ISREG(st.st_mode) else 0
-        found[str(path.relative_to(top))] = (st.st_mode, content, st.st_mtime_ns, links)
-    return found
 
 
 @pytest.fixture
@@ -303,104 +288,6 @@ def test_an_undo_of_no_commit_is_refused(committed: tuple[Program, dict[str, tup
     assert "commit 1 is not undone: its plan was changed" in yolofs.refused("undo", "--yes", code=15)
 
 
-def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
-    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 2\n")
-    yolofs.trust()
-    for number in range(4):
-        with yolofs.mounted() as view:
-            (view / "a.txt").write_text(f"{number}\n")
-        yolofs("commit", "--yes")
-    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [3, 4]
-    assert sorted(path.name for path in (yolofs.session / "commits").iterdir() if path.is_dir()) == ["3", "4"]
-    would = yolofs("gc", "--dry-run", "--json").json
-    assert would.pop("freed_bytes") <= 3 * 4096  # of commits that went under a mount: what the store had for them
-    assert would == {"commits": [], "generations": 0, "dry_run": True, "waiting": [], "once_agreed": []}
-    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
-    yolofs.trust()
-    with yolofs.mounted():
-        would = yolofs("gc", "--dry-run", "--json").json
-        assert would["commits"] == [3]
-        assert yolofs("gc", "--json").json["commits"] == [3]
-    yolofs("undo", "--yes")
-    assert (yolofs.project / "a.txt").read_text() == "2\n"
-    assert "commit 3 is no longer kept" in yolofs.refused("undo", "3", "--yes", code=1)
-
-
-def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(
-    yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    own = tmp_path / "config/yolofs/config.toml"
-    own.parent.mkdir(parents=True)
-    own.write_text("[keep_commits]\ncount = 3\n")
-    for number in range(4):
-        with yolofs.mounted() as view:
-            (view / "a.txt").write_text(f"{number}\n")
-        yolofs("commit", "--yes")
-    commits = yolofs("commits", "--json").json["commits"]
-    assert [one["commit"] for one in commits] == [2, 3, 4]
-    assert commits[0]["counts"] == {"A": 0, "M": 1, "D": 0, "R": 0, "T": 0, "X": 0}
-    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
-    done = yolofs("gc", "--dry-run")
-    assert "once you have agreed to what waits, also: commits 2, 3" in done.err
-    assert yolofs("gc", "--dry-run", "--json").json["once_agreed"] == [2, 3]
-    own.write_text("[keep_commits\n")
-    assert "config.toml" in yolofs.refused("gc", code=3)
-    (yolofs.project / ".yolofs.toml").write_text("[keep_commits\n")
-    own.unlink()
-    assert ".yolofs.toml" in yolofs("gc", "--dry-run").err
-    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [2, 3, 4]
-
-
-def test_what_nothing_shows_any_more_is_freed_at_once_under_a_mount(yolofs: Program) -> None:
-    files = yolofs.session / "files"
-
-    def staged() -> int:
-        return sum(path.is_file() for path in files.rglob("*"))
-
-    with yolofs.mounted() as view:
-        for number in range(5):
-            (view / f"new {number}").write_text("new\n")
-        with (view / "held open").open("w+") as file:
-            file.write("held\n")
-            file.flush()
-            yolofs("abort", "--yes")
-            assert staged() == 1
-            file.seek(0)
-            assert file.read() == "held\n"
-        (view / "after").write_text("after\n")
-        assert (view / "after").read_text() == "after\n"
-        yolofs("commit", "--yes")
-    assert (yolofs.project / "after").read_text() == "after\n"
-
-
-@pytest.mark.parametrize("is_mounted", [True, False])
-def test_dead_generations_go_on_request(yolofs: Program, is_mounted: bool) -> None:
-    with yolofs.mounted() as view:
-        for name in ("kept", "dead"):
-            (view / name).write_text(name)
-            yolofs("snapshot", name)
-        yolofs("travel", "kept")
-        (view / "after").write_text("after")
-        yolofs("snapshot", "after")
-        (view / "open").write_text("open")
-        seen = looks(view)
-        if is_mounted:
-            assert yolofs("gc", "--generations", "--json").json["generations"] == 2
-            assert looks(view) == seen
-    if not is_mounted:
-        assert yolofs("gc", "--generations", "--dry-run", "--json").json["generations"] == 2
-        assert yolofs("gc", "--generations", "--json").json["generations"] == 2
-    stored = [path.read_text() for path in (yolofs.session / "files").rglob("*") if path.is_file()]
-    assert sorted(stored) == ["after", "kept", "open"]
-    assert [one["name"] for one in yolofs("timeline", "--json").json["generations"]][:3] == ["", "kept", "after"]
-    assert yolofs("gc", "--generations", "--json").json["generations"] == 0
-    with yolofs.mounted() as view:
-        assert looks(view) == seen
-        yolofs("travel", "kept")
-        assert not (view / "after").exists()
-
-
 @pytest.mark.parametrize("written", ["a.txt", "other name"])
 @pytest.mark.parametrize("removed", [None, "a.txt", "other name"])
 def test_a_file_with_hard_links_that_was_changed_again_since(
@@ -428,31 +315,6 @@ def test_a_file_with_hard_links_that_was_changed_again_since(
     assert view_of(yolofs) == shown
 
 
-def test_gc_says_that_keep_commits_waits(yolofs: Program) -> None:
-    with yolofs.mounted() as view:
-        for number in range(2):
-            (view / "a.txt").write_text(f"{number}\n")
-            yolofs("commit", "--yes")
-    nothing = yolofs("gc", "--json")
-    assert nothing.json["waiting"] == []
-    assert nothing.err == ""
-    settings = yolofs.project / ".yolofs.toml"
-    settings.write_text('scratch = ["/"]\n[keep_commits]\ncount = 1\n')
-    for words in (("gc",), ("gc", "--dry-run")):
-        told = yolofs(*words)
-        assert (
-            "1 line of .yolofs.toml about keep_commits is not in force until you agree to it: yolofs trust" in told.err
-        )
-        (waiting,) = yolofs(*words, "--json").json["waiting"]
-        assert (waiting["key"], waiting["line"]) == (["keep_commits", "count"], 3)
-    assert yolofs("gc", "--json").json["commits"] == []
-    yolofs.trust()
-    agreed = yolofs("gc", "--json")
-    assert (agreed.json["commits"], agreed.json["waiting"]) == ([1], [])
-    settings.write_text("[keep_commits\n")
-    assert yolofs.refused("gc", code=3).count("not TOML") == 1
-
-
 def test_a_path_that_is_nowhere_is_misspelt(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
     yolofs, _ = committed
     for options in ((), ("--yes",), ("--dry-run",)):
@@ -462,21 +324,6 @@ def test_a_path_that_is_nowhere_is_misspelt(committed: tuple[Program, dict[str, 
     assert "nothing of commit 1 is to be undone" in yolofs("undo", "1", "--yes", "dir/b.txt").err
     yolofs("undo", "1", "--yes", "gone/deep/y")  # its other name stays what it is, so it need not be named
     assert (yolofs.project / "gone/deep/y").samefile(yolofs.project / "other name of y")
-
-
-def test_status_tells_how_much_the_session_takes(yolofs: Program) -> None:
-    for number in range(5):
-        with yolofs.mounted() as view:
-            (view / "a.txt").write_text(f"{number}\n" * 1000)
-        yolofs("commit", "--yes")
-    with yolofs.mounted() as view:
-        (view / "staged").write_bytes(os.urandom(50_000))
-    taken = sum(path.lstat().st_blocks * 512 for path in yolofs.session.rglob("*") if path.is_file())
-    told = yolofs("status", "--json").json["size_bytes"]
-    assert 0.9 * taken <= told <= 1.2 * taken + 200_000  # directories count, too
-    for journal in yolofs.session.glob("commits/*/journal"):
-        st = journal.stat()
-        assert st.st_blocks * 512 <= st.st_size + 8192, journal
 
 
 def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
@@ -506,17 +353,6 @@ def test_what_is_in_a_directory_that_the_host_has_moved_is_told_with_what_to_do(
     (project / "elsewhere").rename(project / "dir")
     yolofs("undo", "2", "--yes")
     assert (project / "dir/b.txt").read_text() == "b\n"
-
-
-def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
-    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
-    yolofs.trust()
-    for number in range(2):
-        with yolofs.mounted() as view:
-            (view / "a.txt").write_text(f"{number}\n")
-        yolofs("commit", "--yes")
-    assert "commit 1 is no longer kept" in yolofs.refused("undo", "1", "--yes", code=1)
-    assert "there is no commit 99" in yolofs.refused("undo", "99", "--yes", code=1)
 
 
 def test_a_conflict_of_a_dry_run_is_named_by_its_whole_path(

@@ -73,7 +73,8 @@ def test_it_is_done_again_after_an_abort_though_the_host_has_looked(
     yolofs("undo", "2", "--yes")
     assert git(yolofs.project, "log", "--format=%s").split() == ["three", "two", "one"]
     assert git(yolofs.project, "status", "--porcelain") == ""
-    look(yolofs.project)
+    os.utime(yolofs.project / "dir/b.txt", (2, 2))
+    git(yolofs.project, "status")
     yolofs("undo", "3", "--yes")  # nothing was staged at any time
     assert git(yolofs.project, "log", "--format=%s").split() == ["one"]
     assert entries_of(index_of(yolofs.project)) == entries_of(before)

@@ -107,7 +107,7 @@ def test_why_a_command_failed_is_said(yolofs: Program, view: Path, command: str,
         process.terminate()
         assert process.stderr is not None
         assert f"ask 1 gets the default, as the command failed: {why}\n" in process.stderr.read().decode()
-    assert re.search(r"denied, .*by yolofs watch, as its command failed", yolofs("log", "-v").out)
+    assert "denied by yolofs watch, as its command failed" in yolofs("log", "-v").out
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -32,7 +32,8 @@ def view(yolofs: Program) -> Iterator[Path]:
     (project / ".yolofs.toml").write_text(CONFIG)
     (project / "top/sub").mkdir(parents=True)
     (project / "top/file").write_text("1")
-    with yolofs.mounted() as mountpoint:
+    yolofs("mount", "--root", ".")
+    with replace(yolofs, starts_cold=False).mounted() as mountpoint:  # which is mounted already
         wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
         yield mountpoint
 

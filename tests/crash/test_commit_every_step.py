@@ -1,6 +1,6 @@
-"""A commit is killed before each of its steps and after it, as root and as an ordinary user, in
-directories that forbid writing: the same user finishes it or takes it back, and no directory stays
-opened up.
+"""A commit or an undo is killed before each of its steps and after it, as root and as an ordinary
+user, in directories that forbid writing: the same user finishes it or takes it back, and no
+directory stays opened up.
 """
 
 from __future__ import annotations
@@ -19,16 +19,21 @@ import pytest
 from tests.support.commit_model import CommitScribe, Node, have_linked, scan
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
+from tests.support.undo_model import Commits, Undo
 from tests.unit.commit.apply.rolling_back import make_scribe, work
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Plan, Step
+from yolofs.state.tree import Tree
+from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
 NOBODY = 65534
 POINTS = 20
 """So many of the moments before and after steps, but for a run by night, which takes all."""
+USERS = [True, False] if os.geteuid() == 0 else [False]
+"""For a parameter ``is_root``."""
 CLOSED = {b"d/sub": 0o555, b"d": 0o500, b"e": 0o555, b"f": 0o511, b"g": 0o400, b"": 0o555}
 """Modes of directories that the commit works in; the deepest come first."""
 
@@ -84,8 +89,8 @@ def make(place: Path, *, is_root: bool) -> tuple[CommitScribe, Plan, bytes]:
     return scribe, plan, os.fsencode(place / "commit")
 
 
-def commit_killed(scribe: CommitScribe, plan: Plan, parking: bytes, number: int, *, after: bool) -> None:
-    """Commit, and die before step ``number``, or after it."""
+def killed(plan: Plan, store: StoreFiles, parking: bytes, number: int, *, after: bool) -> None:
+    """Carry a plan out, and die before step ``number``, or after it."""
     really, count = Steps.do, 0
 
     def do(self: Steps, step: Step) -> None:
@@ -98,7 +103,7 @@ def commit_killed(scribe: CommitScribe, plan: Plan, parking: bytes, number: int,
         count += 1
 
     Steps.do = do  # type: ignore[method-assign]
-    execute(plan, scribe.store, parking=parking)
+    execute(plan, store, parking=parking)
 
 
 def without_owners(nodes: dict[bytes, Node]) -> dict[bytes, Node]:
@@ -110,7 +115,7 @@ def modes(nodes: dict[bytes, Node]) -> dict[bytes, int]:
 
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
-@pytest.mark.parametrize("is_root", [True, False] if os.geteuid() == 0 else [False], ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("is_root", USERS, ids=lambda one: f"root {one}")
 def test_a_commit_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
     place: Path, goes_back: bool, is_root: bool
 ) -> None:
@@ -121,7 +126,7 @@ def test_a_commit_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
         where = f"killed {('before', 'after')[point % 2]} step {point // 2}: {plan.steps[point // 2]}"
         scribe, plan, parking = make(place / str(point), is_root=is_root)
         before, root = scan(scribe.base.root), scribe.base.root
-        die = partial(commit_killed, scribe, plan, parking, point // 2, after=bool(point % 2))
+        die = partial(killed, plan, scribe.store, parking, point // 2, after=bool(point % 2))
         assert in_child(die, is_root=is_root) == -signal.SIGKILL, where
         end = partial(roll_back if goes_back else resume, plan, scribe.store, parking=parking)
         ended = in_child(end, is_root=is_root)
@@ -135,3 +140,40 @@ def test_a_commit_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
 
 def without_times(nodes: dict[bytes, Node]) -> dict[bytes, Node]:
     return {path: node._replace(mtime_ns=0) for path, node in without_owners(nodes).items()}
+
+
+def make_undo(place: Path, *, is_root: bool) -> tuple[Undo, bytes, bytes, dict[bytes, Node]]:
+    """Return the undo of that commit, which was done by the same user, where to do it, base, and
+    what that was before the commit.
+    """
+    scribe, plan, _ = make(place, is_root=is_root)
+    root, commits = scribe.base.root, Commits(scribe, os.fsencode(place / "commits"))
+    before = scan(root)
+    os.mkdir(commits.directory)
+    if not is_root:
+        os.chown(commits.directory, NOBODY, NOBODY)
+    assert in_child(partial(execute, plan, scribe.store, parking=commits.parking(1)), is_root=is_root) == 0
+    commits.stage(Tree())
+    undo = commits.prepare(1)
+    for path in scan(scribe.store.directory) if not is_root else ():
+        os.chown(os.path.join(scribe.store.directory, path), NOBODY, NOBODY, follow_symlinks=False)
+    return undo, commits.parking(2), root, before
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+@pytest.mark.parametrize("is_root", points(USERS, "undo at a step", some=1), ids=lambda one: f"root {one}")
+def test_an_undo_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
+    place: Path, goes_back: bool, is_root: bool
+) -> None:
+    undo, *_ = make_undo(place / "whole", is_root=is_root)
+    steps = undo.plan.steps
+    assert len(steps) > 20
+    for point in points(range(2 * len(steps)), "undo", goes_back, is_root, some=POINTS):
+        where = f"killed {('before', 'after')[point % 2]} step {point // 2}: {steps[point // 2]}"
+        undo, parking, root, before = make_undo(place / str(point), is_root=is_root)
+        after = scan(root)
+        die = partial(killed, undo.plan, undo.store, parking, point // 2, after=bool(point % 2))
+        assert in_child(die, is_root=is_root) == -signal.SIGKILL, where
+        end = partial(roll_back if goes_back else resume, undo.plan, undo.store, parking=parking)
+        assert in_child(end, is_root=is_root) == 0, where
+        assert scan(root) == (after if goes_back else before), where

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program, run_code
+from tests.cli.terminal import Terminal
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.security.planting import interrupt_commit
@@ -129,4 +131,53 @@ def test_what_is_finished_or_taken_back_is_said(tmp_path: Path, where: str) -> N
     done = signalled(project, where, signal.SIGINT, "commit", "--continue")
     assert done.returncode == 0, done.stderr
     assert "is finished" in done.stderr
+    assert tree_of(project) == expected
+
+
+_AT_A_TERMINAL = """
+import fcntl, importlib, sys, termios, time
+from yolofs.cli import main
+from yolofs.system import stopping
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+module, _, name = sys.argv[1].rpartition(":")
+owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
+really, left = getattr(owner, name), int(sys.argv[2])
+def wait_for_ctrl_c(*arguments, **options):
+    global left
+    left -= 1
+    if left == 0:
+        print("press Ctrl-C", file=sys.stderr, flush=True)
+        while stopping._signals.noted is None:  # or until it is raised in here
+            time.sleep(0.01)
+    return really(*arguments, **options)
+setattr(owner, name, wait_for_ctrl_c)
+sys.exit(main.main(sys.argv[3:]))
+"""
+PHASES = {"make": ("preparing:Preparing._make", 3), "ready": ("steps:Steps.look", 1), "switch": ("steps:Steps.do", 9)}
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
+def test_ctrl_c_at_a_terminal_leaves_base_as_it_was(tmp_path: Path, words: tuple[str, ...], phase: str) -> None:
+    project = tmp_path / "project"
+    expected = prepare(project)
+    program = Program(project)
+    if words[0] == "undo":
+        expected = tree_of(project)
+        program("commit", "--yes")
+    before = exactly(project)
+    where, at = PHASES[phase]
+    command = [sys.executable, "-c", _AT_A_TERMINAL, f"yolofs.commit.apply.{where}", str(at)]
+    with Terminal(project, words, command=command) as terminal:
+        terminal.wait_for("press Ctrl-C")
+        terminal.type("\x03")
+        code = terminal.wait()
+        said = " ".join(terminal.text.split())
+    assert code == 130, said
+    what = "the commit" if words[0] == "commit" else "the undo of commit 1"
+    ended = "taken back: it was interrupted" if phase == "switch" else "not begun, as it was interrupted"
+    assert f"{what} was {ended}; base is as it was" in said
+    assert exactly(project) == before
+    assert "interrupted" not in program("status").err
+    program(*words)
     assert tree_of(project) == expected

@@ -159,7 +159,7 @@ def test_a_requester_that_is_killed_goes_and_so_does_its_ask(
         waiting.end()
         assert waiting.process.returncode in (-number, 1)
         wait_for_asks(client, 0)
-        assert "interrupted, by a signal" in yolofs.refused("answer", "1", "allow", code=13)
+        assert "given up by its program" in yolofs.refused("answer", "1", "allow", code=13)
 
 
 def test_a_thread_can_be_asked_about_and_its_process_killed(yolofs: Program, view: Path) -> None:

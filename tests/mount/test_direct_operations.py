@@ -164,6 +164,27 @@ def test_a_large_copy_comes_in_parts_and_is_whole(view: MountedView) -> None:
     assert (mountpoint / "copy").read_bytes() == content
 
 
+def test_a_file_of_128_mib_is_copied_whole_and_with_its_holes(base: Path, mounted: Mounter, tmp_path: Path) -> None:
+    for place in (base, tmp_path):
+        with (place / "large").open("wb") as file:
+            for start in (0, 50 << 20, (128 << 20) - 4096):
+                file.seek(start)
+                file.write(CONTENT[:4096] * 256 if start else CONTENT)
+            file.truncate(128 << 20)
+    mountpoint = Path(os.fsdecode(mounted(make_transport=DirectTransport).mountpoint))
+    for place in (mountpoint, tmp_path):
+        subprocess.run(["cp", "large", "copy"], cwd=place, check=True)
+        subprocess.run(["cp", "--sparse=always", "copy", "again"], cwd=place, check=True)
+    for name in ("copy", "again"):
+        assert subprocess.run(["cmp", mountpoint / name, base / "large"], check=False).returncode == 0
+        fd = os.open(mountpoint / name, os.O_RDONLY)
+        os.fsync(fd)
+        os.close(fd)
+        assert (mountpoint / name).stat().st_blocks <= (tmp_path / name).stat().st_blocks + 64
+    (mountpoint / "copy").unlink()
+    (mountpoint / "again").unlink()
+
+
 def test_what_is_copied_over_cached_pages_shows(view: MountedView) -> None:
     mountpoint = Path(os.fsdecode(view.mountpoint))
     (mountpoint / "new").write_bytes(b"x" * PAGE)

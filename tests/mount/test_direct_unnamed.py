@@ -246,9 +246,8 @@ def test_it_takes_the_place_of_a_name_that_was_removed_from_base(view: MountedVi
     assert (base / "there").read_bytes() == b"new"
 
 
+@pytest.mark.root_only
 def test_the_group_is_the_directorys_if_that_is_setgid(view: MountedView, tmp_path: Path) -> None:
-    if os.geteuid():
-        pytest.skip("only root may give a directory another group")
     plain = tmp_path / "plain"
     for directory in (plain, root(view) / "s"):
         directory.mkdir()
@@ -257,6 +256,20 @@ def test_the_group_is_the_directorys_if_that_is_setgid(view: MountedView, tmp_pa
         fd = unnamed(directory, mode=0o2755)
         assert (os.fstat(fd).st_gid, oct(os.fstat(fd).st_mode)) == (4711, oct(0o102755)), directory
         os.close(fd)
+
+
+def test_a_file_that_is_really_called_so_is_another_one(view: MountedView) -> None:
+    """What stands for the name that a file does not have is a name like others."""
+    (root(view) / "#unnamed").write_bytes(b"named")
+    fd = unnamed(root(view), b"tmp")
+    view.snapshot(b"one")
+    view.travel(1)
+    assert (root(view) / "#unnamed").read_bytes() == b"named"
+    by_proc(fd, root(view) / "x")
+    (root(view) / "#unnamed").unlink()
+    os.close(fd)
+    assert (root(view) / "x").read_bytes() == b"tmp"
+    assert set(os.listdir(root(view))) == {"d", "there", "x"}
 
 
 # ---- rules

@@ -267,7 +267,7 @@ def test_an_acl_keeps_out_and_lets_nobody_in(
         (directory / "f").write_bytes(b"secret")
         os.chown(directory / "f", 0, crew)
         os.setxattr(directory / "f", "system.posix_acl_access", acl)
-    view = mounted(allow_other=True, xattrs=True)
+    view = mounted(make_transport=Pyfuse3Transport, allow_other=True, xattrs=True)
     os.chmod(view.mountpoint, 0o755)
     root = Path(os.fsdecode(view.mountpoint))
     if is_staged:

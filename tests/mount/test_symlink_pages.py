@@ -25,7 +25,7 @@ from yolofs.overlay.inodes import NO_PAGES
 from yolofs.paths import RelPath
 from yolofs.rules import RuleState
 
-pytestmark = pytest.mark.mount
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 
 LONG_S = 1000.0
 

@@ -2,16 +2,20 @@
 and the view stays.
 
 All of it is done as the commands do it, with sessions that are opened and closed, but without a
-mount.  What the host does comes at any time but in the middle of a command, which
-:mod:`tests.property.test_undo_rollback_property` is about.
+mount.  A command may be killed, or a call of it fail; then the host works, too, and it is finished
+or taken back.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import itertools
 import os
+import signal
 import tempfile
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -24,15 +28,25 @@ from tests.property.test_commit_property import DIRECTORIES, FILES, fill_base, h
 from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Edit, Host
 from tests.support.host_edits import edits_without_renaming as edits
+from tests.support.injected_faults import Faults
+from tests.support.killed_command import is_in_switch
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.cli.commit.drift import Settled, Wish, check_settled
+from yolofs.cli.commit.drift import Settled, Way, Wish, check_settled
 from yolofs.cli.commit.report import look
 from yolofs.commit.select.selection import Selection
-from yolofs.errors import ConflictError, HardLinksError, SessionBusyError, UsageError, YolofsError
+from yolofs.errors import (
+    CommitError,
+    ConflictError,
+    HardLinksError,
+    SessionBusyError,
+    TrustError,
+    UsageError,
+    YolofsError,
+)
 from yolofs.paths import RelPath
 from yolofs.session.archive import commit_numbers
-from yolofs.session.commit import commit, look_at_base
+from yolofs.session.commit import commit, finish_interrupted, look_at_base, roll_back_interrupted
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 from yolofs.session.up_to import commit_up_to
@@ -52,7 +66,8 @@ acts = st.one_of(
     ),
     st.tuples(st.sampled_from(("overwrite", "append")), paths, st.sampled_from((b"", b"view\n", LINES))),
     st.tuples(st.just("overwrite"), paths, st.sampled_from((b"", b"view\n", LINES))),
-    st.tuples(st.just("truncate"), paths, st.sampled_from((0, 3))),
+    st.tuples(st.just("truncate"), paths, st.sampled_from((0, 3, 1 << 18))),
+    st.tuples(st.just("mkfifo"), paths, st.just(0o600)),
     st.tuples(st.just("mkdir"), paths, st.just(0o750)),
     st.tuples(st.sampled_from(("rmdir", "unlink", "unlink")), paths),
     st.tuples(st.just("rmtree"), old_paths),
@@ -78,7 +93,9 @@ class Committing(NamedTuple):
     side: str
     trusted: bool
     is_undone: bool
-    """Whether it is undone at once."""
+    """Whether it is undone at once, and then applied again."""
+    ways: tuple[Way, ...] = ()
+    """What is to become of conflicts, one after the other, if no option is given."""
 
 
 class Undoing(NamedTuple):
@@ -109,6 +126,7 @@ commits = st.builds(
     st.sampled_from(("", "ours", "theirs")),
     nearly_always,
     st.booleans(),
+    st.just(()) | st.lists(st.sampled_from(Way), min_size=1, max_size=3).map(tuple),
 )
 undos = st.builds(
     Undoing, st.none() | st.integers(0, 5), st.just(()) | st.lists(paths, max_size=2).map(tuple), st.booleans()
@@ -123,6 +141,60 @@ rounds = st.lists(
     max_size=5,
 )
 """What the view does, what the host does before and after it, and a command."""
+
+
+class Interruption(NamedTuple):
+    """What comes over a command, and what becomes of it."""
+
+    call: int
+    """Which of its calls, counted from the first one while base is being changed, or of all."""
+    is_in_switch: bool
+    error: int
+    """With what that fails; 0: the process is killed."""
+    lasts: bool
+    """Whether all calls after it fail, too."""
+    is_reading: bool
+    """Whether it is one of the calls that read."""
+    edits: list[Edit]
+    """What the host does before anything is done about it."""
+    goes_back: bool
+    commits_first: bool
+    """Whether somebody tries another commit first."""
+
+
+calls_of_switch = st.tuples(st.integers(0, 8), st.just(True))
+interruptions = st.builds(
+    lambda call, *others: Interruption(*call, *others),
+    st.one_of(calls_of_switch, calls_of_switch, calls_of_switch, st.tuples(st.integers(0, 200), st.just(False))),
+    st.sampled_from((0, 0, errno.EIO, errno.ENOSPC)),
+    nearly_always,
+    st.booleans(),
+    st.just([]) | edits,
+    st.booleans(),
+    st.booleans(),
+)
+sure_commits = st.builds(
+    Committing,
+    st.just(()) | st.just(()) | st.just(()) | st.lists(paths, min_size=1, max_size=3).map(tuple),
+    st.none(),
+    st.sampled_from(("", "", "", "d/d", "**/*n*")),
+    st.none() | st.none() | st.none() | st.integers(0, 5),
+    st.booleans(),
+    st.sampled_from(("ours", "theirs", "ours", "")),
+    st.just(True),
+    st.just(False),
+    st.just(()) | st.lists(st.sampled_from(Way), min_size=1, max_size=3).map(tuple),
+)
+"""Those that hardly anything is in the way of."""
+sure_undos = st.builds(Undoing, st.none(), st.just(()) | st.lists(paths, max_size=2).map(tuple), st.just(True))
+plain_round = st.tuples(st.lists(acts, min_size=1, max_size=8), st.just([]), edits | st.just([]), sure_commits)
+interrupted_round = st.tuples(
+    st.lists(acts, min_size=1, max_size=8),
+    edits | st.just([]),
+    edits | st.just([]),
+    sure_commits | sure_commits | sure_undos,
+    interruptions,
+)
 
 
 class Driver(CoreDriver):
@@ -228,6 +300,8 @@ def do_commit(session: Session, asked: Committing) -> tuple[int | None, Settled]
     selection = selection_of(session, asked)
     _, parts = look(session, selection, up_to)
     looked, settled = look_at_base(session, parts), Settled()
+    if asked.ways and not wish.is_given:  # as who answers a question for each
+        wish._chosen.update(zip(looked.conflicts, itertools.cycle(asked.ways), strict=False))
     if looked.conflicts and wish.is_given:
         settled = wish.settle(session, looked, makes_again=up_to is None)
         selection = msgspec.structs.replace(selection, left=settled.left)
@@ -306,6 +380,7 @@ def do(world: World, command: Committing | Undoing) -> None:
     if number is None or not isinstance(command, Committing) or not command.is_undone:
         return
     again = Round(world)
+    after = again.before
     with world.session() as session:
         try:
             result = undo(session, choose(session, None))
@@ -318,10 +393,141 @@ def do(world: World, command: Committing | Undoing) -> None:
     again.check(shows_the_same=True)
     assert world.base() == one.before
     event("undone at once")
+    apply_again(world, after)
+
+
+def apply_again(world: World, after: dict[bytes, Node]) -> None:
+    """Undo the last undo: base is what it was before that."""
+    again = Round(world)
+    with world.session() as session:
+        try:
+            result = undo(session, choose(session, max(commit_numbers(session.directory))))
+        except HardLinksError:
+            event("redo refused for hard links")
+            return
+    assert not result.stays
+    again.check(shows_the_same=True)
+    assert world.base() == after
+    event("applied again")
+
+
+def do_interrupted(world: World, command: Committing | Undoing, over: Interruption) -> None:
+    """Do a command over which something comes, then what is to be done about that; undo and redo
+    what is done then.
+    """
+    note(f"{command} {over}")
+    one, last = Round(world), last_commit(world)
+    in_child(world, command, over)
+    shows_the_same = isinstance(command, Undoing) or not (command.merge or command.side or command.ways)
+    with world.session() as session:
+        found = session.interrupted()
+    if found is None:
+        event("it was not interrupted half way")
+        one.check(shows_the_same=shows_the_same)
+        if last_commit(world) == last:
+            assert world.base() == one.before
+        return
+    event(f"interrupted: {type(command).__name__}")
+    world.host.act(over.edits)
+    if over.commits_first:
+        half = world.base()
+        with world.session() as session, pytest.raises((CommitError, TrustError)):
+            commit(session)
+        assert world.base() == half
+    ways = [roll_back_interrupted, finish_interrupted][:: 1 if over.goes_back else -1]
+    end = next((way for way in ways if may_end(world, way)), None)
+    event(f"ended by: {end.__name__ if end is not None else 'nothing'}")
+    there = contents(world.root) | (contents(world.commits) if os.path.lexists(world.commits) else set())
+    assert one.had - world.host.thrown_away <= there
+    assert world.host.written <= there
+    if over.edits:
+        return
+    assert end is ways[0] or end is finish_interrupted  # which is all that can be done once it is settled
+    one.check(shows_the_same=shows_the_same)
+    if end is roll_back_interrupted:
+        assert world.base() == one.before
+        return
+    after = world.base()
+    again = Round(world)
+    with world.session() as session:
+        try:
+            result = undo(session, choose(session, max(commit_numbers(session.directory))))
+        except HardLinksError:
+            event("undo refused for hard links")
+            return
+    again.check(shows_the_same=True)
+    if not result.stays:
+        assert world.base() == one.before
+        event("undone after an interruption")
+        apply_again(world, after)
+
+
+def may_end(world: World, way: Callable[[Session], object]) -> bool:
+    """Finish or take back what was interrupted, if that can be done."""
+    with world.session() as session:
+        try:
+            way(session)
+        except (CommitError, TrustError) as error:
+            note(f"{way.__name__}: {error.message}")
+            return False
+    return True
+
+
+def last_commit(world: World) -> int:
+    return max(commit_numbers(os.path.dirname(world.commits)), default=0)
+
+
+def in_child(world: World, command: Committing | Undoing, over: Interruption) -> None:
+    """Do a command in another process, in which one of the calls fails, or that is killed at it."""
+    faults = Faults(over.error, range(0), within=os.path.dirname(world.root) if over.is_reading else None)
+    left = over.call
+
+    def come_over() -> None:
+        nonlocal left
+        if over.is_in_switch and not is_in_switch(world.root):
+            return
+        if left == 0 and not over.error:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if left == 0:
+            faults.bad = range(faults.count, 1 << 30 if over.lasts else faults.count + 1)
+        left -= 1
+
+    faults.before_each = come_over
+    child = os.fork()
+    if child:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert status in (*_ENDS, -signal.SIGKILL), status
+        event(f"it ended by: {_ENDS.get(status, 'being killed')}")
+        return
+    try:
+        with world.session() as session, faults.at_work():
+            do_commit(session, command) if isinstance(command, Committing) else do_undo(session, command)
+        os._exit(0)
+    except OSError:
+        os._exit(OF_SYSTEM)
+    except YolofsError as error:
+        os._exit(next((code for code in _ENDS if code == error.exit_code), 1))
+    except BaseException:  # noqa: BLE001 - the parent has to know
+        traceback.print_exc()
+        os._exit(99)
+
+
+OF_SYSTEM = 90
+_ENDS = {
+    0: "its end",
+    1: "another refusal",
+    2: "a word that makes no sense",
+    9: "a conflict",
+    12: "a failure half way",
+    17: "a failure before it",
+    18: "going back",
+    19: "hard links",
+    OF_SYSTEM: "the system",
+}
 
 
 def check(
-    some: list[tuple[list[Act], list[Edit], list[Edit], Committing | Undoing]],
+    some: Sequence[tuple[Any, ...]],
     links: list[tuple[bytes, ...]],
     state: str | None = None,
 ) -> None:
@@ -335,11 +541,14 @@ def check(
         os.mkdir(root)
         try:
             world = World(root, links, os.path.join(os.fsencode(own), b"state") if own is not None else None)
-            for acts, before, after, command in some:
+            for acts, before, after, command, *over in some:
                 world.host.act(before)
                 world.act(acts)
                 world.host.act(after)
-                do(world, command)
+                if over:
+                    do_interrupted(world, command, over[0])
+                else:
+                    do(world, command)
         finally:
             with contextlib.suppress(SessionBusyError):  # which something else has led to, that is worth to be told
                 remove_sessions_below(root)
@@ -404,3 +613,18 @@ def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_devi
     some: list[Any], links: list[tuple[bytes, ...]]
 ) -> None:
     check(some, links, "/dev/shm")
+
+
+@so_many(ci=30, nightly=5000)
+@given(st.none() | plain_round | plain_round, interrupted_round, hard_links | st.just([]))
+def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
+    first: tuple[Any, ...] | None, second: tuple[Any, ...], links: list[tuple[bytes, ...]]
+) -> None:
+    check([second] if first is None else [first, second], links)
+
+
+@pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
+@so_many(ci=8, nightly=3000)
+@given(interrupted_round, hard_links | st.just([]))
+def test_the_same_where_the_session_is_on_another_device(one: tuple[Any, ...], links: list[tuple[bytes, ...]]) -> None:
+    check([one], links, "/dev/shm")

@@ -4,6 +4,12 @@ together.
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -11,6 +17,7 @@ from yolofs.changes.changes import Change, Kind
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.changes.picks import Lines, all_but, apply_picks, parse_picks, spell
+from yolofs.cli.commit.chunks import chunks_of, patch_lines
 from yolofs.paths import RelPath
 from yolofs.text import line_diff
 
@@ -116,3 +123,43 @@ def test_a_pick_and_the_rest_are_all_lines(before: bytes, after: bytes, data: st
 def test_an_edit_that_changes_nothing_leaves_the_text_as_it_is(before: bytes, after: bytes, context: int) -> None:
     for hunk in hunks(before, after):
         assert edited(hunk, before, after, to_edit(hunk, before, after, context=context), context=context) == after
+
+
+def applied_by_git(before: bytes, patch: bytes) -> bytes:
+    """Return what ``git apply`` makes of a text."""
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    with tempfile.TemporaryDirectory(prefix="yolofs-picks-") as name:
+        (Path(name) / "f").write_bytes(before)
+        command = ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"]
+        environment["GIT_CEILING_DIRECTORIES"] = os.path.dirname(name)
+        done = subprocess.run(command, cwd=name, input=patch, env=environment, capture_output=True, check=False)
+        assert done.returncode == 0, (done.stderr, patch)
+        return (Path(name) / "f").read_bytes()
+
+
+@given(texts, texts, st.integers(0, 3), st.data())
+@example(b"a\n", b"", 3, None)
+@example(b"", b"a\nb", 3, None)
+@example(b"a", b"a\n", 3, None)
+@example(b"c\r\nb\n", b"c\nb\n", 0, None)
+def test_git_makes_the_same_of_what_was_picked(
+    before: bytes, after: bytes, context: int, data: st.DataObject | None
+) -> None:
+    """The patch is what ``yolofs commit -p`` shows."""
+    found = hunks(before, after)
+    chunks = chunks_of(FileHunks(Change(Kind.MODIFIED, RelPath(b"f")), tuple(found)), context=context)
+    lines = line_diff.split_lines(before), line_diff.split_lines(after)
+    patch, picks, moved = b"--- a/f\n+++ b/f\n", dict[str, Lines | None](), 0
+    for chunk in chunks:
+        if data is not None and not data.draw(st.booleans()):
+            moved += sum(len(hunk.old_lines) - len(hunk.new_lines) for hunk, _ in chunk.parts)
+            continue
+        picks |= {hunk.id: None for hunk, _ in chunk.parts}
+        head, *body = patch_lines(chunk, lines, context=context)
+        old, _, rest = head.partition(b"+")
+        start = re.match(rb"\d+", rest)
+        assert start is not None
+        patch += b"%b+%d%b" % (old, int(start[0]) + moved, rest[start.end() :])
+        patch += b"".join(line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n" for line in body)
+    if picks:
+        assert applied_by_git(before, patch) == apply_picks(before, found, picks)

@@ -24,7 +24,7 @@ from tests.support.session_cleaning import remove_sessions_below
 from yolofs.changes.changes import Kind, compare
 from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks
 from yolofs.changes.picks import Lines, all_but
-from yolofs.errors import HardLinksError
+from yolofs.errors import HardLinksError, StaleHunkError
 from yolofs.paths import Generation
 from yolofs.session.commit import split
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks
@@ -64,6 +64,7 @@ operations = st.one_of(
     st.tuples(st.just("rename"), files | directories | places, places),
     st.tuples(st.just("rename"), places, places),
     st.tuples(st.just("exchange"), files | directories | places, files | directories | places),
+    st.tuples(st.just("truncate"), files | places, st.sampled_from((0, 5, 1 << 20))),
     st.tuples(st.just("snapshot")),
 )
 programs = st.lists(operations, max_size=12)
@@ -281,6 +282,29 @@ def check_dropped(done: Work, generation: int | None, data: st.DataObject) -> No
     assert done.facts(old=old) == expected(files, all_but(files, picks), dropped.held, is_drop=True)
     if done.driver.session.timeline.present > present:
         done.driver.travel(dropped.before)
+        assert done.look() == view
+
+
+@given(programs, st.data())
+@so_many(ci=10, nightly=2000)
+def test_ids_of_what_has_changed_since_are_refused_and_nothing_is_done(
+    program: list[Operation], data: st.DataObject
+) -> None:
+    about_content = (HunkKind.TEXT, HunkKind.ADDED, HunkKind.BINARY)
+    with work([*program, ("edit", b"a", [(0, 1, [b"x\n"])])]) as done:
+        found = [hunk for file in listed(done) for hunk in file.hunks if hunk.kind in about_content]
+        regular = {path for path, what in done.driver.tree().items() if what[0] == "file"}
+        found = [hunk for hunk in found if hunk.path in regular]
+        if not found:  # something else has taken the place of the file
+            return
+        hunk = data.draw(st.sampled_from(found))
+        done.driver.overwrite(hunk.path, done.driver.read(hunk.path) + b"!")
+        view = done.look()
+        with pytest.raises(StaleHunkError) as refused:
+            drop_hunks(done.driver.session, Tree(), {hunk.id: None}, b"dropped")
+        assert refused.value.ids == (hunk.id,)
+        with pytest.raises(StaleHunkError), select_hunks(done.driver.session, {hunk.id: None}):
+            pass
         assert done.look() == view
 
 

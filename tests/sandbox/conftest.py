@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_until
+from tests.cli.program import Program
 from tests.sandbox.repositories import git
 
 
@@ -33,7 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
     program = Program(project)
     program("init")
     with program.mounted("--root", "/"):
-        wait_until(lambda: "is watched" in program.log, "the daemon has started its watcher")  # else in some test
+        program.wait_for_watcher()
         yield program
 
 

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ import pytest
 
 from tests.cli.program import COMMAND, Program, run_with_input, wait_until
 from tests.cli.started import start
-from tests.security.planting import interrupt_commit
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.confine import Place, confined
@@ -131,87 +129,6 @@ def test_secrets_in_the_environment_stay_outside_unless_kept(yolofs: Program) ->
     assert not [line for line in shown if line.startswith(("SSH_AUTH_SOCK=", "MY_TOKEN="))]
 
 
-def test_what_is_changed_is_staged_and_a_generation_named_after_the_command(yolofs: Program) -> None:
-    before = sorted(os.listdir(yolofs.project))
-    yolofs("run", "sh", "-c", "echo new > made-by-run")
-    assert sorted(os.listdir(yolofs.project)) == before
-    timeline = yolofs("timeline", "--json").json["generations"]
-    assert timeline[-1]["name"] == "echo new > made-by-run"
-    assert yolofs("run", "cat", "made-by-run").out == "new\n"
-
-
-def test_a_command_that_changes_nothing_leaves_no_generation_and_says_nothing(yolofs: Program) -> None:
-    before = yolofs("timeline", "--json").json["generations"]
-    done = yolofs("run", "cat", "/etc/passwd")
-    assert done.err == ""
-    assert yolofs("timeline", "--json").json["generations"] == before
-
-
-def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_undoes_it_all(yolofs: Program) -> None:
-    with tempfile.TemporaryDirectory(prefix="yolofs-outside.") as outside:
-        Path(outside, "theirs").write_text("theirs")
-        (yolofs.project / "kept.txt").write_text("kept")
-        (yolofs.project / "old").mkdir()
-        (yolofs.project / "old/one").write_text("1")
-        script = f"echo 2 > added; echo more >> kept.txt; rm -r old; rm {outside}/theirs; echo x > {outside}/mine"
-        done = yolofs("run", "sh", "-c", script)
-        lines = done.err.splitlines()
-        assert lines[0].startswith("yolofs: run ")
-        assert lines[1:-1] == [
-            "deleted:",
-            "  D  old/  (and 1 in it)",
-            "outside the project:",
-            f"  D  {outside}/theirs",
-            f"  A  {outside}/mine",
-            "in the project:",
-            "  M  kept.txt",
-            "  A  added",
-        ]
-        undo = lines[-1].partition("undo it: yolofs ")[2].split()
-        yolofs(*undo)
-        shown = yolofs("run", "sh", "-c", f"cat kept.txt old/one {outside}/theirs; ls {outside}; [ ! -e added ]").out
-        assert shown == "kept1theirstheirs\n"
-
-
-def test_of_many_changes_the_number_that_is_not_shown_is_told(yolofs: Program) -> None:
-    done = yolofs("run", "sh", "-c", "for i in $(seq 100); do echo > f$i; done")
-    assert "  … and 90 changes: 90 added in 90 more lines: yolofs diff " in done.err
-
-
-def test_the_json_is_the_last_line_of_stderr(yolofs: Program) -> None:
-    done = yolofs("run", "--json", "sh", "-c", "echo talk >&2; echo 1 > one; exit 4", code=4)
-    talk, document = done.err.splitlines()
-    said = json.loads(document)
-    assert talk == "talk"
-    assert said["code"] == 4
-    assert said["command"] == ["sh", "-c", "echo talk >&2; echo 1 > one; exit 4"]
-    assert [change["path"] for change in said["changes"]] == [str(yolofs.project / "one")]
-    assert said["undo"] == f"yolofs travel {said['before']}"
-
-
-def test_without_review_nothing_is_said(yolofs: Program) -> None:
-    assert yolofs("run", "--no-review", "sh", "-c", "echo 1 > one").err == ""
-
-
-def test_without_snapshot_there_is_no_generation_but_a_summary(yolofs: Program) -> None:
-    before = len(yolofs("timeline", "--json").json["generations"])
-    done = yolofs("run", "--no-snapshot", "sh", "-c", "echo 1 > unsnapshotted")
-    assert "  A  unsnapshotted" in done.err
-    assert len(yolofs("timeline", "--json").json["generations"]) == before
-
-
-def test_the_generation_can_be_given_a_name(yolofs: Program) -> None:
-    yolofs("run", "--name", "my name", "sh", "-c", "echo 1 > one")
-    assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "my name"
-
-
-def test_what_was_staged_before_is_not_in_the_summary(yolofs: Program) -> None:
-    yolofs("run", "--no-snapshot", "--no-review", "sh", "-c", "echo 1 > earlier")
-    done = yolofs("run", "sh", "-c", "echo 1 > later")
-    assert "later" in done.err
-    assert "earlier" not in done.err
-
-
 def test_several_runs_at_once_share_the_view(yolofs: Program) -> None:
     script = "echo ready; while [ ! -e signal ]; do sleep 0.01; done; cat signal"
     first = start(["run", "sh", "-c", script], yolofs.project)
@@ -300,132 +217,6 @@ def test_a_command_reads_on_in_a_file_where_the_shell_stands_and_the_shell_goes_
     assert done.stdout == b"b'two\\n'\none three\n"
 
 
-def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / ".yolofs.toml").write_text("scratch = []\n")
-    yolofs = Program(project)
-    yolofs("init")
-    yolofs("mount")
-    try:
-        script = "echo 1 > made; until [ -e go ]; do sleep 0.05; done; exit 3"
-        with start(["run", "sh", "-c", script], project) as process:
-            made = yolofs.session / "files/00/1"
-            wait_until(lambda: made.exists() and made.read_text() == "1\n", "the file")
-            made.unlink()
-            (project / "go").touch()
-            _, said = process.communicate(timeout=60)
-        assert process.returncode == 3
-        assert "what run 1 changed cannot be told: store inode 1, shown as " in said.decode()
-    finally:
-        yolofs("unmount", "--force")
-
-
-def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None:
-    small = _small(tmp_path)
-    with small.mounted():
-        assert "only a view of / can be the root of a sandbox" in small.refused("run", "true", code=14)
-
-
-def test_where_the_settings_name_another_base_the_hint_says_so_and_no_mount_is_left(tmp_path: Path) -> None:
-    project = tmp_path / "small"
-    project.mkdir()
-    (project / ".yolofs.toml").write_text('root = "."\n')
-    small = Program(project)
-    small("init")
-    small.trust()
-    refused = small.refused("run", "true", code=14)
-    assert "yolofs mount --root /" in refused
-    assert "root in .yolofs.toml is ." in refused
-    assert "not mounted" in small("status").out
-    small("mount", "--root", "/")
-    try:
-        small("run", "--no-review", "true")
-    finally:
-        small("unmount")
-
-
-def test_without_a_sandbox_no_mount_is_left_but_one_that_was_there_stays(tmp_path: Path) -> None:
-    small = _small(tmp_path)
-    small.refused("run", "true", code=14, PATH="/nowhere")
-    assert "not mounted" in small("status").out
-    with small.mounted("--root", "/"):
-        small.refused("run", "true", code=14, PATH="/nowhere")
-        assert "mounted at" in small("status").out
-
-
-def test_after_a_mount_of_another_base_a_run_has_the_whole_machine_again(tmp_path: Path) -> None:
-    small = _with_its_own_base(tmp_path)
-    refused = small.refused("run", "true", code=14)
-    assert f"what is staged, snapshots too, is relative to {small.project}, so the root cannot be /" in refused
-    assert "yolofs commit keeps what is wanted, and yolofs abort drops the rest; then the same command again" in refused
-    assert "not mounted" in small("status").out
-    small("commit", "--yes")
-    try:
-        assert small("run", "--no-review", "cat", "made").out == "x\n"
-    finally:
-        small("unmount")
-
-
-def test_snapshots_alone_keep_a_base_until_the_abort_that_the_hint_names(tmp_path: Path) -> None:
-    small = _with_its_own_base(tmp_path)
-    small("commit", "--yes")
-    small("snapshot")
-    small("commit", "--yes")
-    assert "snapshots too" in small.refused("run", "true", code=14)
-    small("abort", "--yes")
-    try:
-        small("run", "--no-review", "true")
-    finally:
-        small("unmount")
-
-
-def test_after_a_mount_of_another_base_a_run_says_first_that_a_commit_was_interrupted(tmp_path: Path) -> None:
-    small = _with_its_own_base(tmp_path)
-    interrupt_commit(small.project, 1)
-    assert "a commit was interrupted" in small.refused("run", "true", code=12)
-    assert "not mounted" in small("status").out
-    small("commit", "--continue")
-    try:
-        assert small("run", "--no-review", "cat", "made").out == "x\n"
-    finally:
-        small("unmount")
-
-
-def _small(tmp_path: Path) -> Program:
-    project = tmp_path / "small"
-    project.mkdir()
-    small = Program(project)
-    small("init")
-    return small
-
-
-def _with_its_own_base(tmp_path: Path) -> Program:
-    small = _small(tmp_path)
-    with small.mounted("--root", ".") as view:
-        (view / "made").write_text("x\n")
-    return small
-
-
-def test_without_bubblewrap_nothing_is_run(yolofs: Program, tmp_path: Path) -> None:
-    assert "bubblewrap is not installed" in yolofs.refused(
-        "run", "touch", str(tmp_path / "x"), code=14, PATH="/nowhere"
-    )
-    assert not (tmp_path / "x").exists()
-
-
-def test_a_machine_that_forbids_namespaces_is_told_and_nothing_is_run(yolofs: Program, tmp_path: Path) -> None:
-    bin_directory = tmp_path / "bin"
-    bin_directory.mkdir()
-    (bin_directory / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions' >&2\nexit 1\n")
-    (bin_directory / "bwrap").chmod(0o755)
-    done = yolofs("run", "touch", str(tmp_path / "x"), code=14, PATH=f"{bin_directory}:{os.environ['PATH']}")
-    assert "bwrap: No permissions" in done.err
-    assert "bubblewrap cannot make the sandbox here" in done.err
-    assert "hint: " in done.err
-    assert not (tmp_path / "x").exists()
-
-
 def kill_when_started(pid: int, mark: Path) -> None:
     """Kill a process once a file is there."""
     wait_until(mark.exists, "the command has begun")
@@ -457,39 +248,6 @@ def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started
         assert select.select([init], [], [], 0)[0]
 
 
-def test_the_first_run_mounts(tmp_path: Path) -> None:
-    project = tmp_path / "fresh"
-    project.mkdir()
-    fresh = Program(project)
-    fresh("init")
-    try:
-        assert fresh("run", "echo", "hello").out == "hello\n"
-        assert fresh("status", "--json").json["mounted"]
-    finally:
-        fresh("unmount")
-
-
-def test_a_mount_is_not_taken_away_from_under_a_run(tmp_path: Path) -> None:
-    project = tmp_path / "busy"
-    project.mkdir()
-    busy = Program(project)
-    busy("init")
-    script = "echo > begun; while [ ! -e go ]; do sleep 0.05; done; echo end > late"
-    try:
-        busy("mount")
-        with start(["run", "sh", "-c", script], project) as process:
-            wait_until(lambda: "begun" in busy("status").out, "the command")
-            said = busy.refused("unmount", code=8)
-            assert "commands of yolofs run are at work in the view" in said
-            assert "\n  run 1: sh -c " in said
-            (project / "go").touch()
-            assert process.wait(timeout=60) == 0
-        assert "A  late\n" in busy("status").out
-        busy("unmount")
-    finally:
-        busy("unmount", "--force")
-
-
 def test_without_network_there_is_only_a_loopback(yolofs: Program) -> None:
     config = yolofs.project / ".yolofs.toml"
     before = config.read_text()
@@ -502,51 +260,6 @@ def test_without_network_there_is_only_a_loopback(yolofs: Program) -> None:
     assert (
         yolofs("run", "python3", "-c", script).out == f"{[name for _, name in __import__('socket').if_nameindex()]}\n"
     )
-
-
-def test_what_the_rules_refused_is_told(yolofs: Program) -> None:
-    (yolofs.project / "closed").write_text("x")
-    yolofs("rule", "deny", "closed")
-    try:
-        done = yolofs("run", "sh", "-c", "cat closed; true")
-        said = yolofs("run", "--json", "sh", "-c", "echo x > closed; true").err.splitlines()[-1]
-    finally:
-        yolofs("rule", "unset", "closed")
-    assert "asked or refused:" in done.err
-    assert f"{yolofs.project}/closed" in done.err.split("asked or refused:")[1]
-    assert [note["path"] for note in json.loads(said)["notes"]] == [f"{yolofs.project}/closed"]
-
-
-def test_a_history_that_could_not_be_kept_is_in_the_log_and_the_json_alone(yolofs: Program) -> None:
-    """vim and every shell try that each time."""
-    history = Path.home() / ".viminfo"
-    script = f"echo x > {history}; true"
-    assert "refus" not in yolofs("run", "sh", "-c", script).err
-    done = yolofs("run", "sh", "-c", f"{script}; echo x > {Path.home()}/.netrc; true")
-    assert ".viminfo" not in done.err.split("asked or refused:")[1]
-    assert ".netrc" in done.err.split("asked or refused:")[1]
-    said = json.loads(yolofs("run", "--json", "sh", "-c", script).err.splitlines()[-1])
-    assert [note["path"] for note in said["notes"]] == [str(history)]
-    assert str(history) in yolofs("log", "-v").out
-
-
-def test_the_summary_tells_of_scratch_directories_only_how_many_changes_there_are(yolofs: Program) -> None:
-    config = yolofs.project / ".yolofs.toml"
-    before = config.read_text()
-    config.write_text('scratch = ["build"]\n')
-    yolofs.trust()
-    (yolofs.project / "build").mkdir()
-    try:
-        done = yolofs("run", "sh", "-c", "echo > build/more; echo >> beside")
-        assert "\nand 1 in scratch directories: yolofs diff " in done.err
-        assert "build/more" not in done.err
-        assert "beside\n" in done.err
-        assert yolofs("run", "sh", "-c", "echo > build/another").err == ""
-        told = json.loads(yolofs("run", "--json", "sh", "-c", "echo > build/third").err)
-    finally:
-        config.write_text(before)
-    assert [change["region"] for change in told["changes"]] == ["scratch"]
-    assert told["outside"] == 0
 
 
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")

@@ -27,7 +27,10 @@ FORBID = "echo 0 > /proc/sys/user/max_user_namespaces; ! unshare --user true 2> 
 
 _SANDBOX = {
     "tests/sandbox/test_escapes.py": "keeps_in|no_stream|descriptor",
-    "tests/sandbox/test_run.py": "exit_code|streams|summary|refused|killed|background",
+    **{
+        f"tests/sandbox/test_{name}.py": "exit_code|streams|summary|refused|killed|background"
+        for name in ("run", "run_mounts", "run_summary")
+    },
     "tests/sandbox/test_native_binds.py": "straight_from_base|read_only|leads_elsewhere",
     "tests/sandbox/test_parallel_runs.py": "three_runs|both|own_refusals|in_no_run",
     "tests/security/sandbox/test_first_process.py": "^(?!.*(terminal|some_time_after|ten_seconds))",

@@ -1,8 +1,8 @@
 """Does what :mod:`yolofs.daemon.runs.native_survey` does, but looks through what no test changes
 once in a test run.
 
-Each daemon with a view of the machine has a survey made, and the machine's own directories hold a
-hundred thousand names: that takes ten times what all else takes that such a daemon does.
+The machine's own directories hold a hundred thousand names, and each test begins with nothing kept:
+to read them takes ten times what all else takes that such a daemon does.
 """
 
 from __future__ import annotations
@@ -24,19 +24,14 @@ def stays(directory: str) -> bool:
     return directory.startswith(CHECKOUT) or not directory.startswith(temporary)
 
 
-def report(directory: bytes) -> bytes:
-    """Return what a survey says of a directory."""
-    return b"\0".join((directory, *native_survey.find(directory))) + b"\0\0"
-
-
 def kept(directory: bytes) -> bytes:
-    """Return the same, from the run's own directory if it is there."""
+    """Return the report on a directory, from the run's own directory if it is there."""
     path = os.path.join(os.environb[b"XDG_RUNTIME_DIR"], b"survey" + directory.replace(b"/", b"-"))
     try:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
-        found = report(directory)
+        found = b"\0".join((directory, *native_survey.Survey({}).find(directory)))
         new = path + b".%d" % os.getpid()
         with open(new, "wb") as writing:
             writing.write(found)
@@ -44,12 +39,14 @@ def kept(directory: bytes) -> bytes:
         return found
 
 
-def main(niceness: int, directories: Sequence[str]) -> None:
+def main(state: int, haste: int, directories: Sequence[str]) -> None:
     """Report on each directory as soon as it is known."""
-    os.nice(niceness)
-    for directory in directories:
-        is_kept = stays(directory) and "XDG_RUNTIME_DIR" in os.environ
-        try:
-            native_survey.write((kept if is_kept else report)(os.fsencode(directory)))
-        except BrokenPipeError:
-            return
+    has_place = "XDG_RUNTIME_DIR" in os.environ
+    try:
+        for directory in directories:
+            if has_place and stays(directory):
+                native_survey.write(kept(os.fsencode(directory)))
+    except BrokenPipeError:
+        return
+    changing = [directory for directory in directories if not (has_place and stays(directory))]
+    native_survey.main(state, haste, changing)

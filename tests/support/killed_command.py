@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple, NoReturn
 import pytest
 
 import yolofs
-from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.crash.test_commit_every_step import NOBODY, USERS, in_child
 from tests.property import core_driver
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
@@ -245,10 +245,6 @@ def as_user(check: Callable[[Path], None], patch: pytest.MonkeyPatch, *, is_root
             ids = os.geteuid() or NOBODY, os.getegid() or NOBODY
             owner.setattr(core_driver, "OWNER", Owner(*ids))
             assert in_child(lambda: check(place), is_root=False) == 0
-
-
-USERS = [True, False] if os.geteuid() == 0 else [False]
-"""For a parameter ``is_root``."""
 
 
 def users(*what: object) -> list[bool]:

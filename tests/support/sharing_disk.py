@@ -1,5 +1,5 @@
-"""A disk on which files can share blocks (reflinks), for a test: an image of XFS or btrfs, mounted
-by a loop device.
+"""A disk of its own for a test: an image of ext4, or of XFS or btrfs, on which files can share
+blocks (reflinks), mounted by a loop device.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 _IMAGE_BYTES = 400 << 20  # sparse; less is too small for an XFS
-_MAKERS = {"xfs": ("mkfs.xfs", "-q"), "btrfs": ("mkfs.btrfs", "-q")}
+_MAKERS = {"xfs": ("mkfs.xfs", "-q"), "btrfs": ("mkfs.btrfs", "-q"), "ext4": ("mkfs.ext4", "-q", "-F")}
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 
-KINDS = tuple(_MAKERS)
+KINDS = ("xfs", "btrfs")
 
 _FIEMAP = 0xC020660B  # _IOWR('f', 11, struct fiemap) of linux/fiemap.h
 _MAP = struct.Struct("QQIIII")
@@ -29,7 +29,7 @@ _SYNC, _SHARED = 1, 0x2000
 
 
 @contextlib.contextmanager
-def sharing_disk(kind: str, directory: Path) -> Iterator[Path]:
+def disk_image(kind: str, directory: Path) -> Iterator[Path]:
     """Give the root of an empty disk that lies in ``directory``; skip the test where there can be
     none.
     """
@@ -52,6 +52,10 @@ def sharing_disk(kind: str, directory: Path) -> Iterator[Path]:
     finally:
         subprocess.run(["umount", "--lazy", mountpoint], check=True)  # a test that has failed may have files open
         image.unlink()
+
+
+sharing_disk = disk_image
+"""For one of :data:`KINDS`."""
 
 
 def shared_bytes(path: Path) -> int:

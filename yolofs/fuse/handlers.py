@@ -79,6 +79,7 @@ _CONTENT_XATTRS = (b"user.", b"trusted.")
 """What begins so is content, and judged as such; other extended attributes are looked at as stat(2)
 looks.
 """
+_ROOTS_XATTRS = b"trusted."
 _UNKNOWN = Answer(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
 """A name in a listing that cannot be looked at: in a directory that one may read and not enter, for
 instance.
@@ -148,11 +149,13 @@ class Handlers:
         """Create a file of any type that is not a directory or a link."""
         directory = self._inode(parent)
         self.gate.check_create(directory, name)
+        mode, owner = self.overlay.inherit(directory, mode, owner)
         return self._answer(directory, name, self.overlay.mknod(directory, name, mode, rdev, owner)[1])
 
     def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Answer:
         """Create a directory."""
         directory = self._inode(parent)
+        mode, owner = self.overlay.inherit(directory, mode | stat.S_IFDIR, owner)
         self.gate.check_mkdir(directory, name, mode)
         return self._answer(directory, name, self.overlay.mkdir(directory, name, mode, owner)[1])
 
@@ -215,11 +218,13 @@ class Handlers:
         mtime_ns: int | None,
         *,
         is_open: bool = False,
+        drops_setuid: bool = False,
     ) -> Answer:
         """Change those attributes that are not None; ``is_open``: through a handle that was opened
         for writing.
 
         Such a handle is good for what comes with writing: the size and the times.
+        ``drops_setuid``: somebody changes the size who may not keep setuid and setgid bits.
         """
         inode = self._inode(number)
         if not is_open or mode is not None or uid is not None or gid is not None:
@@ -227,6 +232,9 @@ class Handlers:
         if size is None or size:
             self._postpone(inode, size=size, metadata_only=size is None)
         attr = self.overlay.setattr(inode, mode=mode, uid=uid, gid=gid, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns)
+        if drops_setuid:
+            self.overlay.drop_setuid(inode)
+            attr = self.overlay.getattr(inode)
         return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def readlink(self, number: int) -> bytes:
@@ -248,20 +256,25 @@ class Handlers:
             self.gate.check_stat(inode)
         return self.overlay.getxattr(inode, name)
 
-    def listxattr(self, number: int) -> list[bytes]:
-        """Return the names of a file's extended attributes."""
+    def listxattr(self, number: int, uid: int = 0) -> list[bytes]:
+        """Return the names of a file's extended attributes that the user ``uid`` may know."""
         inode = self._inode(number)
         self.gate.check_stat(inode)
-        return self.overlay.listxattr(inode)
+        names = self.overlay.listxattr(inode)
+        return names if uid == 0 else [name for name in names if not name.startswith(_ROOTS_XATTRS)]
 
-    def setxattr(self, number: int, name: bytes, value: bytes, flags: int = 0) -> None:
-        """Set an extended attribute, with the flags of setxattr(2)."""
+    def setxattr(self, number: int, name: bytes, value: bytes, flags: int = 0, *, drops_setgid: bool = False) -> None:
+        """Set an extended attribute, with the flags of setxattr(2); ``drops_setgid``: it is an
+        access control list, set by somebody who may not keep that bit.
+        """
         inode = self._inode(number)
         self.gate.check_change(inode, Operation.METADATA)
         if flags:
             self._check_xattr(inode, name, flags)
         self._postpone(inode, metadata_only=True)
         self.overlay.setxattr(inode, name, value)
+        if drops_setgid:
+            self.overlay.drop_setgid(inode)
 
     def _check_xattr(self, inode: Inode, name: bytes, flags: int) -> None:
         """Refuse to make an attribute that is there, or to replace one that is not."""
@@ -297,7 +310,8 @@ class Handlers:
         if not self.gate.verdict_below(directory, name).may_write and not self._exists(directory, name):
             self.gate.check_create(directory, name)
         try:
-            inode, attr = self.overlay.create(directory, name, mode, owner, is_writer=may_write(flags))
+            bits, heir = self.overlay.inherit(directory, mode, owner) if owner.umask is not None else (mode, owner)
+            inode, attr = self.overlay.create(directory, name, bits, heir, is_writer=may_write(flags))
         except FileExistsError:
             if flags & os.O_EXCL:
                 raise
@@ -309,6 +323,7 @@ class Handlers:
         """Create and open a file without a name; the kernel owes a forget and a release."""
         directory = self._inode(parent)
         self.gate.check_create(directory, UNNAMED)
+        mode, owner = self.overlay.inherit(directory, mode, owner)
         inode, attr = self.overlay.tmpfile(directory, mode, owner, is_writer=may_write(flags))
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
         return opened, Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
@@ -382,6 +397,12 @@ class Handlers:
         if staged is None or staged.ino < self.overlay.fresh_from or staged.origin is not None:
             self._postpone(inode)
         return self.overlay.write(inode, offset, data)
+
+    def drop_setuid(self, handle: int) -> None:
+        """Take the setuid and setgid bits of an open file away, as somebody writes to it who may
+        not keep them.
+        """
+        self.overlay.drop_setuid(self._files[handle])
 
     def fallocate(self, handle: int, mode: int, offset: int, length: int) -> None:
         """Allocate or free room in an open file, as fallocate(2)."""

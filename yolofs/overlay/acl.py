@@ -1,8 +1,12 @@
-"""Mode bits that let nobody in whom an access control list keeps out.
+"""Access control lists, in the form of the extended attributes that hold them.
 
-The kernel judges by mode bits alone in a FUSE mount.  Those of a file with a list say too much: the
-group's bits are the list's mask, so that of ``user:alice:rw`` on a file of mode 0600 the whole
-group would profit.
+Unless it is agreed otherwise, the kernel judges by mode bits alone in a FUSE mount.  Those of a
+file with a list say too much: the group's bits are the list's mask, so that of ``user:alice:rw`` on
+a file of mode 0600 the whole group would profit.  :func:`narrowed` are bits that let nobody in whom
+a list keeps out.
+
+Where the kernel does judge by lists, what is made in a directory with a default list gets its own
+one from us (:func:`inherited`).
 """
 
 from __future__ import annotations
@@ -11,7 +15,11 @@ import os
 import struct
 
 XATTR = "system.posix_acl_access"
+DEFAULT_XATTR = "system.posix_acl_default"
+NAMES = frozenset([os.fsencode(XATTR), os.fsencode(DEFAULT_XATTR)])
 _VERSION = 2
+_HEAD, _ENTRY = struct.Struct("<I"), struct.Struct("<HHI")
+_USER_OBJ = 1
 _USER, _GROUP_OBJ, _GROUP, _MASK, _OTHER = 2, 4, 8, 16, 32
 
 
@@ -32,8 +40,8 @@ def narrowed(mode: int, acl: bytes) -> int:
     Whoever is not named counts as before; one who is named is in the group, in none of the groups,
     or the owner.
     """
-    (version,) = struct.unpack_from("<I", acl)
-    entries = [(tag, rights) for tag, rights, _ in struct.iter_unpack("<HHI", acl[4:])]
+    (version,) = _HEAD.unpack_from(acl)
+    entries = [(tag, rights) for tag, rights, _ in _ENTRY.iter_unpack(acl[_HEAD.size :])]
     if version != _VERSION:
         return mode & ~0o077
     mask = next((rights for tag, rights in entries if tag == _MASK), 7)
@@ -46,3 +54,33 @@ def narrowed(mode: int, acl: bytes) -> int:
         if tag == _OTHER:
             others &= rights
     return mode & ~0o077 | group << 3 | others
+
+
+def read_default(directory: bytes | int, *, follows: bool = False) -> bytes | None:
+    """Return the list that a directory (its path or descriptor) gives to what is made in it, None
+    if it has none.
+    """
+    try:
+        return os.getxattr(directory, DEFAULT_XATTR, follow_symlinks=follows or isinstance(directory, int))
+    except OSError:
+        return None
+
+
+def inherited(default: bytes, mode: int) -> tuple[int, bytes | None]:
+    """Return the permission bits and the list of what is made with ``mode`` in a directory with a
+    default list.
+
+    Nobody gets more than both allow.  There is no list where the bits say all.
+    """
+    entries = list(_ENTRY.iter_unpack(default[_HEAD.size :]))
+    has_mask = any(tag == _MASK for tag, _, _ in entries)
+    shifts = {_USER_OBJ: 6, _MASK if has_mask else _GROUP_OBJ: 3, _OTHER: 0}
+    own = bytearray(default[: _HEAD.size])
+    for tag, rights, number in entries:
+        shift = shifts.get(tag)
+        allowed = rights if shift is None else rights & mode >> shift
+        if shift is not None:
+            mode = mode & ~(7 << shift) | allowed << shift
+        own += _ENTRY.pack(tag, allowed, number)
+    is_plain = all(tag in (_USER_OBJ, _GROUP_OBJ, _OTHER) for tag, _, _ in entries)
+    return mode, None if is_plain else bytes(own)

@@ -88,6 +88,12 @@ class Attributes:
         with self._with_xattrs(inode) as (target, follows):
             return [os.fsencode(name) for name in os.listxattr(target, follow_symlinks=follows)]
 
+    def default_acl(self, directory: Inode) -> bytes | None:
+        """Return the list that a directory gives to what is made in it, None if it has none."""
+        with contextlib.suppress(OSError), self._with_xattrs(directory) as (target, follows):
+            return acl.read_default(target, follows=follows)
+        return None
+
     @contextlib.contextmanager
     def _with_xattrs(self, inode: Inode) -> Iterator[tuple[int | bytes, bool]]:
         """Give what has an inode's extended attributes, a path or a descriptor, and whether its

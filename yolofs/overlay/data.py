@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from yolofs.overlay import acl
 from yolofs.overlay.attributes import Attributes, fd_is_own
 from yolofs.overlay.big_copies import BigCopies
 from yolofs.overlay.descriptors import Descriptors
@@ -83,7 +85,7 @@ class Data:
                 self._truncate(inode, 0)
                 inode.ragged = 0
                 if not may_keep_setuid:
-                    self._drop_setuid(inode)
+                    self.drop_setuid(inode)
             elif inode.fd < 0 and inode.kind == stat.S_IFREG:
                 self._descriptors.of(inode, write=False)
         except BaseException:
@@ -233,10 +235,32 @@ class Data:
         os.setxattr(self._big_copies.own_metadata(inode), name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:
-        """Remove an extended attribute."""
-        self._attributes.getxattr(inode, name)
+        """Remove an extended attribute; no access control list is the same as one that is
+        removed.
+        """
+        try:
+            self._attributes.getxattr(inode, name)
+        except OSError as error:
+            if error.errno == errno.ENODATA and name in acl.NAMES:
+                return
+            raise
         inode.changes += 1
         os.removexattr(self._big_copies.own_metadata(inode), name, follow_symlinks=False)
+
+    def drop_setuid(self, inode: Inode) -> None:
+        """Take the bits away that lend the rights of a file's owner and group: somebody else has
+        changed it.
+        """
+        mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
+        bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
+        if mode & bits:
+            os.chmod(self._big_copies.own_metadata(inode), mode & ~bits)
+
+    def drop_setgid(self, inode: Inode) -> None:
+        """Take away the bit that lends the rights of a file's group."""
+        mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
+        if mode & stat.S_ISGID:
+            os.chmod(self._big_copies.own_metadata(inode), mode & ~stat.S_ISGID)
 
     # ---- inside
 
@@ -255,17 +279,10 @@ class Data:
                 # ext4 takes ftruncate(2) for the beginning of a replacement, and writes the file
                 # out when it is closed
                 os.utime(fd, ns=(st.st_atime_ns, self._clock_ns()))
+                with contextlib.suppress(OSError):  # it has none, as a rule
+                    os.removexattr(fd, "security.capability")
                 return
         os.ftruncate(fd, size)
-
-    def _drop_setuid(self, inode: Inode) -> None:
-        """Take the bits away that lend the rights of a file's owner and group: somebody else has
-        changed it.
-        """
-        mode = stat.S_IMODE(self._attributes.stat(inode).st_mode)
-        bits = stat.S_ISUID | (stat.S_ISGID if mode & stat.S_IXGRP else 0)
-        if mode & bits:
-            os.chmod(self._big_copies.own_metadata(inode), mode & ~bits)
 
     def _is_tattered(self, inode: Inode) -> bool:
         """Tell whether to read a file anew takes fewer requests than to complete what was written

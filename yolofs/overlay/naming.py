@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
 from typing import NamedTuple
 
 from yolofs.journal.records import Delete, Rename, Stage
+from yolofs.overlay import acl
 from yolofs.overlay.attributes import Attributes, count_subdir
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.descriptors import Descriptors
@@ -26,10 +28,18 @@ RENAME_EXCHANGE = 2
 
 
 class Owner(NamedTuple):
-    """Whom a new file belongs to."""
+    """Whom a new file belongs to, and what comes to it from others."""
 
     uid: int
     gid: int
+    umask: int | None = None
+    """What is withheld unless the directory has a default list; None if the kernel has done all of
+    that.
+    """
+    lists: tuple[tuple[str, bytes], ...] = ()
+    """The access control lists that it gets, by the names of their attributes; with them
+    ``umask`` is None.
+    """
 
 
 class Naming:
@@ -59,6 +69,25 @@ class Naming:
         self.attributes = attributes
         self._copy_up = copy_up
         self._finding = finding
+
+    def inherit(self, directory: Inode, mode: int, owner: Owner) -> tuple[int, Owner]:
+        """Return the mode of what is made in a directory, and its owner with the lists that it
+        gets.
+
+        Both are for what makes the file.
+        """
+        if owner.umask is None:
+            return mode, owner
+        default = self.attributes.default_acl(directory)
+        if default is None:
+            return mode & ~owner.umask, Owner(owner.uid, owner.gid)
+        mode, own = acl.inherited(default, mode)
+        lists: list[tuple[str, bytes]] = []
+        if own is not None:
+            lists.append((acl.XATTR, own))
+        if stat.S_ISDIR(mode):
+            lists.append((acl.DEFAULT_XATTR, default))
+        return mode, Owner(owner.uid, owner.gid, None, tuple(lists))
 
     def create(
         self, parent: Inode, name: bytes, mode: int, owner: Owner, *, is_writer: bool = True
@@ -225,7 +254,8 @@ class Naming:
         adopt(parent, entry.parent)
         inode = self._finding.inode_of(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
-        inode.free_of_acl = entry.staged  # the store passes none on
+        if not owner.lists:
+            inode.free_of_acl = entry.staged  # the store passes none on
         return inode, self.attributes.attr_of(inode, st, is_new=True)
 
     def record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
@@ -260,7 +290,7 @@ class Naming:
 
         Returns the attributes that it has then; ``st`` are those before, if known.
         """
-        uid, gid = owner
+        uid, gid = owner.uid, owner.gid
         bits = stat.S_IMODE(mode)
         parent_st = self.attributes.stat_lately(parent)
         if parent_st.st_mode & stat.S_ISGID:
@@ -271,12 +301,15 @@ class Naming:
             st = os.lstat(path)
         has_owner = st.st_uid == uid and st.st_gid == gid
         has_bits = stat.S_ISLNK(mode) or (stat.S_IMODE(st.st_mode) == bits and not bits & (stat.S_ISUID | stat.S_ISGID))
-        if has_owner and has_bits:
+        if has_owner and has_bits and not owner.lists:
             return st
         if not has_owner:
             os.chown(path, uid, gid, follow_symlinks=False)
         if not has_bits:
             os.chmod(path, bits)
+        for name, value in owner.lists:
+            with contextlib.suppress(OSError):  # the store's disk knows none
+                os.setxattr(path, name, value, follow_symlinks=False)
         return os.lstat(path)
 
     # ---- names that go

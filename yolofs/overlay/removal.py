@@ -11,6 +11,13 @@ from yolofs.overlay.inodes import Inode
 from yolofs.overlay.layers import Layers
 from yolofs.paths import StoreIno
 from yolofs.state.tree import Staged
+from yolofs.store.readers import Readers
+
+_MOST_LATE = 100_000
+_MOST_LATE_BYTES = 1 << 30
+"""A pager that nobody leaves must not fill the disk: what is more goes at once, and who reads may
+miss it.
+"""
 
 
 class Removal:
@@ -27,6 +34,12 @@ class Removal:
         """Files of a journal that has ended and that are open still: no journal names them any
         more.
         """
+        self._readers = Readers(self._store.directory)
+        self._late: list[tuple[StoreIno, int, int]] = []
+        """What is to go when nobody reads the store any more, each with its inode number on the
+        disk and its ctime: another file may have got the number by then, after a commit or abort.
+        """
+        self._late_bytes = 0
         self.never_named: set[Staged] = set()
         """Files without a name that no journal names (:mod:`yolofs.overlay.unnamed`)."""
 
@@ -45,28 +58,37 @@ class Removal:
         if not (inode.is_orphan and staged is not None and self._is_unseen(staged)):
             self._descriptors.close(inode)
             return
+        is_named = self._is_named(staged)
         self.never_named.discard(staged)
         fd = self._descriptors.give_up(inode) if inode.fd >= 0 and staged.origin is None else -1
         self._descriptors.close(inode)  # base's
-        self.discard(staged.ino, fd)
+        self.discard(staged.ino, fd, is_named=is_named)
 
     def free(self, staged: Staged) -> None:
         """Remove a store inode that no handle shows any more, if no name and no generation can show
         it either.
         """
         if self._is_unseen(staged):
-            self.discard(staged.ino)
+            self.discard(staged.ino, is_named=self._is_named(staged))
 
-    def discard(self, ino: StoreIno, fd: int = -1) -> None:
+    def discard(self, ino: StoreIno, fd: int = -1, *, is_named: bool = False) -> None:
         """Remove a store inode: on return it has no name, and no blocks either as soon as its
         descriptor is closed.
 
-        ``fd`` is a descriptor of it, if there is one; it goes in any case, by
-        :attr:`close_removed`.
+        One that the journal has named (``is_named``) goes later where somebody reads the store:
+        with the next one, or at the end.  Nobody looks for others.  ``fd`` is a descriptor of it,
+        if there is one; it goes in any case, by :attr:`close_removed`.
 
         Raises:
             OSError: it cannot be removed.
         """
+        are_read = self._readers.are_there()
+        if self._late and not are_read:
+            self._remove_late()
+        if are_read and is_named and self._may_be_late(ino):
+            if fd >= 0:
+                self.close_removed(fd)
+            return
         if fd < 0:
             fd = self._store.hold(ino)
         try:
@@ -74,6 +96,30 @@ class Removal:
         finally:
             if fd >= 0:
                 self.close_removed(fd)
+
+    def close(self) -> None:
+        """Remove what had to wait for readers; the next mount does that of what is read still."""
+        if self._late and not self._readers.are_there():
+            self._remove_late()
+        self._readers.close()
+
+    def _may_be_late(self, ino: StoreIno) -> bool:
+        """Have a store inode go later, unless too much is to go later as it is."""
+        st = self._store.lstat(ino)
+        count = st.st_blocks * 512
+        if len(self._late) >= _MOST_LATE or self._late_bytes + count > _MOST_LATE_BYTES:
+            return False
+        self._late.append((ino, st.st_ino, st.st_ctime_ns))
+        self._late_bytes += count
+        return True
+
+    def _remove_late(self) -> None:
+        late, self._late, self._late_bytes = self._late, [], 0
+        for ino, number, ctime_ns in late:
+            with contextlib.suppress(OSError):  # a command that had the session has removed it
+                st = self._store.lstat(ino)
+                if (st.st_ino, st.st_ctime_ns) == (number, ctime_ns):
+                    self._store.remove(ino)
 
     @contextlib.contextmanager
     def removed_on_error(self, ino: StoreIno) -> Iterator[None]:
@@ -84,8 +130,12 @@ class Removal:
             self._store.remove(ino)
             raise
 
+    def _is_named(self, staged: Staged) -> bool:
+        """Tell whether the journal has named a store inode."""
+        return staged not in self._unnamed and staged not in self.never_named
+
     def _is_unseen(self, staged: Staged) -> bool:
         """Tell whether neither a name nor a generation can show a store inode."""
-        if staged in self._unnamed or staged in self.never_named:
+        if not self._is_named(staged):
             return staged.ino not in self._layers.tree.staged
         return staged.ino >= self._layers.fresh_from and not self._layers.tree.nlink(staged)

@@ -51,7 +51,8 @@ class Unnamed:
         number = self._inodes.number_of(natural_number(staged), staged.key)
         inode = self._inodes.add(Inode(number, stat.S_IFREG, parent, UNNAMED))
         inode.staged, inode.is_orphan = staged, True
-        inode.free_of_acl = staged
+        if not owner.lists:
+            inode.free_of_acl = staged
         self._removal.never_named.add(staged)
         self._descriptors.keep(inode, fd, writes=True)
         inode.lookups += 1

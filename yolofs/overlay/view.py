@@ -93,12 +93,15 @@ class Overlay(Layers):
         self.setattr = data.setattr
         self.setxattr = data.setxattr
         self.removexattr = data.removexattr
+        self.drop_setuid = data.drop_setuid
+        self.drop_setgid = data.drop_setgid
 
         self.will_copy = copies.will_copy
         self.copy_job = copies.copy_job
         self.take_copy = copies.take_copy
         self.drop_copy = copies.drop_copy
 
+        self.inherit = naming.inherit
         self.create = naming.create
         self.mknod = naming.mknod
         self.mkdir = naming.mkdir
@@ -132,6 +135,7 @@ class Overlay(Layers):
             self._let_go_of(inode)
         self.inodes.by_number.clear()
         self.kept_bases.close()
+        self.removal.close()
 
     def _let_go_of(self, inode: Inode) -> None:
         self._copies.drop_copy(inode)

@@ -8,6 +8,7 @@
     STATE/trust/            which settings of which project the user has agreed to
     STATE/seal.key          what plans of commits are sealed with
     STATE/machine-id        which machine this is, where the system does not say
+    STATE/native-survey     what was seen in directories that sandboxes may have straight from base
 
 STATE is ``$YOLOFS_STATE``, or ``state`` in the user's own ``config.toml``, or
 ``$XDG_STATE_HOME/yolofs``, or ``~/.local/state/yolofs`` (XDG Base Directory Specification 0.8).

@@ -64,7 +64,7 @@ def session_bytes(session: bytes) -> int:
     commits = os.path.join(session, b"commits")
     walked = {commit_directory(session, number) for number in sizes}
     above = size_of(session, without={commits})
-    others = size_of(commits, passed_over=walked)
+    others = size_of(commits, without=walked)
     return above + others + sum(size.kept + size.besides for size in sizes.values())
 
 
@@ -80,10 +80,7 @@ def forget_sizes(session: bytes) -> None:
 
 def _walk(directory: bytes) -> Size:
     replaced = os.path.join(directory, b"replaced")
-    own = 0
-    with contextlib.suppress(OSError):
-        own = os.lstat(directory).st_blocks * 512
-    return Size(size_of(replaced), own + size_of(directory, without={replaced}))
+    return Size(size_of(replaced), size_of(directory, without={replaced}))
 
 
 def _path(session: bytes) -> bytes:

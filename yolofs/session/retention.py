@@ -10,46 +10,61 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from yolofs.commit.apply import commit_directory as commit_directories
 from yolofs.commit.apply.commit_directory import GONE
-from yolofs.commit.apply.trees import remove_tree
 from yolofs.config.settings import KeepCommits
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
-from yolofs.session.archive import commit_directory, numbers_of_ended_journals
+from yolofs.registry.seal import Sealer
+from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.beside import MERGED_JOURNAL
 from yolofs.session.dead_generations import NEW
-from yolofs.session.kept_size import NOTHING, sizes_of_commits
+from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
-from yolofs.session.undo import Ended, ended_commits
+from yolofs.session.undo import Ended, ended_commit
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import is_there
 
 _DAY_NS = 86_400 * 10**9
 
 
-def surplus(commits: Sequence[Ended], keep: KeepCommits, now_ns: int) -> list[Ended]:
-    """Return those of some commits, oldest first, that are not kept any more."""
-    size = 0
-    sizes = sizes_of_commits(os.path.dirname(os.path.dirname(commits[-1].directory))) if commits else {}
-    for at in range(len(commits) - 1, -1, -1):
-        size += sizes.get(commits[at].number, NOTHING).kept
-        newer = len(commits) - 1 - at
-        is_old = now_ns - commits[at].began_ns > keep.days * _DAY_NS
-        if newer and (newer >= keep.count or is_old or size > keep.gib * 2**30):
-            return [one for one in commits[: at + 1] if not one.is_given_up]
-    return []
+def surplus(session: bytes, keep: KeepCommits, now_ns: int) -> list[Ended]:
+    """Return those commits of the session in a directory that are not kept any more, oldest first.
 
-
-def surplus_of(session: Session) -> list[Ended]:
-    """Return the commits of a session that its settings do not keep any more.
+    Reads the newest, and from the oldest on until one is kept: as much with any number of commits.
 
     Raises:
         TrustError: the state directory is not the user's alone.
     """
-    return surplus(ended_commits(session), session.settings.keep_commits, time.time_ns())
+    numbers = sorted(commit_numbers(session))
+    if not numbers:
+        return []
+    sealer = Sealer.open(session, make=True)
+    while numbers and ended_commit(session, numbers[-1], sealer) is None:
+        numbers.pop()
+    too_many = _too_many(numbers, sizes_of_commits(session), keep)
+    gone: list[Ended] = []
+    for at, number in enumerate(numbers[:-1]):
+        one = ended_commit(session, number, sealer)
+        if one is None:
+            continue
+        if at >= too_many and now_ns - one.began_ns <= keep.days * _DAY_NS:
+            break
+        if not one.is_given_up:
+            gone.append(one)
+    return gone
+
+
+def _too_many(numbers: Sequence[int], sizes: Mapping[int, Size], keep: KeepCommits) -> int:
+    """Return how many commits from the oldest on are more than are kept, by count and size."""
+    size = 0
+    for newer, number in enumerate(reversed(numbers)):
+        size += sizes.get(number, NOTHING).kept
+        if newer and (newer >= keep.count or size > keep.gib * 2**30):
+            return len(numbers) - newer
+    return 0
 
 
 def freed_by(session: Session, gone: Sequence[Ended], *, generations: bool) -> int:
@@ -102,12 +117,18 @@ def remove_gone(directory: bytes) -> None:
     """Remove what was put aside in the session in ``directory``.  Blocks.
 
     Raises:
-        OSError: something cannot be removed.
+        OSError: something cannot be removed; all else is.
     """
+    failure: OSError | None = None
     for path in _gone_in(directory):
-        while is_there(path):
-            with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
-                remove_tree(path)
+        try:
+            while is_there(path):
+                with contextlib.suppress(FileNotFoundError):  # another command removes it, too: the caller has no lock
+                    commit_directories.remove_gone(path)
+        except OSError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _gone_in(directory: bytes) -> list[bytes]:

@@ -126,18 +126,12 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     numbers = numbers[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
     for number in numbers:
-        directory = commit_directory(session.directory, number)
-        sealed, done, given_up = (
-            read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
-        )
         assert sealer is not None
-        is_given_up = sealer.is_given_up(given_up, number)
-        if is_given_up or sealer.is_end(done, sealed):
-            undoes = read_undoes(directory)
-            undone = found.get(undoes.commit) if undoes is not None else None
-            takes_back = undoes is not None and not (undoes.applies_again or (undone is not None and undone.takes_back))
-            began = began_ns(sealed) or 0
-            found[number] = Ended(number, directory, began, is_given_up, undoes, takes_back=takes_back)
+        one = ended_commit(session.directory, number, sealer)
+        if one is not None:
+            undone = found.get(one.undoes.commit) if one.undoes is not None else None
+            takes_back = one.takes_back and not (undone is not None and undone.takes_back)
+            found[number] = msgspec.structs.replace(one, takes_back=takes_back)
     for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
         one = found[number]
         if one.undoes is None or one.is_undone or one.undoes.commit not in found:
@@ -149,6 +143,24 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
             if undoes is not None and undoes.is_whole and set(undoes.besides) <= set(found[of.number].undone_by):
                 found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
     return list(found.values())
+
+
+def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
+    """Return a commit of the session in a directory, as far as it tells of itself; None if it has
+    not ended.
+
+    What became of it later ones tell.
+    """
+    directory = commit_directory(session, number)
+    sealed, done, given_up = (
+        read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
+    )
+    is_given_up = sealer.is_given_up(given_up, number)
+    if not is_given_up and not sealer.is_end(done, sealed):
+        return None
+    undoes = read_undoes(directory)
+    takes_back = undoes is not None and not undoes.applies_again
+    return Ended(number, directory, began_ns(sealed) or 0, is_given_up, undoes, takes_back=takes_back)
 
 
 def named(numbers: Sequence[int]) -> str:

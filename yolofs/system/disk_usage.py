@@ -9,14 +9,16 @@ _BLOCK = 512
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
-def size_of(path: bytes, *, without: Container[bytes] = (), passed_over: Container[bytes] = ()) -> int:
-    """Return how many bytes of the disk a directory takes with all that is in it, each file once; 0
-    if it is not there.
+def size_of(path: bytes, *, without: Container[bytes] = ()) -> int:
+    """Return how many bytes of the disk a directory takes with all that is in it, each file once,
+    as ``du`` says; 0 if it is not there.
 
-    What cannot be looked at is left out, and so is what lies in the directories ``without``.  What
-    is ``passed_over`` is not even looked at.
+    What cannot be looked at is left out.  What is ``without`` is not even looked at.
     """
-    total = 0
+    try:
+        total = os.lstat(path).st_blocks * _BLOCK
+    except OSError:
+        return 0
     seen: set[tuple[int, int]] = set()
     todo = [path]
     while todo:
@@ -24,7 +26,7 @@ def size_of(path: bytes, *, without: Container[bytes] = (), passed_over: Contain
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
-                    if entry.path in passed_over:
+                    if entry.path in without:
                         continue
                     st = entry.stat(follow_symlinks=False)
                     if st.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
@@ -32,7 +34,7 @@ def size_of(path: bytes, *, without: Container[bytes] = (), passed_over: Contain
                             continue
                         seen.add((st.st_dev, st.st_ino))
                     total += st.st_blocks * _BLOCK
-                    if entry.is_dir(follow_symlinks=False) and entry.path not in without:
+                    if entry.is_dir(follow_symlinks=False):
                         todo.append(entry.path)
         except OSError:
             continue

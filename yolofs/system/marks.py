@@ -17,7 +17,9 @@ STATE_NAME = b"yolofs"
 """The last component of a state directory in ``$XDG_STATE_HOME``."""
 STATE_MARK = b".yolofs-state"
 """A file in each state directory, by which it is known."""
-STATE_PARTS = frozenset({STATE_MARK, b"sessions", b"registry", b"trust", b"seal.key", b"machine-id"})
+NATIVE_SURVEY = b"native-survey"
+"""In a state directory: what was seen in directories that sandboxes may have straight from base."""
+STATE_PARTS = frozenset({STATE_MARK, b"sessions", b"registry", b"trust", b"seal.key", b"machine-id", NATIVE_SURVEY})
 """What lies in a state directory, wherever the user has put that."""
 JOURNAL = b"journal"
 """What tells a session's directory from another one called ``.yolofs``."""

@@ -41,7 +41,8 @@ def test_that_the_mount_ended_meanwhile_is_nothing_to_worry_about(
         native = NativeBinds(cast("Any", Host(why)))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(native.run)
-            await native._is_first_done.wait()
+            while not native._is_first_done:
+                await native._is_told.wait()
             nursery.cancel_scope.cancel()
 
     trio.run(run)

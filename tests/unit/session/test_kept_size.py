@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,9 @@ def test_it_is_what_du_says_before_and_after_it_is_noted(session: Path) -> None:
     (session / "commits/gone-3/file").write_bytes(b"x" * 7000)
     place = os.fsencode(session)
     for _ in range(3):
-        assert session_bytes(place) == size_of(place)
+        found = session_bytes(place)
+        du = subprocess.run(["du", "-s", "--block-size=1", session], check=True, capture_output=True, text=True)
+        assert found == size_of(place) == int(du.stdout.split()[0])
         assert {number: size.kept for number, size in sizes_of_commits(place).items()} == {
             number: size_of(place + b"/commits/%d/replaced" % number) for number in (1, 2, 12)
         }

@@ -28,8 +28,9 @@ import os
 import shutil
 
 from yolofs.commit.apply import other_devices, step_log
-from yolofs.commit.apply.places import hidden_far
+from yolofs.commit.apply.places import SEAL, hidden_far
 from yolofs.commit.apply.ready import Ready, decode
+from yolofs.commit.apply.trees import remove_tree
 from yolofs.paths import display
 from yolofs.system.plain_files import is_there, read_plain, sync_directory
 
@@ -96,20 +97,39 @@ def drop(parking: bytes) -> None:
     """Remove the directory of a commit that has not begun: in it are copies alone, and its plan.
 
     It is no commit any more from the first moment on: what a kill leaves of it is removed with
-    commits that are old.
+    commits that are old (:func:`remove_gone`).  So is what cannot be removed on another device now.
 
     Raises:
         OSError: something in it cannot be removed; it is no commit any more all the same.
     """
-    with contextlib.suppress(OSError):  # what cannot be removed there is no reason to go on with a commit
+    try:
         other_devices.remove(parking, hidden_far(parking))
+    except OSError:  # no reason to go on with a commit
+        needed: tuple[bytes, ...] = (SEAL, other_devices.NOTE)
+    else:
+        needed = ()
     above, name = os.path.split(parking)
     with contextlib.suppress(OSError):
         os.rename(parking, os.path.join(above, GONE + name))
         parking = os.path.join(above, GONE + name)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(parking, PLAN))
-    shutil.rmtree(parking)
+    if not needed:
+        shutil.rmtree(parking)
+        return
+    for name in os.listdir(parking):
+        if name not in needed:
+            remove_tree(os.path.join(parking, name))
+
+
+def remove_gone(parking: bytes) -> None:
+    """Remove a commit's directory that was put aside, and before that what it has on other devices.
+
+    Raises:
+        OSError: something cannot be removed; what tells of it stays.
+    """
+    other_devices.remove(parking, hidden_far(parking))
+    remove_tree(parking)
 
 
 def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = True) -> None:

@@ -24,7 +24,8 @@ from yolofs.paths import RelPath, split
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import open_by_no_link
 
-_NAME = b"far"
+NOTE = b"far"
+"""In a commit's directory: the paths of its folders."""
 _MOST_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
@@ -121,7 +122,7 @@ def noted(parking: bytes) -> list[bytes]:
     Raises:
         OSError: the note cannot be read.
     """
-    text = read_note(os.path.join(parking, _NAME), _MOST_BYTES)
+    text = read_note(os.path.join(parking, NOTE), _MOST_BYTES)
     try:
         return msgspec.json.decode(text, type=list[bytes]) if text is not None else []
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -129,7 +130,7 @@ def noted(parking: bytes) -> list[bytes]:
 
 
 def _note(parking: bytes, paths: list[bytes]) -> None:
-    path = os.path.join(parking, _NAME)
+    path = os.path.join(parking, NOTE)
     with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
         file.write(msgspec.json.encode(paths))
         file.flush()

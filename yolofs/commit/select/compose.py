@@ -185,13 +185,16 @@ class _Composing:
         else:
             ino = self._anew.with_data(staged)
         links = len(linked.after) if len(linked.after) > 1 else 0
+        home, fingerprint = self._after.home_of(linked.home) or (None, None)  # it is a version of what comes back
+        if place:
+            home, fingerprint = place, self._after.fingerprint(linked.home, staged.base if staged is not None else None)
         record = Keep(
             0,
             ROOT,
             ino,
             origin=place if has_data else None,
-            home=place,
-            base=self._after.fingerprint(linked.home, staged.base if staged is not None else None) if place else None,
+            home=home,
+            base=fingerprint,
             key=-linked.number if links else 0,
             links=links,
         )

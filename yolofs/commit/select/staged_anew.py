@@ -85,7 +85,8 @@ class StagedAnew:
         ino_or_none = self.copies.get(file)
         if ino_or_none is None:
             ino_or_none = self.copies[file] = self._linked_to_what_stays(thing.base, st) or self._content(thing.base)
-        plain = Keep(0, path, ino_or_none)
+        home, fingerprint = self._after.home_of(thing.base) or (None, None)
+        plain = Keep(0, path, ino_or_none, home=home, base=fingerprint)
         other = next((record for record in self.found.records if record.ino == ino_or_none), plain)
         self.add(msgspec.structs.replace(other, path=path, touched_ns=0))
 

@@ -23,25 +23,38 @@ def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
     """Return the files that come back, by the path at which base has the version that the commit
     made of each under another name.
 
-    ``tree``: what the undo makes of base.  Left out are files with hard links.
+    ``tree``: what the undo makes of base.  A version that has got hard links by the commit has one
+    file under all of these names.  Left out are files that had hard links before the commit, and
+    versions that have other names by now.
 
     Raises:
         OSError: what is kept cannot be read.
     """
     slots = _slots_by_old_path(applied)
     commits = os.path.dirname(applied.directory)
+    links = _links_by_file(applied)
     found: dict[RelPath, Home] = {}
     for index, step in enumerate(applied.plan.steps):
         if not isinstance(step, Create | Fetch) or step.home is None:
             continue
-        here = base.look(step.path)
+        names = [step.path, *links.get(step.path, ())]
+        here = [base.look(name) for name in names]
         inode = step.inode if isinstance(step, Fetch) else applied.came(index)
-        if here is None or here.st_ino != inode or here.st_nlink > 1:
+        if any(st is None or st.st_ino != inode or st.st_nlink != len(names) for st in here):
             continue
         home = _home(applied.number, slots, tree, commits, step.home)
         if home is not None:
-            found[step.path] = home
+            found.update(dict.fromkeys(names, home))
     return found
+
+
+def _links_by_file(applied: Applied) -> dict[RelPath, list[RelPath]]:
+    """Return the names of hard links that the commit made, by the path of the file."""
+    links: dict[RelPath, list[RelPath]] = {}
+    for step in applied.plan.steps:
+        if isinstance(step, Link):
+            links.setdefault(step.existing, []).append(step.path)
+    return links
 
 
 def _slots_by_old_path(applied: Applied) -> dict[RelPath, int]:

@@ -29,8 +29,19 @@ and ``NO_OPENDIR_SUPPORT``, as the gate looks at each open.
 """
 
 
-def agree(unique: int, message: bytearray, *, drops_pages_itself: bool) -> bytes:
-    """Return the answer to the kernel's first message.
+_LISTS = Init.POSIX_ACL | Init.DONT_MASK
+"""Both are needed for access control lists that the kernel judges by: what is made in a directory
+gets its list from us, and so its mode.
+"""
+_WITH_XATTRS = Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT
+"""A kernel that lacks these takes setuid bits away by itself."""
+
+
+def agree(unique: int, message: bytearray, *, drops_pages_itself: bool, xattrs: bool) -> tuple[bytes, Init]:
+    """Return the answer to the kernel's first message, and what is agreed.
+
+    With ``xattrs`` we take away what a write takes away, which saves the kernel to ask for
+    ``security.capability`` before each; and the kernel judges by access control lists.
 
     Raises:
         OSError: EPROTO, it speaks another version.
@@ -41,7 +52,12 @@ def agree(unique: int, message: bytearray, *, drops_pages_itself: bool) -> bytes
     agreed = offered & _WANTED
     leaves_pages = offered & Init.EXPLICIT_INVAL_DATA and not drops_pages_itself
     agreed |= Init.EXPLICIT_INVAL_DATA if leaves_pages else offered & Init.AUTO_INVAL_DATA
-    return INIT_OUT.pack(
+    if xattrs:
+        agreed |= offered & _WITH_XATTRS
+        if offered & _LISTS == _LISTS:
+            agreed |= _LISTS
+    answer = INIT_OUT.pack(
         INIT_OUT.size, 0, unique, MAJOR, min(minor, MINOR), readahead, agreed, 0, 0, MAX_WRITE, 1,
         MAX_WRITE // _PAGE_SIZE, 0, 0,
     )  # fmt: skip
+    return answer, Init(agreed)

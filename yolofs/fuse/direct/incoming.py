@@ -44,21 +44,22 @@ def name(buffer: Buffer, size: int) -> bytes:
     return bytes(buffer[IN_SIZE : size - 1])
 
 
-def create(buffer: Buffer, size: int) -> tuple[bytes, int, int]:
-    """Return name, mode and flags of a file to be made and opened."""
-    flags, mode = CREATE_IN.unpack_from(buffer, IN_SIZE)
-    return bytes(buffer[_CREATE_NAME_AT : size - 1]), mode, flags
+def create(buffer: Buffer, size: int) -> tuple[bytes, int, int, int]:
+    """Return name, mode, flags and umask of a file to be made and opened."""
+    flags, mode, umask = CREATE_IN.unpack_from(buffer, IN_SIZE)
+    return bytes(buffer[_CREATE_NAME_AT : size - 1]), mode, flags, umask
 
 
-def mknod(buffer: Buffer, size: int) -> tuple[bytes, int, int]:
-    """Return name, mode and device number of a file to be made."""
-    mode, rdev = MKNOD_IN.unpack_from(buffer, IN_SIZE)
-    return bytes(buffer[_MKNOD_NAME_AT : size - 1]), mode, rdev
+def mknod(buffer: Buffer, size: int) -> tuple[bytes, int, int, int]:
+    """Return name, mode, device number and umask of a file to be made."""
+    mode, rdev, umask = MKNOD_IN.unpack_from(buffer, IN_SIZE)
+    return bytes(buffer[_MKNOD_NAME_AT : size - 1]), mode, rdev, umask
 
 
-def mkdir(buffer: Buffer, size: int) -> tuple[bytes, int]:
-    """Return name and mode of a directory to be made."""
-    return bytes(buffer[_MKDIR_NAME_AT : size - 1]), MKDIR_IN.unpack_from(buffer, IN_SIZE)[0]
+def mkdir(buffer: Buffer, size: int) -> tuple[bytes, int, int]:
+    """Return name, mode and umask of a directory to be made."""
+    mode, umask = MKDIR_IN.unpack_from(buffer, IN_SIZE)
+    return bytes(buffer[_MKDIR_NAME_AT : size - 1]), mode, umask
 
 
 def symlink(buffer: Buffer, size: int) -> tuple[bytes, bytes]:

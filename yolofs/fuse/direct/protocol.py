@@ -74,13 +74,17 @@ class Init(enum.IntFlag):
     ATOMIC_O_TRUNC = 1 << 3
     EXPORT_SUPPORT = 1 << 4
     BIG_WRITES = 1 << 5
+    DONT_MASK = 1 << 6
     AUTO_INVAL_DATA = 1 << 12
     DO_READDIRPLUS = 1 << 13
     ASYNC_DIO = 1 << 15
     PARALLEL_DIROPS = 1 << 18
+    POSIX_ACL = 1 << 20
     MAX_PAGES = 1 << 22
     CACHE_SYMLINKS = 1 << 23
     EXPLICIT_INVAL_DATA = 1 << 25
+    HANDLE_KILLPRIV_V2 = 1 << 28
+    SETXATTR_EXT = 1 << 29
     INIT_EXT = 1 << 30
 
 
@@ -101,16 +105,20 @@ IN_SIZE: Final = 40
 HANDLE: Final = Struct("=Q")
 """Of release, releasedir and fsync; the directory of a link or rename; the count of a forget."""
 OPEN_IN: Final = Struct("=I")
-CREATE_IN: Final = Struct("=II")
-MKNOD_IN: Final = Struct("=II")
-MKDIR_IN: Final = Struct("=I")
+CREATE_IN: Final = Struct("=III")
+MKNOD_IN: Final = Struct("=III")
+MKDIR_IN: Final = Struct("=II")
+"""Each ends with the umask of whoever makes it."""
 RENAME2_IN: Final = Struct("=QI")
 IO_IN: Final = Struct("=QQI")
 """Of read, write and readdir: handle, offset, size."""
+WRITE_FLAGS_IN: Final = Struct("=20xI")
 WRITE_DATA_AT: Final = IN_SIZE + 40
 SETATTR_IN: Final = Struct("=I4xQQ8xqqqIIIIIII")
 """valid, handle, size, atime, mtime, ctime, their nanoseconds, mode, unused, uid, gid."""
 SETXATTR_IN: Final = Struct("=II")
+SETXATTR_EXT_IN: Final = Struct("=III4x")
+"""With flags of the kernel's own, if that is agreed."""
 GETXATTR_IN: Final = Struct("=I")
 FORGETS_IN: Final = Struct("=I")
 FORGET_ONE: Final = Struct("=QQ")
@@ -135,6 +143,13 @@ class Valid:
     HANDLE: Final = 1 << 6
     ATIME_NOW: Final = 1 << 7
     MTIME_NOW: Final = 1 << 8
+    KILL_SUIDGID: Final = 1 << 11
+
+
+WRITE_KILL_SUIDGID: Final = 1 << 2
+"""Of a write: by somebody who may not keep setuid and setgid bits."""
+SETXATTR_ACL_KILL_SGID: Final = 1 << 0
+"""Of a setxattr: an access control list, by somebody who may not keep the setgid bit."""
 
 
 # Answers, each with its header: length, negative errno, unique.

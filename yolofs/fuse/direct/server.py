@@ -38,8 +38,13 @@ from yolofs.fuse.direct.protocol import (
     OPCODES,
     OPEN_IN,
     SETATTR_IN,
+    SETXATTR_ACL_KILL_SGID,
+    SETXATTR_EXT_IN,
     SETXATTR_IN,
     WRITE_DATA_AT,
+    WRITE_FLAGS_IN,
+    WRITE_KILL_SUIDGID,
+    Init,
     Opcode,
     Valid,
 )
@@ -116,6 +121,11 @@ class Server:
         self._own_handles: set[int] = set()
         self._suspended: dict[int, Request] = {}
         """The requests that wait, by their unique numbers."""
+        self._takes_privileges_away = False
+        """Whether setuid and setgid bits are ours to take away when somebody writes."""
+        self._has_setxattr_flags = False
+        self._makes_lists = False
+        """Whether what is made gets its access control list, or what a umask leaves, from us."""
         self.ended: Future[None] = served.loop.create_future()
         """Done when the mount has been taken away."""
         self.answers: list[Answering] = self._table()
@@ -159,6 +169,7 @@ class Server:
         ):
             table[opcode] = answer
         if self._options.xattrs:
+            table[Opcode.WRITE] = self._write_of_anybody
             table[Opcode.GETXATTR] = self._getxattr
             table[Opcode.LISTXATTR] = self._listxattr
             table[Opcode.SETXATTR] = self._setxattr
@@ -344,13 +355,16 @@ class Server:
         self._handlers.forget(list(FORGET_ONE.iter_unpack(self._bytes[start : start + FORGET_ONE.size * count])))
 
     def _mknod(self, node: int, size: int) -> Reply:
-        name, mode, rdev = incoming.mknod(self._buffer, size)
-        answer = self._handlers.mknod(node, name, mode, rdev, Owner(self._uid, self._gid))
+        name, mode, rdev, umask = incoming.mknod(self._buffer, size)
+        answer = self._handlers.mknod(node, name, mode, rdev, self._owner(umask))
         return self._replies.entry(self._unique, answer)
 
     def _mkdir(self, node: int, size: int) -> Reply:
-        name, mode = incoming.mkdir(self._buffer, size)
-        return self._replies.entry(self._unique, self._handlers.mkdir(node, name, mode, Owner(self._uid, self._gid)))
+        name, mode, umask = incoming.mkdir(self._buffer, size)
+        return self._replies.entry(self._unique, self._handlers.mkdir(node, name, mode, self._owner(umask)))
+
+    def _owner(self, umask: int) -> Owner:
+        return Owner(self._uid, self._gid, umask if self._makes_lists else None)
 
     def _symlink(self, node: int, size: int) -> Reply:
         name, target = incoming.symlink(self._buffer, size)
@@ -406,6 +420,7 @@ class Server:
             _time_ns(valid, Valid.ATIME, Valid.ATIME_NOW, atime_s, atime_ns),
             _time_ns(valid, Valid.MTIME, Valid.MTIME_NOW, mtime_s, mtime_ns),
             is_open=bool(valid & Valid.HANDLE),
+            drops_setuid=bool(valid & Valid.KILL_SUIDGID),
         )
         return self._replies.attributes(self._unique, answer)
 
@@ -434,7 +449,7 @@ class Server:
 
     def _listxattr(self, node: int, size: int) -> Reply | None:
         room = GETXATTR_IN.unpack_from(self._buffer, IN_SIZE)[0]
-        return self._sized(room, b"".join(name + b"\0" for name in self._handlers.listxattr(node)))
+        return self._sized(room, b"".join(name + b"\0" for name in self._handlers.listxattr(node, self._uid)))
 
     def _sized(self, room: int, data: bytes) -> Reply | None:
         """Say how long an attribute is, to who has no room; or the attribute."""
@@ -446,11 +461,17 @@ class Server:
         return None
 
     def _setxattr(self, node: int, size: int) -> Reply:
-        length, flags = SETXATTR_IN.unpack_from(self._buffer, IN_SIZE)
-        start = IN_SIZE + SETXATTR_IN.size
+        kernels_flags = 0
+        if self._has_setxattr_flags:
+            length, flags, kernels_flags = SETXATTR_EXT_IN.unpack_from(self._buffer, IN_SIZE)
+            start = IN_SIZE + SETXATTR_EXT_IN.size
+        else:
+            length, flags = SETXATTR_IN.unpack_from(self._buffer, IN_SIZE)
+            start = IN_SIZE + SETXATTR_IN.size
         end = self._buffer.index(0, start)
         name, value = bytes(self._bytes[start:end]), bytes(self._bytes[end + 1 : end + 1 + length])
-        self._handlers.setxattr(node, name, value, flags)
+        drops_setgid = bool(kernels_flags & SETXATTR_ACL_KILL_SGID)
+        self._handlers.setxattr(node, name, value, flags, drops_setgid=drops_setgid)
         return self._done()
 
     def _removexattr(self, node: int, size: int) -> Reply:
@@ -473,14 +494,14 @@ class Server:
         return self._replies.opened(self._unique, opened.handle, KEEP_CACHE if keeps.pages else 0)
 
     def _create(self, node: int, size: int) -> Reply:
-        name, mode, flags = incoming.create(self._buffer, size)
-        opened, answer = self._handlers.create(node, name, mode, flags, Owner(self._uid, self._gid))
+        name, mode, flags, umask = incoming.create(self._buffer, size)
+        opened, answer = self._handlers.create(node, name, mode, flags, self._owner(umask))
         self._current_run.opened(opened.handle, self.pid)
         return self._replies.created(self._unique, opened, answer)
 
     def _tmpfile(self, node: int, size: int) -> Reply:
-        _, mode, flags = incoming.create(self._buffer, size)
-        opened, answer = self._handlers.tmpfile(node, mode, flags, Owner(self._uid, self._gid))
+        _, mode, flags, umask = incoming.create(self._buffer, size)
+        opened, answer = self._handlers.tmpfile(node, mode, flags, self._owner(umask))
         self._current_run.opened(opened.handle, self.pid)
         return self._replies.created(self._unique, opened, answer)
 
@@ -498,6 +519,14 @@ class Server:
         self._current_run.request = (handle,)
         data = bytes(self._bytes[WRITE_DATA_AT : WRITE_DATA_AT + length])
         return self._replies.count(self._unique, self._handlers.write(handle, offset, data))
+
+    def _write_of_anybody(self, node: int, size: int) -> Reply:
+        """Write, and take setuid and setgid bits away where that is ours to do."""
+        reply = self._write(node, size)
+        (flags,) = WRITE_FLAGS_IN.unpack_from(self._buffer, IN_SIZE)
+        if flags & WRITE_KILL_SUIDGID:
+            self._handlers.drop_setuid(IO_IN.unpack_from(self._buffer, IN_SIZE)[0])
+        return reply
 
     def _release(self, node: int, size: int) -> Reply:
         (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
@@ -520,6 +549,7 @@ class Server:
         handle, offset, length, mode = FALLOCATE_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.request = (handle,)
         self._handlers.fallocate(handle, mode, offset, length)
+        self._changed_by_sender(handle)
         return self._done()
 
     def _lseek(self, node: int, size: int) -> Reply:
@@ -530,7 +560,15 @@ class Server:
         source, source_offset, _, target, offset, length, _ = COPY_FILE_RANGE_IN.unpack_from(self._buffer, IN_SIZE)
         self._current_run.request = (target,)
         copied = self._handlers.copy_range(source, source_offset, target, offset, length)
+        self._changed_by_sender(target)
         return self._replies.count(self._unique, copied)
+
+    def _changed_by_sender(self, handle: int) -> None:
+        """Take setuid and setgid bits away where that is ours to do, and nothing tells who may keep
+        them: root may.
+        """
+        if self._takes_privileges_away and self._uid:
+            self._handlers.drop_setuid(handle)
 
     # ---- directories
 
@@ -551,7 +589,16 @@ class Server:
     # ---- the mount
 
     def _init(self, node: int, size: int) -> Reply:
-        return agree(self._unique, self._buffer, drops_pages_itself=self._options.drops_pages_itself)
+        options = self._options
+        answer, agreed = agree(
+            self._unique, self._buffer, drops_pages_itself=options.drops_pages_itself, xattrs=options.xattrs
+        )
+        self._takes_privileges_away = Init.HANDLE_KILLPRIV_V2 in agreed
+        self._has_setxattr_flags = Init.SETXATTR_EXT in agreed
+        self._makes_lists = Init.POSIX_ACL in agreed
+        if self._makes_lists:
+            self._overlay.attributes.is_shared = False  # the kernel judges by lists, and wants modes as they are
+        return answer
 
     def _interrupt(self, node: int, size: int) -> None:
         (unique,) = INTERRUPT_IN.unpack_from(self._buffer, IN_SIZE)

@@ -226,7 +226,7 @@ class Adapter(Requests, pyfuse3.Operations):
     @answering(Kind.LISTXATTR)
     def listxattr(self, number: int, ctx: pyfuse3.RequestContext) -> list[bytes]:
         self._check_xattrs()
-        return self._handlers.listxattr(number)
+        return self._handlers.listxattr(number, ctx.uid)
 
     @answering(Kind.SETXATTR)
     def setxattr(self, number: int, name: bytes, value: bytes, ctx: pyfuse3.RequestContext) -> None:

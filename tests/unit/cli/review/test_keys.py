@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-import time
+import sys
 
 import msgspec
 import pytest
@@ -15,7 +15,7 @@ from yolofs.cli.review.conflicts import rows_of
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.drawing import draw
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.cli.review.review_state import Focus, Mode
+from yolofs.cli.review.review_state import Focus, Mode, arranged
 from yolofs.cli.review.wishes import Compare, Drop, Load, Prepare, Quit
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import Place
@@ -304,17 +304,36 @@ def test_no_line_is_wider_than_the_screen_whatever_names_there_are(size: tuple[i
         model.key("j")
 
 
-def test_moving_over_20_000_changes_draws_only_what_is_on_the_screen() -> None:
+def calls_of_moving(count: int) -> int:
+    """Return how many functions are called by keys that move, and by drawing, with so many
+    changes.
+    """
     model = ReviewModel()
-    model.compared(comparison(*(change(b"p/m%03d/f%05d" % (number // 100, number)) for number in range(20_000))))
-    drawn = draw(model, 80, 24)
-    assert len(drawn) == 24
-    begun = time.process_time()
-    for key in ("pagedown", "j", "end", "k", "home"):
-        model.key(key)
-        draw(model, 80, 24)
-    assert len(model.rows) == 20_201
-    assert time.process_time() >= begun
+    known = comparison(*(change(b"p/m%03d/f%05d" % (number // 100, number)) for number in range(count)))
+    tree = arranged(known)
+    model.compared(known, (), tree)
+    assert model.tree is tree  # it is made in a thread, and not again
+    assert len(model.rows) == count + count // 100 + 1
+    calls = 0
+
+    def called(_: object, event: str, __: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(called)
+    try:
+        for key in ("pagedown", "j", "end", "k", " ", "l", "h", "pageup", "home"):
+            model.key(key)
+            draw(model, 80, 24)
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_moving_over_20_000_changes_takes_no_more_calls_than_over_1000() -> None:
+    few, many = calls_of_moving(1000), calls_of_moving(20_000)
+    assert few > 500
+    assert many <= few * 1.05
 
 
 def test_y_accepts_and_goes_on_hunk_by_hunk(model: ReviewModel) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests.crash.test_commit_every_step import in_child
 from yolofs.commit.apply import by_names
+from yolofs.system import syscalls
 
 SOMEBODY = 12345
 
@@ -83,3 +87,44 @@ def test_a_listing_that_is_damaged_is_named(tmp_path: Path) -> None:
     (tmp_path / "names").write_bytes(b"\xc1")
     with pytest.raises(OSError, match="what was noted of a directory is damaged"):
         by_names.read(path)
+
+
+def test_nobody_else_may_enter_the_new_directories_while_names_are_moved(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: set[int] = set()
+    really_rename = syscalls.rename_noreplace
+
+    def rename(src: int, old: bytes, dst: int, new: bytes) -> None:
+        seen.update(stat.S_IMODE((tree / name).stat().st_mode) for name in ("new", "new/inner"))
+        really_rename(src, old, dst, new)
+
+    monkeypatch.setattr(syscalls, "rename_noreplace", rename)
+    (tree / "old").chmod(0o755)
+    umask = os.umask(0)
+    try:
+        moved(tree)
+    finally:
+        os.umask(umask)
+    assert seen == {0o700}
+    assert stat.S_IMODE((tree / "new").stat().st_mode) == 0o755
+
+
+def test_directories_that_their_owner_may_not_write_in_are_moved_by_an_ordinary_user() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o777)
+
+        def act() -> None:
+            (place / "old/inner").mkdir(parents=True)
+            (place / "old/inner/file").write_text("x")
+            (place / "old/inner").chmod(0o500)
+            (place / "old").chmod(0o500)
+            moved(place)
+
+        assert in_child(act, is_root=False) == 0
+        modes = [stat.S_IMODE((place / path).stat().st_mode) for path in ("new", "new/inner")]
+        assert modes == [0o500, 0o500]
+        for path in ("new", "new/inner"):
+            (place / path).chmod(0o777)
+        assert (place / "new/inner/file").read_text() == "x"

@@ -43,6 +43,16 @@ def rename_out_of_a_directory_that_goes(scribe: CommitScribe) -> None:
     scribe.remove(b"d")
 
 
+def rename_with_another_name(scribe: CommitScribe) -> None:
+    rename(scribe)
+    scribe.link(b"new", b"as well")
+
+
+def rename_with_a_name_before_it(scribe: CommitScribe) -> None:
+    scribe.link(b"a", b"as well")
+    rename(scribe)
+
+
 def nothing(_: CommitScribe) -> None:
     pass
 
@@ -70,6 +80,8 @@ def names_of_unit(scribe: CommitScribe, path: bytes) -> set[bytes]:
         (rename_over_another, b"a"),
         (rename_and_make_anew, b"a"),
         (rename_out_of_a_directory_that_goes, b"d/a"),
+        (rename_with_another_name, b"a"),
+        (rename_with_a_name_before_it, b"a"),
     ],
 )
 def test_both_names_are_committed_together_again(

@@ -16,7 +16,7 @@ from yolofs.system import marks
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", native_survey.__file__, "0", tmp_path],
+        [sys.executable, "-I", "-S", native_survey.__file__, "-1", "0", tmp_path],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
@@ -28,7 +28,7 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
 
 
 def test_it_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
-    names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE")
+    names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE", "NATIVE_SURVEY")
     assert [getattr(native_survey, name) for name in names] == [getattr(marks, name) for name in names]
     assert native_survey.SESSIONS == SESSIONS
 
@@ -43,5 +43,28 @@ def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
     (tmp_path / "old/.yolofs/journal").touch()
     (tmp_path / "project").mkdir()
     (tmp_path / "project/.yolofs").symlink_to("/anywhere")
-    found = {Path(os.fsdecode(path)).relative_to(tmp_path) for path in native_survey.find(os.fsencode(tmp_path))}
+    survey = native_survey.Survey({})
+    found = {Path(os.fsdecode(path)).relative_to(tmp_path) for path in survey.find(os.fsencode(tmp_path))}
     assert found == set(map(Path, ("anywhere", "home/yolofs", "disk/.yolofs-1000", "old/.yolofs", "project/.yolofs")))
+
+
+def test_what_lies_too_deep_for_a_path_is_not_passed_over(tmp_path: Path) -> None:
+    """A program in a sandbox gets there step by step."""
+    here = os.getcwd()
+    try:
+        os.chdir(tmp_path)
+        for _ in range(40):
+            os.mkdir("d" * 200)
+            os.chdir("d" * 200)
+        os.mkfifo("fifo")
+    finally:
+        os.chdir(here)
+    assert native_survey.Survey({}).find(os.fsencode(tmp_path)) != []
+
+
+def test_a_directory_that_may_not_be_read_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "gone").symlink_to("nowhere")
+    survey = native_survey.Survey({})
+    assert survey.find(os.fsencode(tmp_path / "gone")) == []
+    assert survey.find(os.fsencode(tmp_path / "not-there")) == []
+    assert survey.to_keep() == {}

@@ -20,14 +20,17 @@ def first_message(minor: int, offered: int, *, major: int = 7) -> bytearray:
     return bytearray(struct.pack("=IIQQIIIHH", 40 + len(body), 26, 2, 0, 0, 0, 0, 0, 0) + body)
 
 
-def agreed(minor: int, offered: int, *, drops_pages_itself: bool = False) -> tuple[int, Init, int]:
+def agreed(
+    minor: int, offered: int, *, drops_pages_itself: bool = False, xattrs: bool = False
+) -> tuple[int, Init, int]:
     """Return minor version, what is accepted, and how many pages a request may have."""
-    answer = agree(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself)
+    answer, flags = agree(2, first_message(minor, offered), drops_pages_itself=drops_pages_itself, xattrs=xattrs)
     assert struct.unpack_from("=IiQ", answer) == (80, 0, 2)
     fields = INIT_OUT.unpack(answer)
     assert fields[3] == 7
     assert fields[9] == MAX_WRITE
-    return fields[4], Init(fields[6]), fields[11]
+    assert flags == fields[6]
+    return fields[4], flags, fields[11]
 
 
 def test_a_young_kernel_leaves_pages_to_us_and_asks_for_several_names_at_a_time() -> None:
@@ -57,6 +60,37 @@ def test_where_we_would_tell_it_too_late_the_kernel_drops_pages_by_itself() -> N
     assert Init.EXPLICIT_INVAL_DATA not in accepted
 
 
+ALWAYS = (
+    Init.ASYNC_READ | Init.ATOMIC_O_TRUNC | Init.EXPORT_SUPPORT | Init.BIG_WRITES | Init.DO_READDIRPLUS | Init.ASYNC_DIO
+)
+FROM_5_4 = ALWAYS | Init.PARALLEL_DIROPS | Init.MAX_PAGES | Init.CACHE_SYMLINKS | Init.EXPLICIT_INVAL_DATA
+LISTS = Init.POSIX_ACL | Init.DONT_MASK
+KERNELS = {
+    "3.15": (23, OFFERS_OF_3_15, ALWAYS | Init.AUTO_INVAL_DATA, Init(0)),
+    "4.9": (26, 0x001FFFFB, ALWAYS | Init.PARALLEL_DIROPS | Init.AUTO_INVAL_DATA, LISTS),
+    "4.20": (28, 0x00FFFFFB, FROM_5_4 & ~Init.EXPLICIT_INVAL_DATA | Init.AUTO_INVAL_DATA, LISTS),
+    "5.4": (31, OFFERS_OF_5_4, FROM_5_4, LISTS),
+    "5.10": (32, OFFERS_OF_5_4, FROM_5_4, LISTS),
+    "5.15": (34, 0x33FFFFFB, FROM_5_4, LISTS | Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT),
+    "6.1": (37, 0x73FFFFFB, FROM_5_4 | Init.INIT_EXT, LISTS | Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT),
+    "6.18": (44, 0x73FFFFFB, FROM_5_4 | Init.INIT_EXT, LISTS | Init.HANDLE_KILLPRIV_V2 | Init.SETXATTR_EXT),
+}
+"""Minor version, offers, what is accepted of them, and what else with extended attributes."""
+
+
+@pytest.mark.parametrize(("minor", "offered", "accepted", "more"), KERNELS.values(), ids=KERNELS)
+def test_what_each_kernel_offers_is_used(minor: int, offered: int, accepted: Init, more: Init) -> None:
+    assert agreed(minor, offered)[:2] == (min(minor, 39), accepted)
+    assert agreed(minor, offered, xattrs=True)[:2] == (min(minor, 39), accepted | more)
+
+
+@pytest.mark.parametrize("missing", [Init.POSIX_ACL, Init.DONT_MASK])
+def test_lists_are_judged_by_only_where_what_is_made_gets_them_from_us(missing: Init) -> None:
+    _, accepted, _ = agreed(44, 0x73FFFFFB & ~missing, xattrs=True)
+    assert Init.POSIX_ACL not in accepted
+    assert Init.DONT_MASK not in accepted
+
+
 @pytest.mark.parametrize("refused", [1 << 16, 1 << 17, 1 << 24], ids=["writeback", "no open", "no opendir"])
 def test_what_would_make_the_view_wrong_is_never_accepted(refused: int) -> None:
     _, accepted, _ = agreed(45, 0x7FFFFFFB)
@@ -70,5 +104,5 @@ def test_what_would_make_the_view_wrong_is_never_accepted(refused: int) -> None:
 )
 def test_a_kernel_that_speaks_too_little_is_refused(major: int, minor: int, offered: int) -> None:
     with pytest.raises(OSError, match="version") as refused:
-        agree(2, first_message(minor, offered, major=major), drops_pages_itself=False)
+        agree(2, first_message(minor, offered, major=major), drops_pages_itself=False, xattrs=False)
     assert refused.value.errno == errno.EPROTO

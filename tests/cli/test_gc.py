@@ -1,0 +1,198 @@
+"""``yolofs gc``, and what goes by itself: commits, generations and content that nothing shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.support.looks import looks
+
+pytestmark = pytest.mark.mount
+
+
+def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 2\n")
+    yolofs.trust()
+    for number in range(4):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes")
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [3, 4]
+    assert sorted(path.name for path in (yolofs.session / "commits").iterdir() if path.is_dir()) == ["3", "4"]
+    would = yolofs("gc", "--dry-run", "--json").json
+    assert would.pop("freed_bytes") <= 3 * 4096  # of commits that went under a mount: what the store had for them
+    assert would == {"commits": [], "generations": 0, "dry_run": True, "waiting": [], "once_agreed": []}
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    yolofs.trust()
+    with yolofs.mounted():
+        would = yolofs("gc", "--dry-run", "--json").json
+        assert would["commits"] == [3]
+        assert yolofs("gc", "--json").json["commits"] == [3]
+    yolofs("undo", "--yes")
+    assert (yolofs.project / "a.txt").read_text() == "2\n"
+    assert "commit 3 is no longer kept" in yolofs.refused("undo", "3", "--yes", code=1)
+
+
+def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(
+    yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own = tmp_path / "config/yolofs/config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[keep_commits]\ncount = 3\n")
+    for number in range(4):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes")
+    commits = yolofs("commits", "--json").json["commits"]
+    assert [one["commit"] for one in commits] == [2, 3, 4]
+    assert commits[0]["counts"] == {"A": 0, "M": 1, "D": 0, "R": 0, "T": 0, "X": 0}
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    done = yolofs("gc", "--dry-run")
+    assert "once you have agreed to what waits, also: commits 2, 3" in done.err
+    assert yolofs("gc", "--dry-run", "--json").json["once_agreed"] == [2, 3]
+    own.write_text("[keep_commits\n")
+    assert "config.toml" in yolofs.refused("gc", code=3)
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits\n")
+    own.unlink()
+    assert ".yolofs.toml" in yolofs("gc", "--dry-run").err
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [2, 3, 4]
+
+
+def test_what_nothing_shows_any_more_is_freed_at_once_under_a_mount(yolofs: Program) -> None:
+    files = yolofs.session / "files"
+
+    def staged() -> int:
+        return sum(path.is_file() for path in files.rglob("*"))
+
+    with yolofs.mounted() as view:
+        for number in range(5):
+            (view / f"new {number}").write_text("new\n")
+        with (view / "held open").open("w+") as file:
+            file.write("held\n")
+            file.flush()
+            yolofs("abort", "--yes")
+            assert staged() == 1
+            file.seek(0)
+            assert file.read() == "held\n"
+        (view / "after").write_text("after\n")
+        assert (view / "after").read_text() == "after\n"
+        yolofs("commit", "--yes")
+    assert (yolofs.project / "after").read_text() == "after\n"
+
+
+@pytest.mark.parametrize("is_mounted", [True, False])
+def test_dead_generations_go_on_request(yolofs: Program, is_mounted: bool) -> None:
+    with yolofs.mounted() as view:
+        for name in ("kept", "dead"):
+            (view / name).write_text(name)
+            yolofs("snapshot", name)
+        yolofs("travel", "kept")
+        (view / "after").write_text("after")
+        yolofs("snapshot", "after")
+        (view / "open").write_text("open")
+        seen = looks(view)
+        if is_mounted:
+            assert yolofs("gc", "--generations", "--json").json["generations"] == 2
+            assert looks(view) == seen
+    if not is_mounted:
+        assert yolofs("gc", "--generations", "--dry-run", "--json").json["generations"] == 2
+        assert yolofs("gc", "--generations", "--json").json["generations"] == 2
+    stored = [path.read_text() for path in (yolofs.session / "files").rglob("*") if path.is_file()]
+    assert sorted(stored) == ["after", "kept", "open"]
+    assert [one["name"] for one in yolofs("timeline", "--json").json["generations"]][:3] == ["", "kept", "after"]
+    assert yolofs("gc", "--generations", "--json").json["generations"] == 0
+    with yolofs.mounted() as view:
+        assert looks(view) == seen
+        yolofs("travel", "kept")
+        assert not (view / "after").exists()
+
+
+def test_gc_says_that_keep_commits_waits(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for number in range(2):
+            (view / "a.txt").write_text(f"{number}\n")
+            yolofs("commit", "--yes")
+    nothing = yolofs("gc", "--json")
+    assert nothing.json["waiting"] == []
+    assert nothing.err == ""
+    settings = yolofs.project / ".yolofs.toml"
+    settings.write_text('scratch = ["/"]\n[keep_commits]\ncount = 1\n')
+    for words in (("gc",), ("gc", "--dry-run")):
+        told = yolofs(*words)
+        assert (
+            "1 line of .yolofs.toml about keep_commits is not in force until you agree to it: yolofs trust" in told.err
+        )
+        (waiting,) = yolofs(*words, "--json").json["waiting"]
+        assert (waiting["key"], waiting["line"]) == (["keep_commits", "count"], 3)
+    assert yolofs("gc", "--json").json["commits"] == []
+    yolofs.trust()
+    agreed = yolofs("gc", "--json")
+    assert (agreed.json["commits"], agreed.json["waiting"]) == ([1], [])
+    settings.write_text("[keep_commits\n")
+    assert yolofs.refused("gc", code=3).count("not TOML") == 1
+
+
+def test_status_tells_how_much_the_session_takes(yolofs: Program) -> None:
+    for number in range(5):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n" * 1000)
+        yolofs("commit", "--yes")
+    with yolofs.mounted() as view:
+        (view / "staged").write_bytes(os.urandom(50_000))
+    taken = sum(path.lstat().st_blocks * 512 for path in yolofs.session.rglob("*") if path.is_file())
+    told = yolofs("status", "--json").json["size_bytes"]
+    assert 0.9 * taken <= told <= 1.2 * taken + 200_000  # directories count, too
+    for journal in yolofs.session.glob("commits/*/journal"):
+        st = journal.stat()
+        assert st.st_blocks * 512 <= st.st_size + 8192, journal
+
+
+def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
+    yolofs.trust()
+    for number in range(2):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+        yolofs("commit", "--yes")
+    assert "commit 1 is no longer kept" in yolofs.refused("undo", "1", "--yes", code=1)
+    assert "there is no commit 99" in yolofs.refused("undo", "99", "--yes", code=1)
+
+
+def du(session: Path) -> int:
+    done = subprocess.run(["du", "-s", "--block-size=1", session], check=True, capture_output=True, text=True)
+    return int(done.stdout.split()[0])
+
+
+def test_what_gc_would_free_is_what_it_frees_and_status_says_what_du_says(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        for number in range(4):
+            (view / "a.txt").write_bytes(os.urandom(200_000))
+            (view / f"new{number}").write_text("new\n")
+            yolofs("commit", "--yes")
+        (view / "staged").write_bytes(os.urandom(300_000))
+        yolofs("snapshot", "one")
+        (view / "staged").write_bytes(os.urandom(500_000))
+        yolofs("travel", "1")
+        (view / "later").write_text("later\n")
+        before = du(yolofs.session)
+        assert yolofs("status", "--json").json["size_bytes"] == before
+        keep = yolofs.project.parent / "config/yolofs"
+        keep.mkdir(parents=True)
+        (keep / "config.toml").write_text("[keep_commits]\ncount = 2\n")
+        for words, gone in ((("gc",), [1, 2]), (("gc", "--generations"), [])):
+            would = yolofs(*words, "--dry-run", "--json", XDG_CONFIG_HOME=str(keep.parent)).json
+            assert would["commits"] == gone
+            assert du(yolofs.session) == before
+            done = yolofs(*words, "--json", XDG_CONFIG_HOME=str(keep.parent)).json
+            after = du(yolofs.session)
+            assert would["freed_bytes"] == done["freed_bytes"] == before - after > 0
+            assert yolofs("status", "--json").json["size_bytes"] == after
+            before = after
+        staged = (view / "staged").stat().st_blocks * 512
+        yolofs("abort", "--yes")
+        assert du(yolofs.session) <= before - staged  # at once, and under the mount

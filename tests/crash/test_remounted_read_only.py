@@ -1,0 +1,126 @@
+"""The disk of base is remounted read-only, as the kernel does it when that disk fails: in the
+middle of a commit, or before an undo.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, run_code
+from tests.crash.test_commit_every_line import exactly, prepare
+from tests.crash.test_commit_preparation import tree_of
+from tests.support.sharing_disk import disk_image
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
+_REMOUNTING = """
+import importlib, subprocess, sys
+from yolofs.cli import main
+module, _, name = sys.argv[1].rpartition(":")
+owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
+really, left = getattr(owner, name), int(sys.argv[2])
+def remount(*arguments, **options):
+    global left
+    left -= 1
+    if left == 0:
+        subprocess.run(["mount", "-o", "remount,ro", sys.argv[3]], check=True)
+    return really(*arguments, **options)
+setattr(owner, name, remount)
+sys.exit(main.main(sys.argv[4:]))
+"""
+NOT_BEGUN, INTERRUPTED = 17, 12
+
+
+@pytest.fixture
+def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk for base; the session is on another: where it has files open nobody can remount."""
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "state"))
+    with disk_image("ext4", tmp_path) as disk:
+        yield disk
+
+
+def remount(disk: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", disk], check=True)
+
+
+def commit_remounted(project: Path, where: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command over whose ``at``-th call of a function the disk becomes read-only."""
+    return run_code(_REMOUNTING, [f"yolofs.commit.apply.{where}", str(at), str(project.parent), *words], project)
+
+
+def check_refused(program: Program, *words: str) -> None:
+    """See that a command tells what is the matter, and the way on."""
+    refused = program(*words, code=None)
+    assert refused.code
+    assert "Read-only file system" in refused.err or "is read-only" in refused.err
+    assert "hint: " in refused.err
+
+
+@pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
+@pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+def test_in_the_switch_it_goes_on_either_way_once_the_disk_can_be_written_to(
+    disk: Path, words: tuple[str, ...], goes_back: bool
+) -> None:
+    project = disk / "project"
+    expected = prepare(project)
+    program = Program(project)
+    if words[0] == "undo":
+        expected = tree_of(project)
+        program("commit", "--yes")
+    before = exactly(project)
+    done = commit_remounted(project, "steps:Steps.do", 9, *words)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert "it could not be taken back either" in done.stderr
+    assert "nothing is lost; mend that" in done.stderr
+    half = exactly(project)
+    for way in ("--continue", "--roll-back"):
+        check_refused(program, "commit", way)
+    assert exactly(project) == half
+    assert "interrupted" in program("status").err
+    remount(disk, "rw")
+    program("commit", "--roll-back" if goes_back else "--continue")
+    if goes_back:
+        assert exactly(project) == before
+        program(*words)
+    assert tree_of(project) == expected
+    assert not [path for path in disk.rglob(".yolofs-*") if path.is_dir()]
+
+
+@pytest.mark.parametrize("where", ["preparing:Preparing._make", "steps:Steps.look"])
+def test_before_the_switch_base_is_as_it_was(disk: Path, where: str) -> None:
+    project = disk / "project"
+    expected = prepare(project)
+    before = exactly(project)
+    done = commit_remounted(project, where, 1, "commit", "--yes")
+    assert done.returncode == NOT_BEGUN, done.stderr
+    assert "Read-only file system" in done.stderr
+    assert "base is as it was, and all stays staged" in done.stderr
+    hidden = [path.relative_to(project) for path in project.rglob(".yolofs-*")]  # nobody can remove it now
+    now = {path: what for path, what in exactly(project).items() if ".yolofs-" not in path}
+    assert now.pop(str(project))[:-1] == before.pop(str(project))[:-1]
+    assert now == before
+    program = Program(project)
+    check_refused(program, "commit", "--yes")
+    remount(disk, "rw")
+    program("commit", "--yes")
+    assert tree_of(project) == expected
+    assert not [path for path in hidden if (project / path).exists()]
+
+
+def test_an_undo_of_what_is_read_only_is_refused(disk: Path) -> None:
+    project = disk / "project"
+    prepare(project)
+    expected = tree_of(project)
+    program = Program(project)
+    program("commit", "--yes")
+    before = exactly(project)
+    remount(disk, "ro")
+    check_refused(program, "undo", "--yes")
+    assert exactly(project) == before
+    assert "interrupted" not in program("status").err
+    remount(disk, "rw")
+    program("undo", "--yes")
+    assert tree_of(project) == expected

@@ -1,0 +1,141 @@
+"""The bits and capabilities by which a program lends rights, and who takes them away by changing
+it: with the transport of our own and extended attributes, compared with a plain directory.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mount.hard_links import Mounter
+from tests.mount.probes.tools import as_other, outcome
+from tests.support.ext4_disk import ext4_disk
+from yolofs.fuse.direct.transport import DirectTransport
+from yolofs.fuse.trace import Trace
+from yolofs.system.syscalls import fallocate
+
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
+
+CAPABILITY = struct.pack("<IIIII", 0x02000001, 1 << 10, 0, 0, 0)
+XATTR = "security.capability"
+OTHER = 47110
+MODES = (0o6777, 0o4766, 0o2777, 0o777)
+"""That setgid without group execute stays is in test_posix_differences.py."""
+
+
+def opened(path: Path, change: Callable[[int], Any], flags: int = 0) -> Any:
+    fd = os.open(path, os.O_WRONLY | flags)
+    try:
+        return change(fd)
+    finally:
+        os.close(fd)
+
+
+def copy_into(path: Path) -> int:
+    source = os.open(path.with_name("source"), os.O_RDONLY)
+    try:
+        return int(opened(path, lambda fd: os.copy_file_range(source, fd, 4096)))
+    finally:
+        os.close(source)
+
+
+CHANGES: dict[str, Callable[[Path], Any]] = {
+    "write": lambda path: opened(path, lambda fd: os.write(fd, b"x")),
+    "append": lambda path: opened(path, lambda fd: os.write(fd, b"x"), os.O_APPEND),
+    "direct": lambda path: opened(path, lambda fd: os.write(fd, b"")),
+    "truncate": lambda path: os.truncate(path, 3),
+    "truncate to nothing": lambda path: os.truncate(path, 0),
+    "grow": lambda path: os.truncate(path, 10_000),
+    "ftruncate": lambda path: opened(path, lambda fd: os.ftruncate(fd, 3)),
+    "o_trunc": lambda path: opened(path, lambda _: None, os.O_TRUNC),
+    "fallocate": lambda path: opened(path, lambda fd: fallocate(fd, 0, 0, 1 << 16)),
+    "punch": lambda path: opened(path, lambda fd: fallocate(fd, 3, 0, 4096)),
+    "copy": copy_into,
+    "utime": lambda path: os.utime(path, ns=(1, 1)),
+    "link": lambda path: os.link(path, path.with_name(f"{path.name}-2")),
+    "chmod": lambda path: os.chmod(path, 0o6755),
+    "chown": lambda path: os.chown(path, OTHER, OTHER),
+    "chown user": lambda path: os.chown(path, OTHER, -1),
+    "chown group": lambda path: os.chown(path, -1, OTHER),
+    "user xattr": lambda path: os.setxattr(path, "user.x", b"1"),
+}
+
+
+def fill(directory: Path) -> None:
+    directory.chmod(0o777)
+    (directory / "source").write_bytes(b"s" * 4096)
+    for mode in MODES:
+        for size in ("full", "empty"):
+            path = directory / f"{mode:o}-{size}"
+            path.write_bytes(b"c" * 5000 if size == "full" else b"")
+            path.chmod(mode)
+            os.setxattr(path, XATTR, CAPABILITY)
+
+
+def fill_below(directory: Path) -> None:
+    for name in CHANGES:
+        for who in ("root", "other"):
+            (directory / f"{name} by {who}").mkdir()
+            fill(directory / f"{name} by {who}")
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> Iterator[Path]:
+    with ext4_disk(tmp_path) as disk:
+        for name in ("base", "plain"):
+            (disk / name).mkdir()
+            (disk / name).chmod(0o755)
+            fill_below(disk / name)
+        yield disk / "base"
+
+
+def changed(directory: Path, name: str) -> list[Any]:
+    """Have root and somebody else change files in one way; return what became of each."""
+    results: list[Any] = []
+    for who in ("root", "other"):
+        paths = [directory / f"{name} by {who}" / f"{mode:o}-{size}" for mode in MODES for size in ("full", "empty")]
+
+        def change(paths: list[Path] = paths) -> list[Any]:
+            return [done if isinstance(done := outcome(CHANGES[name], path), str) else "" for path in paths]
+
+        did = as_other(change, uid=OTHER, gid=OTHER) if who == "other" else change()
+        for path, done in zip(paths, did, strict=True):
+            st = path.stat()
+            facts = [oct(st.st_mode), st.st_uid, st.st_gid, st.st_size, outcome(os.getxattr, path, XATTR)]
+            results.append((path.name, who, done, facts))
+    return results
+
+
+@pytest.mark.parametrize("is_staged", [False, True], ids=["base", "staged"])
+def test_who_changes_a_program_takes_its_rights_away_as_on_ext4(base: Path, mounted: Mounter, is_staged: bool) -> None:
+    view = mounted(make_transport=DirectTransport, allow_other=True, xattrs=True)
+    os.chmod(view.mountpoint, 0o755)
+    root = Path(os.fsdecode(view.mountpoint))
+    plain = base.parent / "plain"
+    if is_staged:
+        for place in (root, plain):
+            (place / "new").mkdir()
+            (place / "new").chmod(0o755)
+            fill_below(place / "new")
+        root, plain = root / "new", plain / "new"
+    ours = {name: changed(root, name) for name in CHANGES}
+    theirs = {name: changed(plain, name) for name in CHANGES}
+    wrong = {
+        name: [pair for pair in zip(ours[name], theirs[name], strict=True) if pair[0] != pair[1]] for name in CHANGES
+    }
+    assert [(name, *pair) for name, pairs in wrong.items() for pair in pairs] == []
+
+
+def test_a_write_costs_one_more_request_at_most_after_attributes_were_told(base: Path, mounted: Mounter) -> None:
+    trace = Trace()
+    view = mounted(make_transport=DirectTransport, xattrs=True, trace=trace)
+    with open(os.path.join(os.fsdecode(view.mountpoint), "many"), "wb", buffering=0) as file:
+        for _ in range(500):
+            file.write(b"x")
+    assert trace.counts()["write"] == 500
+    assert trace.counts().get("getxattr", 0) <= 2

@@ -1,0 +1,135 @@
+"""What was seen in directories that runs get straight from base is kept from one mount to the next,
+and gone by only where it still holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from tests.sandbox.binds import native_binds
+from yolofs.system.marks import NATIVE_SURVEY
+
+pytestmark = [pytest.mark.mount, pytest.mark.slow]
+
+
+def reads(program: Program) -> list[int]:
+    """Return how many directories each survey has read, one after the other."""
+    return [int(count) for count in re.findall(r"(\d+) directories were read", program.log)]
+
+
+@contextmanager
+def surveyed(program: Program) -> Iterator[int]:
+    """Mount, and return how many directories the first survey has read when it is done."""
+    before = len(reads(program))
+    with program.mounted("--root", "/"):
+        wait_until(lambda: len(reads(program)) > before, "the survey is done")
+        yield reads(program)[before]
+
+
+@pytest.fixture
+def static(tmp_path: Path) -> Path:
+    """Return a read-only directory outside of the project."""
+    (tmp_path / "static/sub").mkdir(parents=True)
+    (tmp_path / "static/other").mkdir()
+    (tmp_path / "static/file").write_text("base\n")
+    return tmp_path / "static"
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path, static: Path) -> Program:
+    """Return a session of which all that was seen in that directory is kept."""
+    project = tmp_path / "project"
+    project.mkdir()
+    rules = f'preset = "none"\n[rules]\n"/" = "allow"\n"{static}" = "read-only"\n'
+    (project / ".yolofs.toml").write_text(rules)
+    program = Program(project)
+    program("init")
+    program.trust()
+    quiet_at_s = static.stat().st_ctime + 3
+    wait_until(lambda: time.time() > quiet_at_s, "it was not changed just now")
+    with surveyed(program) as count:
+        assert count == 3
+    return program
+
+
+def test_of_what_has_not_changed_nothing_is_read_at_the_next_mount(yolofs: Program, static: Path) -> None:
+    with surveyed(yolofs) as count:
+        assert count == 0
+        assert native_binds(yolofs) == [str(static)]
+
+
+def test_what_was_changed_between_two_mounts_is_read_and_what_leads_elsewhere_is_found(
+    yolofs: Program, static: Path
+) -> None:
+    os.mkfifo(static / "sub/fifo")
+    with surveyed(yolofs) as count:
+        assert count == 1
+        assert native_binds(yolofs) == [f"{static}/other"]
+
+
+def test_a_directory_in_the_place_of_another_is_not_taken_for_it(yolofs: Program, static: Path) -> None:
+    times = (static / "sub").stat()
+    (static / "sub").rename(static.parent / "aside")
+    (static / "sub").mkdir()
+    os.mkfifo(static / "sub/fifo")
+    for path in (static, static / "sub"):
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with surveyed(yolofs):
+        assert native_binds(yolofs) == [f"{static}/other"]
+
+
+def test_a_link_in_the_place_of_a_directory_is_not_taken_for_it(yolofs: Program, static: Path) -> None:
+    static.rename(static.parent / "aside")
+    static.symlink_to("aside")
+    os.mkfifo(static.parent / "aside/sub/fifo")
+    with surveyed(yolofs):
+        assert native_binds(yolofs) == [f"{static.parent}/aside/other"]  # as rules follow links
+
+
+def test_rules_that_have_come_since_hold(yolofs: Program, static: Path) -> None:
+    yolofs("rule", "deny", static / "sub")
+    with surveyed(yolofs) as count:
+        assert count == 0
+        assert native_binds(yolofs) == [f"{static}/other"]
+        assert "Permission denied" in yolofs("run", "ls", static / "sub", code=2).err
+        yolofs("rule", "hidden", "**/file")
+        assert native_binds(yolofs) == []
+        assert yolofs("run", "ls", static).out.split() == ["other", "sub"]
+
+
+def test_a_file_that_was_changed_by_another_of_its_names_is_shown_as_it_was_changed(
+    yolofs: Program, static: Path
+) -> None:
+    os.link(static / "file", static.parent / "linked")
+    with surveyed(yolofs):
+        yolofs("rule", "allow", static)
+        yolofs("run", "sh", "-c", f"echo staged > {static.parent}/linked")
+        yolofs("rule", "unset", static)
+    with surveyed(yolofs):
+        assert str(static) not in native_binds(yolofs)
+        assert yolofs("run", "cat", static / "file").out == "staged\n"
+
+
+def test_what_others_could_have_written_is_not_gone_by(yolofs: Program) -> None:
+    kept = yolofs.session.parent.parent / os.fsdecode(NATIVE_SURVEY)
+    kept.chmod(0o666)
+    with surveyed(yolofs) as count:
+        assert count == 3
+    assert kept.stat().st_mode & 0o777 == 0o600
+    with surveyed(yolofs) as count:
+        assert count == 0
+
+
+def test_no_view_shows_it(yolofs: Program) -> None:
+    kept = yolofs.session.parent.parent / os.fsdecode(NATIVE_SURVEY)
+    assert kept.is_file()
+    with surveyed(yolofs):
+        assert "No such file" in yolofs("run", "ls", kept, code=2).err

@@ -1,0 +1,109 @@
+"""Which store inodes may get a name in base themselves: those that are all that a copy would be."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.test_commit_every_step import NOBODY, in_child
+from yolofs.commit.apply.linking import Linking
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import Create, Plan
+from yolofs.paths import RelPath, StoreIno
+from yolofs.store.store import Store
+
+GROUP, OTHER = 5000, 5001
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory that every user may enter."""
+    with tempfile.TemporaryDirectory() as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
+
+
+def is_linked(
+    place: Path,
+    change: Callable[[bytes], object] = lambda _: None,
+    *,
+    name: bytes = b"new",
+    is_root: bool = True,
+    groups: tuple[int, ...] = (),
+) -> bool:
+    """Tell whether a new file would be linked, by root or by an ordinary user; ``change`` gets its
+    path in the store.
+    """
+    (place / "base").mkdir(exist_ok=True)
+    (place / "store/files").mkdir(parents=True, exist_ok=True)
+    store = Store(bytes(place / "store/files"))
+    ino, fd, _ = store.create_file(0o644)
+    with open(fd, "wb") as file:
+        file.write(b"new")
+    change(store.path(ino))
+    (place / "store").chmod(0o755)
+    for above, _, _ in os.walk(place / "store"):
+        Path(above).chmod(0o755)
+    st = os.lstat(store.path(ino))
+    step = Create(RelPath(name), StoreIno(ino), 0, st.st_size, st.st_mtime_ns)
+    plan = Plan(bytes(place / "base"), (step,))
+
+    def look() -> None:
+        if groups:
+            os.setgroups(groups)
+        folder = os.open(place / "store", os.O_PATH | os.O_DIRECTORY)
+        if groups:
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+        found = Linking(plan, store, folder, Moves(plan), lambda _: True).look(step)
+        os._exit(0 if found is not None else 3)
+
+    code = in_child(look, is_root=is_root or bool(groups))
+    assert code in (0, 3)
+    return code == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away, and becomes another user")
+@pytest.mark.parametrize(
+    ("uid", "gid", "linked"),
+    [
+        (NOBODY, NOBODY, True),
+        (NOBODY, GROUP, True),
+        (NOBODY, OTHER, False),
+        (NOBODY, 0, False),
+        (0, NOBODY, False),
+        (0, GROUP, False),
+    ],
+)
+def test_an_ordinary_users_copy_has_owner_and_group_of_the_user(place: Path, uid: int, gid: int, linked: bool) -> None:
+    assert is_linked(place, lambda path: os.chown(path, uid, gid), groups=(GROUP,)) is linked
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away, and becomes another user")
+def test_a_file_of_the_group_is_another_users_copy_without_it(place: Path) -> None:
+    assert not is_linked(place, lambda path: os.chown(path, NOBODY, GROUP), is_root=False)
+    assert is_linked(place, lambda path: os.chown(path, NOBODY, NOBODY), is_root=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_roots_copy_has_whatever_owner_and_group(place: Path) -> None:
+    assert is_linked(place, lambda path: os.chown(path, NOBODY, OTHER))
+
+
+@pytest.mark.parametrize("mode", [0o044, 0o444, 0o244])
+def test_what_its_owner_may_not_read_and_write_is_copied(place: Path, mode: int) -> None:
+    assert not is_linked(place, lambda path: os.chmod(path, mode))
+    assert is_linked(place, lambda path: os.chmod(path, 0o600))
+
+
+def test_what_has_another_name_is_copied(place: Path) -> None:
+    assert not is_linked(place, lambda path: os.link(path, place / "other"))
+
+
+def test_gits_index_is_copied(place: Path) -> None:
+    assert not is_linked(place, name=b"index")
+    assert is_linked(place, name=b"index.html")

@@ -1,0 +1,69 @@
+"""What stands for the kernel at the other end of the device: sends requests to a server, and takes
+its answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.plain_handlers import handlers_of
+from yolofs.fuse.cache.freeing import Freeing
+from yolofs.fuse.current_run import CurrentRun
+from yolofs.fuse.direct.notices import Notices
+from yolofs.fuse.direct.protocol import Opcode
+from yolofs.fuse.direct.server import Server
+from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.loop.loop import DeviceLoop
+from yolofs.fuse.mount import NobodyToAsk
+from yolofs.fuse.transport import Options, Served
+
+
+class Kernel:
+    """Asks a server, one request after another."""
+
+    def __init__(self, server: Server, device: socket.socket) -> None:
+        self._server = server
+        self._device = device
+        self._unique = 0
+
+    def ask(self, opcode: int, body: bytes, node: int = 1) -> tuple[int, bytes]:
+        """Send a request of this process' user; return the errno and the answer without its
+        header.
+        """
+        self._unique += 2
+        length = 40 + len(body)
+        head = struct.pack(
+            "=IIQQIIIHH", length, opcode, self._unique, node, os.getuid(), os.getgid(), os.getpid(), 0, 0
+        )
+        self._device.send(head + body)
+        assert self._server.serve_one()
+        answer = self._device.recv(1 << 17)
+        size, error, unique = struct.unpack_from("=IiQ", answer)
+        assert (size, unique) == (len(answer), self._unique)
+        return -error, answer[16:]
+
+    def begin(self, minor: int, offered: int, *, more: int = 0) -> int:
+        """Begin the mount as a kernel of a version does; return what was accepted."""
+        body = struct.pack("=IIII", 7, minor, 131072, offered)
+        if offered & 1 << 30:
+            body += struct.pack("=I44x", more)
+        error, answer = self.ask(Opcode.INIT, body)
+        assert error == 0
+        return int(struct.unpack_from("=IIII", answer)[3])
+
+
+@contextlib.contextmanager
+def kernel_of(base: Path, *, xattrs: bool = False) -> Iterator[tuple[Kernel, Handlers]]:
+    """Give a kernel that may ask about the view of ``base``, and what answers it."""
+    loop = DeviceLoop()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, handlers_of(base) as handlers:
+        served = Served(handlers, loop, NobodyToAsk(), Freeing(loop.call_later), CurrentRun(lambda _: 0))
+        options = Options(allow_other=False, drops_pages_itself=False, xattrs=xattrs)
+        yield Kernel(Server(served, options, ours.fileno(), Notices(ours.fileno())), theirs), handlers
+    loop.stop()
