@@ -194,7 +194,9 @@ class RolledBackError(YolofsError):
 
 
 class HardLinksError(YolofsError):
-    """Staged changes and an undo, or an earlier state, both change names (hard links) of one file."""
+    """Staged changes and an undo, or an earlier state, both change names (hard links) of one
+    file.
+    """
 
     exit_code = 19
 
@@ -214,7 +216,9 @@ class StaleHunkError(YolofsError):
 
 
 class MissingInodeError(YolofsError):
-    """A state shows a store inode that is missing: a program has gone on, or the store is damaged."""
+    """A state shows a store inode that is missing: a program has gone on, or the store is
+    damaged.
+    """
 
     exit_code = 21
 
