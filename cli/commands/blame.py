@@ -45,12 +45,11 @@ class LastChange(NamedTuple):
 @click.argument("path", type=click.Path(path_type=bytes), shell_complete=staged_paths)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(path: bytes, as_json: bool) -> None:
-    """Tell which run and generation made what PATH shows now.
+    """Tell which run and generation made the present content of PATH.
 
-    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all.
-    Of a directory it also tells how much has changed below it.
-    Of what is not staged any more it tells which commit made it real, as long as that is kept (see
-    the setting keep_commits).
+    If several have written to a file, it tells the last one; `yolofs log -- PATH` lists them all.
+    For a directory it also tells how much has changed below it. For a path that is no longer staged
+    it tells which commit applied it, as long as that commit is kept (see the setting keep_commits).
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])

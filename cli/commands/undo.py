@@ -46,23 +46,25 @@ _LISTED = 20
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
-@click.option("--force", is_flag=True, help="Also where base has changed since: base's version is replaced, and kept.")
+@click.option(
+    "--force", is_flag=True, help="Undo even where base has changed since: replace base's version, and keep it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
 def command(
     number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, unfolds: bool, force: bool, as_json: bool
 ) -> None:
     """Put the real files back to what they were before a commit.
 
-    It asks first. Without N it undoes the last commit that is not undone (`yolofs commits` lists
+    undo asks first. Without N it undoes the last commit that is not undone (`yolofs commits` lists
     them); with PATH, only what that commit changed at or below these paths. What the commit had
     applied is staged again. So the view stays as it is, and the next `yolofs commit` would apply it
     again. `yolofs abort` drops it.
 
-    What later commits have changed again stays as it is, and so does what lies in a directory that
-    somebody else has moved. It is named, all else is done, and the exit code is 16. If somebody
-    else has changed what the commit left, nothing is done (exit code 9) without --force. An undo is
-    a commit of its own: it has a number, and keeps what it replaces. If it is interrupted,
-    `yolofs commit --continue` finishes it, and --roll-back takes it back.
+    undo leaves alone what later commits have changed again, and what lies in a directory that
+    somebody else has moved. It names these paths, undoes all else, and the exit code is 16. If
+    somebody else has changed what the commit left, undo does nothing (exit code 9) without --force.
+    An undo is a commit of its own: it has a number, and keeps what it replaces. If it is
+    interrupted, `yolofs commit --continue` finishes it, and --roll-back takes it back.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs undo --yes --json")
@@ -104,7 +106,7 @@ def _check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is
         return
     if paths and not is_undone:
         raise UnnamedError(
-            f"nothing of commit {number} is undone at what was named", hint=f"yolofs undo {number} --dry-run"
+            f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
         )
     stay = "1 path stays" if kept == 1 else f"{kept} paths stay"
     text = f"nothing of commit {number} is undone, as {stay}"
@@ -120,7 +122,8 @@ def _number(text: str | None) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise UsageError(
-            f"{text!r} is no number of a commit", hint="yolofs commits lists them; yolofs undo N PATH... takes paths"
+            f"{text!r} is not the number of a commit",
+            hint="yolofs commits lists them; yolofs undo N PATH... takes paths",
         )
     return int(text)
 
