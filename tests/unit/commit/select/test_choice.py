@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.commit_model import CommitScribe
@@ -36,7 +37,7 @@ def test_a_removed_directory_stays_that_would_take_something_left_out_with_it(sc
     at(scribe, b"d/sub").mkdir(parents=True)
     at(scribe, b"d/sub/x").write_text("x\n")
     scribe.remove(b"d")
-    excluded = Patterns([((b"d", b"sub", b"x"), "d/sub/x")])
+    excluded: Patterns[str] = Patterns([((b"d", b"sub", b"x"), "d/sub/x")])
     parts = split_of(scribe, Selection(Regions(ROOT), excluded=excluded))
     (held,) = parts.held_back
     assert held.reason == f"{at(scribe, b'd/sub/x')} would go with it"
@@ -112,7 +113,7 @@ def test_a_merged_file_is_the_same_file_and_is_by_the_same_run(scribe: CommitScr
     staged = entry.staged
     marks, run = ("marks", b"1"), ("run", b"7")
     (change,) = (record for record in scribe.records if getattr(record, "ino", None) == staged.ino)
-    change = type(change)(**{name: getattr(change, name) for name in change.__struct_fields__} | {"extra": (run,)})
+    change = msgspec.structs.replace(change, extra=(run,))
     rebased = Rebased(staged.ino, RelPath(b"a"), Fingerprint(1, 2, 3), False, (marks,))
     again = restate(scribe.tree, scribe.base, scribe.store, Authors([change], 0), rebased={staged.ino: rebased})
     (record,) = (record for record in again.records if record.path == b"a")
