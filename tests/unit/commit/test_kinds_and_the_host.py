@@ -17,7 +17,7 @@ import pytest
 
 from tests.support.commit_model import contents, have_linked, scan
 from tests.support.edits_of_a_path import EDITS
-from tests.support.fault_points import points
+from tests.support.fault_points import and_more, points
 from tests.support.kinds_matrix import Case, Kind, cases
 from tests.support.undo_model import Commits
 from tests.unit.commit.test_kinds import KilledError, broken_off
@@ -89,16 +89,17 @@ def test_nothing_is_lost_that_the_host_does_while_it_is_interrupted(
 ) -> None:
     if way == "linked":
         have_linked(monkeypatch)
-    interrupted = 0
-    for number, moment in enumerate(points(MOMENTS, "host", before, way, some=SOME)):
+    interrupted: list[str] = []
+    drawn = points(MOMENTS, "host", before, way, some=SOME)
+    for number, moment in enumerate(and_more(drawn, MOMENTS, lambda: len(interrupted) > SOME)):
         for case in prepared(tmp_path, before, number):
             plan = case.scribe.plan()
             assert len(plan.steps) <= MOST_STEPS
             step = moment.step % max(1, len(plan.steps))
             if not broken_off(case, step, KilledError(), after=moment.after, plan=plan):
                 continue
-            interrupted += 1
             where = f"{case.after} {moment}"
+            interrupted.append(where)
             EDITS[moment.edit](case.scribe.base.root)
             had = everything(case)
             try:
@@ -110,14 +111,15 @@ def test_nothing_is_lost_that_the_host_does_while_it_is_interrupted(
                 roll_back(plan, case.scribe.store, parking=case.parking, durable=False)
             assert had <= everything(case), where
             assert not [path for path in scan(case.scribe.base.root) if b".yolofs" in path], where
-    assert interrupted > SOME
+    assert len(interrupted) > SOME
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["asked", "forced"])
 @pytest.mark.parametrize("before", Kind, ids=lambda kind: kind.value)
 def test_nothing_is_lost_that_the_host_does_before_an_undo(tmp_path: Path, before: Kind, *, force: bool) -> None:
-    undone = 0
-    for number, edit in enumerate(points(list(EDITS), "host", before, force, some=SOME)):
+    undone: list[str] = []
+    drawn = points(list(EDITS), "host", before, force, some=SOME)
+    for number, edit in enumerate(and_more(drawn, EDITS, lambda: len(undone) > SOME)):
         for case in prepared(tmp_path, before, number):
             where = f"{case.after}: the host {edit}"
             commits, scribe = Commits(case.scribe, os.path.dirname(case.parking)), case.scribe
@@ -137,9 +139,9 @@ def test_nothing_is_lost_that_the_host_does_before_an_undo(tmp_path: Path, befor
             view = scribe.expected()
             left = compose(tree, scribe.tree, scribe.base, scribe.store, commits.directory).records
             execute(plan, store, parking=commits.parking(2), durable=False)
-            undone += 1
+            undone.append(where)
             assert had <= everything(case), where
             assert force or of_host <= contents(scribe.base.root), where
             commits.stage(Tree(left))
             assert scribe.expected() == view, where
-    assert undone > SOME
+    assert len(undone) > SOME
