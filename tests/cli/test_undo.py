@@ -491,3 +491,32 @@ def test_the_mode_of_a_directory_that_a_later_commit_has_changed_stays(yolofs: P
     for number in ("2", "1"):
         yolofs("undo", number, "--yes")
     assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("instead", ["file", "relative link", "absolute link", "other directory"])
+def test_what_the_host_had_put_in_the_place_of_a_directory_comes_back(yolofs: Program, instead: str) -> None:
+    directory, outside = yolofs.project / "directory", yolofs.project / "outside"
+    for path in (directory, outside):
+        path.mkdir()
+        (path / "x").write_text(f"{path.name}\n")
+    with yolofs.mounted() as view:
+        (view / "directory/x").write_text("staged\n")
+    (directory / "x").unlink()
+    directory.rmdir()
+    match instead:
+        case "file":
+            directory.write_text("by the host\n")
+        case "other directory":
+            directory.mkdir()
+        case _:
+            directory.symlink_to(outside if instead == "absolute link" else "outside")
+    before = looks(yolofs.project)
+    yolofs("commit", "--yes", "--ours")
+    after = looks(yolofs.project)
+    yolofs("undo", "--yes")
+    assert looks(yolofs.project) == before
+    assert view_of(yolofs) == after
+    assert yolofs("status", "--json").json["drift"] == []
+    yolofs("commit", "--yes")
+    assert looks(yolofs.project) == after
+    assert (outside / "x").read_text() == "outside\n"
