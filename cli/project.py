@@ -20,6 +20,7 @@ from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
 from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session.archive import interrupted_commit
+from yolofs.session.lock import locked
 from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
@@ -74,11 +75,30 @@ def reading_whole(project: bytes) -> Iterator[Session]:
         CommitError, TrustError: a commit was interrupted, and nothing can be told before that has
             an end.
     """
-    if interrupted_commit(session_directory(project)) is not None:
+    if was_interrupted(project):
         with Session.open(project, Access.READ) as session:
             session.check_no_interrupted_commit()
     with reading(project) as session:
         yield session
+
+
+def was_interrupted(project: bytes) -> bool:
+    """Tell whether a commit was interrupted; one that a process is still at work on was not.
+
+    Blocks until that has ended, where there is a mount.
+
+    Raises:
+        SessionBusyError: another process is at work, and does not end.
+    """
+    directory = session_directory(project)
+    if interrupted_commit(directory) is None:
+        return False
+    with connected(project) as client:
+        if client is None:
+            with locked(directory):
+                return interrupted_commit(directory) is not None
+        client.flush()  # answered when what was lent has come back
+    return interrupted_commit(directory) is not None
 
 
 @contextlib.contextmanager

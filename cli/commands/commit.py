@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ from yolofs.cli.rules.in_force import hiding
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, UsageError
-from yolofs.paths import Generation
+from yolofs.paths import Generation, in_shell
 from yolofs.session.commit import commit, look_at_base, marks_error
 from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to
@@ -65,6 +66,10 @@ class Asked(NamedTuple):
             GenerationError: there is none of that number or name.
         """
         return session.timeline.resolve(self.up_to) if self.up_to is not None else None
+
+    def options(self, wish: Wish) -> tuple[str, ...]:
+        """Return those that say in which version, and over what, something is taken."""
+        return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
 
     def selection(self, session: Session) -> Selection:
         """Return what that comes to in a session.
@@ -242,7 +247,7 @@ def command(
     while True:
         before = None if yes else _show_and_ask(project, guard, wish, asked)
         if before is not None and not before.taken:
-            check_named(before)
+            check_named(before, asked.options(wish))
             end_without_success_if(bool(paths))
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
@@ -304,7 +309,8 @@ def command(
         settled.say(session)
         say_done(session, result, shown, was_told=shown == before)
     settled.check(session)
-    check_named(shown)
+    is_later = up_to is not None and result.number is not None
+    check_named(shown, wish.options if is_later else asked.options(wish), is_later=is_later)
     is_settled = settled.merged or settled.marked or settled.dropped
     end_without_success_if(bool(paths) and result.number is None and not is_settled)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -12,11 +13,12 @@ import click
 from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
+from yolofs.session.archive import End, commit_directory
 from yolofs.session.commit_counts import read_counts
 from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.session.undo import Ended, ended_commits, named
 from yolofs.system.disk_usage import size_text
-from yolofs.system.plain_files import open_plain
+from yolofs.system.plain_files import is_there, open_plain
 
 _LISTED = 20
 _RUN = re.compile(rb" run=(\d+)")
@@ -40,10 +42,19 @@ def command(shows_all: bool, as_json: bool) -> None:
             return
         if not shown:
             say("nothing has been committed yet, or nothing of it is kept any more")
-        if older := sum(number < shown[0].number for number in sizes) if shown else 0:
+        if older := 0 if shows_all else _older(session.directory, sizes):
             say(f"{older} older ones are not shown; --all shows them")
         for commit in shown:
             emit(_line(commit, sizes.get(commit.number, NOTHING).kept))
+
+
+def _older(session: bytes, numbers: Iterable[int]) -> int:
+    """Return how many commits that have ended are older than those that are shown.
+
+    What is left of one that was taken back is none.
+    """
+    directories = [commit_directory(session, number) for number in sorted(numbers)[:-_LISTED]]
+    return sum(any(is_there(os.path.join(one, end.value)) for end in End) for one in directories)
 
 
 def _line(commit: Ended, kept_bytes: int) -> str:

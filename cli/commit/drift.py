@@ -211,6 +211,12 @@ class Wish:
         """Whether options or answers say anything."""
         return self._merges or self._side is not None or bool(self._chosen)
 
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options that were given, as typed."""
+        side = {Way.OURS: "--ours", Way.THEIRS: "--theirs"}.get(self._side) if self._side is not None else None
+        return (*(("--merge",) if self._merges else ()), *((side,) if side is not None else ()))
+
     def take_base(self, paths: Iterable[RelPath]) -> None:
         """Take base's version at paths where the view has nothing of its own, unless options say to
         take that.

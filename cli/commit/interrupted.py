@@ -10,10 +10,9 @@ import click
 
 from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
-from yolofs.cli.project import changing, session_directory
+from yolofs.cli.project import changing, was_interrupted
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
-from yolofs.session.archive import interrupted_commit
 from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.interrupted import CONTENTS, Interrupted
 from yolofs.session.session import Access, Session
@@ -111,7 +110,7 @@ def _agrees_to_discard(found: Interrupted) -> bool:
 
 
 def _look(project: bytes) -> Interrupted | None:
-    if interrupted_commit(session_directory(project)) is None:
+    if not was_interrupted(project):
         return None
     with Session.open(project, Access.READ) as session:
         return session.interrupted()

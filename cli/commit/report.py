@@ -122,20 +122,26 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
     return msgspec.structs.replace(selection, unnamed=reasons) if reasons else selection
 
 
-def check_named(shown: Shown) -> None:
+def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
     """See that nothing stays for want of its name.
+
+    ``options`` are those that the next command needs, too, to take what this one would have taken;
+    with ``is_later`` none gives that, as what was asked for was an earlier state that is no
+    generation any more.
 
     Raises:
         UnnamedError: something does; the hint is the command that takes it.
     """
     unnamed = [one for one in shown.held_back if one.unnamed]
     if not unnamed:
-        _check_whole(shown)
+        _check_whole(shown, options, is_later=is_later)
         return
     count = len({path for one in unnamed for path in one.unnamed})
     paths = sorted({path for one in unnamed for path in one.paths})
     what = "1 file stays staged, as it has" if count == 1 else f"{count} files stay staged, as they have"
-    hint = _command(shown.root, paths) if len(paths) <= _LISTED else "yolofs status shows them, --trusted takes them"
+    hint = _next(
+        shown.root, paths, options, is_later=is_later, if_many="yolofs status shows them, --trusted takes them"
+    )
     raise UnnamedError(f"{what} to be named (or --trusted): the host would run or trust {_it(count)}", hint=hint)
 
 
@@ -143,7 +149,7 @@ def _it(count: int) -> str:
     return "it" if count == 1 else "them"
 
 
-def _check_whole(shown: Shown) -> None:
+def _check_whole(shown: Shown, options: Sequence[str], *, is_later: bool) -> None:
     """Check that each named path is taken; one may need others to be named with it.
 
     Raises:
@@ -159,7 +165,7 @@ def _check_whole(shown: Shown) -> None:
         if len(named) == 1
         else f"{len(named)} paths that were named stay staged, as they go"
     )
-    hint = _command(shown.root, paths) if len(paths) <= _LISTED else "yolofs commit --outside --scratch"
+    hint = _next(shown.root, paths, options, is_later=is_later, if_many="yolofs commit --outside --scratch")
     raise UnnamedError(f"{what} only together with others", hint=hint)
 
 
@@ -263,8 +269,14 @@ def _hint(session: Session, held_back: HeldBack) -> str:
     return f"; {_command(session.base.root, paths)}"
 
 
-def _command(root: bytes, paths: Iterable[RelPath]) -> str:
-    return "yolofs commit " + " ".join(in_shell(absolute(root, path)) for path in paths)
+def _command(root: bytes, paths: Iterable[RelPath], options: Sequence[str] = ()) -> str:
+    return " ".join(("yolofs commit", *options, *(in_shell(absolute(root, path)) for path in paths)))
+
+
+def _next(root: bytes, paths: Sequence[RelPath], options: Sequence[str], *, is_later: bool, if_many: str) -> str:
+    """Return the command that takes what stays; ``if_many``: where its paths are too many."""
+    command = _command(root, paths, options) if len(paths) <= _LISTED else if_many
+    return f"as it is now: {command}" if is_later else command
 
 
 def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
+from tests.security.planting import interrupt
 
 
 @pytest.fixture
@@ -66,3 +67,28 @@ def test_counts_that_are_lost_or_no_counts_are_told_as_that(staged: Program) -> 
     assert "no counts kept" in staged("commits").out
     (staged.session / "commits/1/counts").unlink()
     assert staged("commits", "--json").json["commits"][0]["counts"] is None
+
+
+def test_what_is_left_of_a_commit_that_was_taken_back_is_no_older_one(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").unlink()
+        (view / "new").write_text("new\n")
+    interrupt(yolofs.project, 1, "commit", "--yes")
+    (yolofs.project / "a.txt").write_text("by the host\n")
+    assert "/commits/1/found" in yolofs("commit", "--roll-back").err
+    yolofs("commit", "--yes", "new")
+    assert (yolofs.session / "commits/1/found").is_dir()
+    for options in ((), ("--all",)):
+        assert yolofs("commits", *options).err == ""
+
+
+def test_older_commits_that_are_not_shown_are_counted(yolofs: Program) -> None:
+    settings = yolofs.project / ".yolofs.toml"
+    settings.write_text(settings.read_text() + "[keep_commits]\ncount = 30\n")
+    for number in range(22):
+        view = CoreDriver(os.fsencode(yolofs.project))
+        view.create(b"%d" % number, b"new\n", 0o644)
+        view.close()
+        yolofs("commit", "--yes")
+    assert yolofs("commits").err == "2 older ones are not shown; --all shows them\n"
+    assert yolofs("commits", "--all").err == ""

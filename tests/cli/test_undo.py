@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 import time
 from pathlib import Path
 
@@ -427,3 +428,102 @@ def test_a_rename_is_undone_by_either_name(tmp_path: Path, named: str) -> None:
     there = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
     assert there == ({"old directory", "new"} if "directory" in named else {"old", "new directory"})
     assert (tmp_path / back).exists()
+
+
+def make_links_that_two_commits_write(yolofs: Program) -> Path:
+    """Have two commits change a file with hard links, each with another file that the next one
+    changes again; return the file.
+    """
+    links, other = yolofs.project / "links", yolofs.project / "other"
+    links.write_text("base\n")
+    os.link(links, yolofs.project / "second name")
+    other.write_text("base\n")
+    for number, text in enumerate(("one\n", "two\n", "three\n")):
+        with yolofs.mounted() as view:
+            if number < 2:
+                (view / "second name").write_text(text)
+            (view / "other").write_text(text)
+        yolofs("commit", "--yes")
+    return links
+
+
+def test_what_was_written_in_place_is_taken_back_but_once(yolofs: Program) -> None:
+    links = make_links_that_two_commits_write(yolofs)
+    yolofs("undo", "2", "--yes")
+    assert links.read_text() == "one\n"
+    again = yolofs("undo", "2", "--yes")
+    assert "nothing of commit 2 is to be undone" in again.err
+    yolofs("undo", "1", "--yes")
+    assert links.read_text() == "base\n"
+    for number in ("2", "1"):
+        assert f"nothing of commit {number} is to be undone" in yolofs("undo", number, "--yes").err
+        assert links.read_text() == "base\n"
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [1, 2, 3, 4, 5]
+
+
+def test_an_undo_without_a_number_comes_down_to_the_first_commit(yolofs: Program) -> None:
+    links = make_links_that_two_commits_write(yolofs)
+    yolofs("undo", "2", "--yes")
+    for _ in range(3):
+        yolofs("undo", "--yes")
+    assert (links.read_text(), (yolofs.project / "other").read_text()) == ("base\n", "base\n")
+    assert all(one["undone"] for one in yolofs("commits", "--json").json["commits"][:3])
+
+
+def test_the_mode_of_a_directory_that_the_host_has_changed_since_is_drift(yolofs: Program) -> None:
+    directory = yolofs.project / "directory"
+    directory.mkdir(mode=0o755)
+    with yolofs.mounted() as view:
+        (view / "directory").chmod(0o750)
+    yolofs("commit", "--yes")
+    (directory / "by the host").write_text("no change of the directory itself\n")
+    directory.chmod(0o700)
+    assert str(directory) in yolofs.refused("undo", "--yes", code=9)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    yolofs("undo", "--yes", "--force")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("name", ["directory", "."])
+def test_the_mode_of_a_directory_that_a_later_commit_has_changed_stays(yolofs: Program, name: str) -> None:
+    directory = yolofs.project / name
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o755)
+    for mode in (0o750, 0o700):
+        with yolofs.mounted() as view:
+            (view / name).chmod(mode)
+        yolofs("commit", "--yes")
+    assert "commit 2 has changed it since" in yolofs("undo", "1", "--yes").err
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    for number in ("2", "1"):
+        yolofs("undo", number, "--yes")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("instead", ["file", "relative link", "absolute link", "other directory"])
+def test_what_the_host_had_put_in_the_place_of_a_directory_comes_back(yolofs: Program, instead: str) -> None:
+    directory, outside = yolofs.project / "directory", yolofs.project / "outside"
+    for path in (directory, outside):
+        path.mkdir()
+        (path / "x").write_text(f"{path.name}\n")
+    with yolofs.mounted() as view:
+        (view / "directory/x").write_text("staged\n")
+    (directory / "x").unlink()
+    directory.rmdir()
+    match instead:
+        case "file":
+            directory.write_text("by the host\n")
+        case "other directory":
+            directory.mkdir()
+        case _:
+            directory.symlink_to(outside if instead == "absolute link" else "outside")
+    before = looks(yolofs.project)
+    yolofs("commit", "--yes", "--ours")
+    after = looks(yolofs.project)
+    yolofs("undo", "--yes")
+    assert looks(yolofs.project) == before
+    assert view_of(yolofs) == after
+    assert yolofs("status", "--json").json["drift"] == []
+    yolofs("commit", "--yes")
+    assert looks(yolofs.project) == after
+    assert (outside / "x").read_text() == "outside\n"

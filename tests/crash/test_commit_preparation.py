@@ -162,3 +162,19 @@ def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monke
             f"make room where {os.fsdecode(session.directory)} lies, or begin with what makes room "
             "(yolofs undo 1 PATH...), then: yolofs undo 1"
         )
+
+
+def test_an_undo_that_cannot_begin_offers_to_undo_other_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    prepare(project)
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        commit(session)
+
+    def forbidden(*_: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM), b"a")
+
+    monkeypatch.setattr(steps.Steps, "make", forbidden)
+    with Session.open(os.fsencode(project), Access.WRITE) as session:
+        with pytest.raises(NotPreparedError) as raised:
+            undo(session, choose(session, None))
+        assert raised.value.hint == "mend that, or undo other paths: yolofs undo 1 PATH..."

@@ -14,8 +14,9 @@ from tests.cli.program import Program, run_program
 from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
-from tests.security.planting import interrupt
+from tests.security.planting import interrupt, interrupted
 from tests.support.seed import sample
+from yolofs.session.lock import locked
 
 pytestmark = pytest.mark.timeout(300)
 INTERRUPTED = 12
@@ -138,3 +139,22 @@ def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_un
     made.write_bytes(text)
     program("commit", "--continue")
     assert {path: what for path, what in tree_of(project).items() if path != b".yolofs.toml"} == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("commit", "--yes"),
+        ("commit", "--continue"),
+        ("commit", "--roll-back"),
+        ("gc", "--dry-run"),
+        ("undo", "--dry-run"),
+    ],
+)
+def test_a_commit_that_a_process_is_at_work_on_was_not_interrupted(tmp_path: Path, words: tuple[str, ...]) -> None:
+    project, _ = interrupted(tmp_path)
+    program = Program(project)
+    with locked(os.fsencode(os.path.realpath(program.session))):
+        said = program.refused(*words, code=5)
+    assert "is at work on this session" in said
+    assert "interrupted" not in said

@@ -322,7 +322,15 @@ def _later(session: Session, number: int) -> list[Later]:
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
     undos = ended[number].undone_by if number in ended else ()
-    later = [Later.read(one.number, one.directory, takes_back=one.number in undos) for one in above]
+    later = [
+        Later.read(
+            one.number,
+            one.directory,
+            takes_back=one.number in undos,
+            undoes=one.undoes.commit if one.undoes is not None else None,
+        )
+        for one in above
+    ]
     for one in ended.values():
         undone = ended.get(one.undoes.commit) if one.undoes is not None else None
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
@@ -359,6 +367,7 @@ def undo(
     except (NotPreparedError, RolledBackError) as error:
         _remove(session.store, made)
         error.message = error.message.replace("the commit was", f"the undo of commit {commit.number} was", 1)
+        error.hint = error.hint.replace("commit other paths", "undo other paths")
         error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}")
         raise
     if result.number is None:

@@ -126,6 +126,18 @@ class Applied:
             return made.has_looks_of(st)
         return _has_looks_of(changed[-1], st, store)
 
+    def has_metadata_left(self, step: FinishDirectory, st: os.stat_result, store: StoreFiles) -> bool | None:
+        """Tell whether a directory has the mode and owner that a step has given it; None if nobody
+        knows any more.
+        """
+        try:
+            wanted = os.lstat(store.path(step.ino)) if step.ino is not None else None
+        except FileNotFoundError:
+            wanted = None
+        if wanted is None:
+            return None
+        return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
+
 
 def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
     """Tell whether something has the size, time, mode and owner that a step has given it."""
@@ -154,21 +166,30 @@ class Later(NamedTuple):
     """Whether it undoes a part of that commit, so that what it has changed is as it is to be."""
     applies_again: bool = False
     """Whether it undoes such an undo, and so has what that commit had kept."""
+    undoes: int | None = None
+    """Which commit it undoes, if it is an undo."""
+    inodes: Collection[int] = ()
+    """The inode numbers of the files that it has written in place."""
 
     @classmethod
-    def read(cls, number: int, directory: bytes, *, takes_back: bool = False) -> Later:
+    def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> Later:
         """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
         plan = read_plan(directory)
         paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}
-        return cls(number, paths, takes_back)
+        inodes = {step.inode for step in plan.steps if isinstance(step, Rewrite)}
+        return cls(number, paths, takes_back, undoes=undoes, inodes=inodes)
 
-    def touches(self, path: RelPath) -> bool:
-        """Tell whether it is about a path, or about a directory that this lies in."""
-        while path:
-            if path in self.paths:
-                return True
+    def touches(self, path: RelPath, inode: int | None = None) -> bool:
+        """Tell whether it is about a path, or about a directory that this lies in, or about the
+        very file under another of its names.
+        """
+        if inode is not None and inode in self.inodes:
+            return True
+        is_in = path in self.paths
+        while path and not is_in:
             path = split(path)[0]
-        return False
+            is_in = bool(path) and path in self.paths
+        return is_in
 
 
 def _is_time_alone(step: Step) -> bool:

@@ -17,6 +17,7 @@ from yolofs.commit.undo.applied import Applied
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
+from yolofs.system.plain_files import is_there
 
 
 def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
@@ -87,11 +88,28 @@ def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, ol
         staged = tree.staged.get(thing.ino)
         if staged is None or len(staged.names) != 1:
             continue
+        if not _is_inside(kept.path(commits), inside):
+            return None
         path = own.path(commits)
         st = os.lstat(path)
         place = staged.names[0].path()
         return Home(join(place, rest) if rest else place, path, st) if _is_lone(st) else None
     return None
+
+
+def _is_inside(top: bytes, inside: RelPath) -> bool:
+    """Tell whether what is kept has something at a path in it, and no link leads there.
+
+    The host may have put anything in the place of a directory that something was staged in.
+    """
+    path = top
+    for name in inside.split(b"/") if inside else ():
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            return False
+        path = os.path.join(path, name)
+        if not is_there(path):
+            return False
+    return True
 
 
 def _is_lone(st: os.stat_result) -> bool:

@@ -142,13 +142,14 @@ class Whose:
         self._linked: dict[File, Keep] = {}
         """The records of files that have, or get, several names, by which file of base it is."""
 
-    def _blame(self, path: RelPath, why: str = "") -> bool:
+    def _blame(self, path: RelPath, why: str = "", *, inode: int | None = None) -> bool:
         """Note that a path is not as the commit left it; return whether that is to be passed over.
 
         If another commit has changed it, or if there is a reason why it cannot go, it stays; else
-        it has drifted.
+        it has drifted.  ``inode``: of the file that is there, if others may know it by another
+        name.
         """
-        later = next((one for one in reversed(self._later) if one.touches(path)), None)
+        later = next((one for one in reversed(self._later) if one.touches(path, inode)), None)
         if later is not None:
             if not later.takes_back:
                 self._found.stays.setdefault(path, f"commit {later.number} has changed it since")
@@ -158,6 +159,26 @@ class Whose:
             self._found.drifted[path] = None
             return self._force
         return False
+
+    def _is_as_left(self, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether nobody has changed what the commit left at a path.
+
+        A ctime that an undo gave says so only if that undo brought back what this commit had left:
+        not if it took this one back, or an earlier one.
+        """
+        known = self._restored if self._is_as_before_later(path, st.st_ino) else {}
+        return self._applied.is_as_left(st, self._store, known)
+
+    def _is_as_before_later(self, path: RelPath, inode: int) -> bool:
+        """Tell whether undos have taken back all that later commits have changed at a path."""
+        before = None
+        for one in reversed(self._later):
+            if (before is not None and one.number >= before) or not one.touches(path, inode):
+                continue
+            if one.undoes is None or one.undoes <= self._applied.number:
+                return False
+            before = one.undoes
+        return True
 
     def _is_by_later(self, path: RelPath) -> bool:
         return any(later.touches(path) for later in self._later)
@@ -173,7 +194,7 @@ class Whose:
             return
         if st is not None and self._is_it(index, step.path, st):
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
-            if is_moved or is_directory or self._applied.is_as_left(st, self._store, self._restored):
+            if is_moved or is_directory or self._is_as_left(step.path, st):
                 return
         elif is_moved:
             self._blame(step.path, "it is not there any more")

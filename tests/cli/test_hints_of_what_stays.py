@@ -1,0 +1,47 @@
+"""The command that takes what has to be named takes just what was asked for."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+UNNAMED = 16
+
+
+@pytest.mark.parametrize("is_more", [False, True], ids=["alone", "beside others"])
+def test_the_command_that_takes_it_takes_no_later_version(yolofs: Program, *, is_more: bool) -> None:
+    """Where that version is gone with the commit, the hint says that it is another one."""
+    with yolofs.mounted() as view:
+        (view / ".envrc").write_text("what was read\n")
+        if is_more:
+            (view / "new").write_text("new\n")
+        yolofs("snapshot", "first task")
+        (view / ".envrc").write_text("what nobody has read\n")
+    hint = yolofs("commit", "--yes", "--up-to", "first task", code=UNNAMED).err.rpartition("hint: ")[2].strip()
+    if is_more:
+        assert hint == f"as it is now: yolofs commit {yolofs.project}/.envrc"
+        return
+    assert hint == f"yolofs commit --up-to 'first task' {yolofs.project}/.envrc"
+    yolofs(*shlex.split(hint)[1:], "--yes")
+    assert (yolofs.project / ".envrc").read_text() == "what was read\n"
+
+
+@pytest.mark.parametrize("options", [("--merge",), ("--ours",), ("--merge", "--theirs")])
+def test_the_command_that_takes_it_says_what_becomes_of_what_base_has(
+    yolofs: Program, options: tuple[str, ...]
+) -> None:
+    (yolofs.project / ".envrc").write_text("1\n2\n3\n4\n5\n")
+    with yolofs.mounted() as view:
+        (view / ".envrc").write_text("one\n2\n3\n4\n5\n")
+    time.sleep(0.05)  # a change by the host shows if it comes a tick of the clock later
+    (yolofs.project / ".envrc").write_text("1\n2\n3\n4\nfive\n")
+    hint = yolofs("commit", "--yes", *options, code=UNNAMED).err.rpartition("hint: ")[2].strip()
+    assert hint == f"yolofs commit {' '.join(options)} {yolofs.project}/.envrc"
+    yolofs(*shlex.split(hint)[1:], "--yes")
+    assert (yolofs.project / ".envrc").read_text().startswith("one\n2\n3\n4\n")
