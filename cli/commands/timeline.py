@@ -74,6 +74,8 @@ def _nodes(chapter: Chapter) -> list[GenerationInfo]:
 def _text(node: GenerationInfo) -> str:
     if node.kind is Kind.BASE:
         what = "base"
+    elif node.is_anew:
+        what = f"{local_time(node.time_ns)}  all written anew"
     elif node.kind is Kind.TRAVEL:
         named = f" ({display(node.name)})" if node.name else ""
         what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
@@ -126,6 +128,7 @@ def _fields(node: GenerationInfo) -> dict[str, Any]:
         "parent": node.parent,
         "base": node.base,
         "target": node.target,
+        "anew": node.is_anew,
         "live": node.is_live,
         "present": node.is_present,
         "records": node.record_count,
