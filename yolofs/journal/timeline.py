@@ -146,6 +146,12 @@ class Timeline:
             snapshot = self._shown[snapshot - 1]
         return tuple(reversed(segments))
 
+    def way_to(self, generation: int) -> tuple[Generation, ...]:
+        """Return the snapshots that led to ``generation``, oldest first: those that it is made of,
+        and where it was written anew those before that.
+        """
+        return tuple(number for number in reversed(self._way_back(generation)) if self._shown[number] == number)
+
     @property
     def live_segments(self) -> tuple[int, ...]:
         """The segments that the present view is built from, with the one after the last marker."""
@@ -253,13 +259,20 @@ class Timeline:
         """Return the generations on the way from the present back to base, travels along it
         included, and what was written anew along it.
         """
-        live = {0}
-        number = int(self.present)
+        return {0, *self._way_back(self.present)}
+
+    def _way_back(self, generation: int) -> list[Generation]:
+        """Return the generations from one back to base, without base."""
+        way = []
+        number = self._checked(generation)
         while number:
-            live.add(number)
+            way.append(number)
             marker = self._markers[number - 1]
-            number = marker.generation if isinstance(marker, Travel) and not marker.is_anew else number - 1
-        return live
+            if isinstance(marker, Travel) and not marker.is_anew:
+                number = marker.generation
+            else:
+                number = Generation(number - 1)
+        return way
 
     def _checked(self, generation: int) -> Generation:
         if not 0 <= generation <= self.present:

@@ -242,6 +242,8 @@ def test_without_counts_only_base_has_one() -> None:
 def test_what_is_written_anew_has_come_from_the_state_before_it_and_is_no_travel() -> None:
     timeline = Timeline([p("one"), p("two"), begin_anew(300), p("less")])
     assert timeline.segments_of(4) == (4,)
+    assert timeline.way_to(4) == (1, 2, 4)
+    assert Timeline(BRANCHED).way_to(7) == (1, 2, 7)
     assert [node.is_live for node in timeline.nodes()] == [True] * 5
     assert [node.is_anew for node in timeline.nodes()] == [False, False, False, True, False]
     with pytest.raises(GenerationError, match="no travel to go back from"):
