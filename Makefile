@@ -27,7 +27,7 @@ demo: setup ## work through a view of the Python standard library, then commit
 test: setup ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-elsewhere: setup ## some of them again, if root runs it: as an ordinary user, and as root in a container
+test-elsewhere: setup ## some of them again, if root runs it: as an ordinary user, in a container, and by pyfuse3
 	$(BIN)/python tests/support/elsewhere.py $(SPREAD)
 
 test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
@@ -53,7 +53,7 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/mount/test_benchmarks.py tests/mount/test_real_programs.py \
 	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py \
 	    tests/unit/commit/test_kinds_and_the_host.py
-	YOLOFS_TRANSPORT=direct YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount
+	YOLOFS_TRANSPORT=pyfuse3 YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount tests/crash
 	YOLOFS_REQUIRE_MOUNT=1 $(MAKE) test-compiled TESTS="tests/unit tests/mount"
 
 check: format lint types layers docs shell ## everything that is checked without running the program

@@ -74,7 +74,7 @@ def check_machine() -> Iterator[Finding]:
     yield _kernel()
     yield _device()
     yield _fusermount()
-    yield _pyfuse3()
+    yield from _transports()
     yield _bubblewrap()
 
 
@@ -156,17 +156,29 @@ def _fusermount() -> Finding:
     return Finding("fusermount3", Level.OK, program)
 
 
-def _pyfuse3() -> Finding:
+def _transports() -> Iterator[Finding]:
+    """Check the view's way to the kernel: its own, and pyfuse3 where that is installed."""
+    try:
+        importlib.import_module("yolofs.fuse.direct.transport")
+    except ImportError as error:
+        yield Finding("transport", Level.FAIL, f"cannot be imported: {error}", "install yolofs again")
+    else:
+        yield Finding("transport", Level.OK, "direct")
     try:
         version = importlib.metadata.version("pyfuse3")
-        importlib.import_module("yolofs.fuse.mount")
-    except (ImportError, importlib.metadata.PackageNotFoundError) as error:
-        return Finding("pyfuse3", Level.FAIL, f"cannot be imported: {error}", "install libfuse3, then reinstall yolofs")
+    except importlib.metadata.PackageNotFoundError:
+        return
     wanted = _wanted_range("pyfuse3")
     if wanted and not is_in_range(version, wanted):
         message = f"version {version} is not {wanted}, which the device loop was made for"
-        return Finding("pyfuse3", Level.FAIL, message, f"pip install 'pyfuse3{wanted}'")
-    return Finding("pyfuse3", Level.OK, version)
+        yield Finding("pyfuse3", Level.WARN, message, "pip install 'yolofs[pyfuse3]'")
+        return
+    try:
+        importlib.import_module("yolofs.fuse.libfuse.transport")
+    except ImportError as error:
+        yield Finding("pyfuse3", Level.WARN, f"cannot be imported: {error}", "pip install 'yolofs[pyfuse3]'")
+    else:
+        yield Finding("pyfuse3", Level.OK, f'{version}, for mount.transport = "pyfuse3"')
 
 
 def _wanted_range(package: str) -> str:

@@ -90,7 +90,7 @@ def near_command(name: str) -> str:
     FLAG,
     "as_owner",
     is_flag=True,
-    help="As root: work with the rights of the owner of the directory and of its session.",
+    help="As root: work with the rights of the user who owns the directory and its session.",
 )
 @click.option("--traceback", is_flag=True, expose_value=False, help="Show where an error came from.")
 @click.pass_context

@@ -44,7 +44,7 @@ def picks_of(words: Iterable[str]) -> dict[str, Lines | None]:
     """
     picks = parse_picks(_all(words))
     if not picks:
-        raise UsageError("there is no hunk on stdin", hint="yolofs hunks")
+        raise UsageError("stdin names no hunk", hint="yolofs hunks")
     return picks
 
 

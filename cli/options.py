@@ -52,4 +52,4 @@ def start_directory() -> bytes:
     try:
         return os.path.abspath(options().start)
     except FileNotFoundError:
-        raise UsageError("the current directory does not exist any more", hint="cd to one that does") from None
+        raise UsageError("the current directory no longer exists", hint="cd to one that does") from None

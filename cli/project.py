@@ -169,7 +169,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
         except DaemonError as error:
             if not is_done:
                 raise
-            warn(f"it is done, but the mount does not take the session back: {error.message}; {error.hint}")
+            warn(f"it is done, but the mount cannot take the session back: {error.message}; {error.hint}")
 
 
 def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:

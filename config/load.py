@@ -247,7 +247,7 @@ def _read(path: bytes) -> bytes:
         if stat.S_ISCHR(st.st_mode) and st.st_rdev == _NULL:  # the usual way to switch settings off
             return b""
         if not stat.S_ISREG(st.st_mode):
-            raise OSError(0, "it is a directory" if stat.S_ISDIR(st.st_mode) else "it is no regular file")
+            raise OSError(0, "it is a directory" if stat.S_ISDIR(st.st_mode) else "it is not a regular file")
         with open(fd, "rb", closefd=False) as file:
             raw = file.read(_MAX_BYTES + 1)
     finally:

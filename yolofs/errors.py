@@ -62,7 +62,7 @@ class ConfigError(YolofsError):
 
 
 class NoSessionError(YolofsError):
-    """There is no session of this directory or of one above it."""
+    """There is no session for this directory or one above it."""
 
     exit_code = 4
 
@@ -99,7 +99,7 @@ class BusyFilesError(YolofsError):
 
 
 class ConflictError(YolofsError):
-    """Base changed where a commit would change it, since that was staged.
+    """Base has changed, since a change was staged, where a commit would apply that change.
 
     ``paths`` holds the paths relative to base, and ``root`` where that is.
     """
@@ -125,21 +125,21 @@ class DaemonError(YolofsError):
 
 
 class SandboxError(YolofsError):
-    """There is no sandbox: this machine forbids it, or the session is not for all of `/`."""
+    """There can be no sandbox: this machine forbids it, or the session is not for all of `/`."""
 
     exit_code = 14
 
 
 class TrustError(YolofsError):
     """A project, state directory or interrupted commit may be somebody else's, or the user has not
-    agreed to it yet.
+    agreed to something yet.
     """
 
     exit_code = 15
 
 
 class UnnamedError(YolofsError):
-    """A commit left staged what it takes only if it, or what goes together with it, is named.
+    """A commit left a change staged, as the user has to name it, or what goes together with it.
 
     Setuid and setgid files, commands on PATH; other names (hard links) of a file, the other end of
     a rename.
@@ -149,7 +149,7 @@ class UnnamedError(YolofsError):
 
 
 class NotExecutableError(YolofsError):
-    """The command of a run cannot be executed in the view, or its directory not be entered
+    """The command of a run cannot be executed in the view, or its directory cannot be entered
     there.
     """
 
@@ -163,7 +163,7 @@ class CommandNotFoundError(YolofsError):
 
 
 class CommitError(YolofsError):
-    """A commit stopped on its way, so base is partly what the view was; nothing is lost.
+    """A commit stopped half way, so base partly has the view's content; nothing is lost.
 
     ``done`` counts the steps that are done; ``directory`` is the commit's own, with what was
     replaced.
@@ -178,15 +178,13 @@ class CommitError(YolofsError):
 
 
 class NotPreparedError(YolofsError):
-    """A commit could not make what it needs, so nothing of base was touched and all stays
-    staged.
-    """
+    """A commit could not prepare what it needs, so base was not touched and all stays staged."""
 
     exit_code = 17
 
 
 class RolledBackError(YolofsError):
-    """A commit stopped on its way and was taken back: base is as it was, and all stays staged."""
+    """A commit stopped half way and was taken back: base is as it was, and all stays staged."""
 
     exit_code = 18
     may_not_link = False
@@ -196,7 +194,7 @@ class RolledBackError(YolofsError):
 
 
 class HardLinksError(YolofsError):
-    """What is staged and an undo, or an earlier state, both change names (hard links) of one
+    """Staged changes and an undo, or an earlier state, both change names (hard links) of one
     file.
     """
 
@@ -204,8 +202,8 @@ class HardLinksError(YolofsError):
 
 
 class StaleHunkError(YolofsError):
-    """A hunk that does not exist: what it was about has changed since, in the view or in base, or
-    there never was one.
+    """A hunk does not exist: its file has changed since, in the view or in base, or it never
+    existed.
 
     ``ids`` are all that do not exist.
     """
@@ -218,15 +216,15 @@ class StaleHunkError(YolofsError):
 
 
 class MissingInodeError(YolofsError):
-    """A store inode is not there that a state shows: a program has gone on, or it is damage."""
+    """A state shows a store inode that is missing: a program has gone on, or the store is
+    damaged.
+    """
 
     exit_code = 21
 
 
 class AskError(YolofsError):
-    """An ask that does not wait: it has been answered, its process is gone, or there never was
-    one.
-    """
+    """An ask does not wait: it has been answered, its process is gone, or it never existed."""
 
     exit_code = 13
 

@@ -12,13 +12,13 @@ from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory
 
 _OF_DISKS = {
-    errno.EIO: "the disk does not answer as it should: see what the system's log says of it (dmesg)",
-    errno.ESTALE: "the disk is another one than before, or was mounted anew: see that it is there",
-    errno.EACCES: "see that you may read it",
+    errno.EIO: "the disk reports an error: read what the system's log says about it (dmesg)",
+    errno.ESTALE: "the disk was replaced or mounted anew: check that the right one is there",
+    errno.EACCES: "check that you may read it",
 }
 
 
-def explain_os_error(error: OSError, *, then: str = "again") -> tuple[str, str]:
+def explain_os_error(error: OSError, *, then: str = "try again") -> tuple[str, str]:
     """Return what failed, with the paths that the error names, and a hint; that is empty where
     there is none.
 
@@ -55,9 +55,9 @@ def _hint(number: int | None, names: list[bytes]) -> str:
         return ""
     state = display(directory)
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return f"what yolofs keeps lies in {state}: make room there, or where the session lies"
+        return f"yolofs keeps its files in {state}: make room there, or on the disk of the session"
     if number == errno.EROFS:
-        return f"what yolofs keeps lies in {state}, or on the disk of the project: make that writable"
+        return f"yolofs keeps its files in {state}, or on the disk of the project: make that writable"
     if number not in _OF_DISKS and any(is_below(name, directory) for name in names):
-        return f"what yolofs keeps lies in {state}: see that it can be read and written to"
+        return f"yolofs keeps its files in {state}: check that you may read and write there"
     return _OF_DISKS.get(number or 0, "")

@@ -114,9 +114,7 @@ def _plugin(path: bytes) -> bytes:
     """
     old = _read(path)
     if old and not old.startswith(_OPENCODE_MARK.encode()):
-        raise ConfigError(
-            f"{display(path)} is there already, and was not written by yolofs", hint="give it another name"
-        )
+        raise ConfigError(f"{display(path)} exists already, and yolofs did not write it", hint="give it another name")
     return _OPENCODE.encode()
 
 
@@ -129,9 +127,9 @@ def _with_hooks(path: bytes, name: str) -> bytes:
     try:
         document = json.loads(old or b"{}", object_pairs_hook=_distinct)
     except ValueError as error:
-        raise ConfigError(f"{display(path)} is no JSON document that can be added to: {error}", hint=hint) from None
+        raise ConfigError(f"{display(path)} is not a JSON document that can be added to: {error}", hint=hint) from None
     if not isinstance(document, dict):
-        raise ConfigError(f"{display(path)} is no JSON object", hint=hint)
+        raise ConfigError(f"{display(path)} is not a JSON object", hint=hint)
     before = json.dumps(document)
     if name in ("copilot", "cursor"):
         document = {"version": 1, **document}

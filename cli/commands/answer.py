@@ -22,20 +22,20 @@ from yolofs.rules import RuleState
 @click.command()
 @click.argument("ask_id", metavar="ID", type=int, shell_complete=asks)
 @click.argument("decision", metavar="allow|deny", type=click.Choice(["allow", "deny"]))
-@click.option("--session", "for_session", is_flag=True, help="Not just once, but until the mount ends.")
-@click.option("--always", is_flag=True, help="For good: a rule in .yolofs/rules.toml.")
+@click.option("--session", "for_session", is_flag=True, help="Make it a rule until the mount ends.")
+@click.option("--always", is_flag=True, help="Make it a rule for good, in .yolofs/rules.toml.")
 @click.option(
     "--scope",
     metavar="PATH",
     type=click.Path(path_type=bytes),
-    help="The asked path, or a directory above it for all that it holds.",
+    help="What the rule covers: the asked path, or a directory above it with all that it holds.",
 )
 @click.option(
     "--state",
     type=click.Choice([state.value for state in RuleState if state is not RuleState.ASK]),
-    help="The state that the path gets; without it, one that settles no more than what was asked.",
+    help="The state that the rule gives; without it, one that settles no more than what was asked.",
 )
-@click.option("--only", is_flag=True, help="Leave the other asks of its group waiting.")
+@click.option("--only", is_flag=True, help="Answer only ID; the other asks of its group go on waiting.")
 def command(
     ask_id: int,
     decision: str,
@@ -45,10 +45,10 @@ def command(
     state: str | None,
     only: bool,
 ) -> None:
-    """Answer an access that waits.
+    """Answer an ask.
 
-    ID is a number that `yolofs asks` shows. All of its group that were shown get the answer. It
-    holds once, unless --session or --always makes it a rule.
+    ID is a number that `yolofs asks` shows. The answer is also for the other asks of its group that
+    were shown. It holds once, unless --session or --always makes it a rule.
     """
     if for_session and always:
         raise UsageError("--session and --always exclude each other", hint="yolofs answer --help")

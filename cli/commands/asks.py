@@ -19,10 +19,10 @@ from yolofs.daemon.rpc.protocol import unquote
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(as_json: bool) -> None:
-    """List the accesses that wait for an answer.
+    """List the asks: accesses that wait for an answer.
 
-    Each has a number for `yolofs answer`. What one process wants below one directory at a time is a
-    group, and is answered together.
+    Each ask has a number for `yolofs answer`. The asks of one process below one directory form a
+    group, and are answered together.
     """
     with connected_or_refused(find_project()) as client:
         asks = [ask for ask in client.asks(to_user=options().guard is None) if _may_be_shown(ask)]

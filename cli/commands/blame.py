@@ -29,8 +29,8 @@ from yolofs.session.session import Session
 from yolofs.state.tree import Shown, Staged
 
 
-class Origin(NamedTuple):
-    """Where what a path shows came from."""
+class LastChange(NamedTuple):
+    """What made a path show what it shows."""
 
     what: str
     record: Record | None
@@ -45,40 +45,39 @@ class Origin(NamedTuple):
 @click.argument("path", type=click.Path(path_type=bytes), shell_complete=staged_paths)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(path: bytes, as_json: bool) -> None:
-    """Tell which run and generation made what PATH shows now.
+    """Tell which run and generation made the present content of PATH.
 
-    Where several have written to a file, it tells the last one; `yolofs log -- PATH` has them all.
-    Of a directory it also tells how much has changed below it.
-    Of what is not staged any more it tells which commit made it real, as long as that is kept (see
-    the setting keep_commits).
+    If several have written to a file, it tells the last one; `yolofs log -- PATH` lists them all.
+    For a directory it also tells how much has changed below it. For a path that is no longer staged
+    it tells which commit applied it, as long as that commit is kept (see the setting keep_commits).
     """
     with reading(find_project()) as session:
         (relative,) = relative_paths(session, [path])
         guard = options().guard
         if guard is not None and not guard.may_see(session.base.path(relative)):
             raise nothing_at(session, relative, path, ", neither in the view nor in base")
-        origin = find_origin(session, relative)
-        if origin is None or origin.record is None:
-            origin = _before_a_commit(session, relative) or origin
-        if origin is None:
+        last = find_last_change(session, relative)
+        if last is None or last.record is None:
+            last = _before_a_commit(session, relative) or last
+        if last is None:
             raise nothing_at(session, relative, path, ", neither in the view nor in base")
-        number = run_of(origin.record) if origin.record is not None else 0
+        number = run_of(last.record) if last.record is not None else 0
         run = find_run(session.directory, number) if number else None
         words = run.command if run is not None and guard is None else ()  # inside it may be another agent's
         below = _changes_below(session, relative)
         if as_json:
-            emit_json({**_document(session, relative, origin, number, words), "below": counts(below)})
+            emit_json({**_document(session, relative, last, number, words), "below": counts(below)})
             return
-        line = Place(session.base.root, session.base.relative(session.project)).show_path(relative) + f": {origin.what}"
-        if origin.record is not None:
-            assert origin.generation is not None
-            what = "since then" if origin.generation > session.timeline.present else f"generation {origin.generation}"
-            if origin.commit is not None:
-                what = f"commit {origin.commit}"
-            line += f", {local_time(origin.record.time_ns)}, {what}"
+        line = Place(session.base.root, session.base.relative(session.project)).show_path(relative) + f": {last.what}"
+        if last.record is not None:
+            assert last.generation is not None
+            what = "since then" if last.generation > session.timeline.present else f"generation {last.generation}"
+            if last.commit is not None:
+                what = f"commit {last.commit}"
+            line += f", {local_time(last.record.time_ns)}, {what}"
             command_line = " ".join(display(word) for word in words)
             line += f", run {number}: {command_line}".removesuffix(": ") if number else ", not by a run"
-            line += "; base has changed since" if origin.is_changed_since else ""
+            line += "; base has changed since" if last.is_changed_since else ""
         if below:
             line += f"; below it {counts_text(counts(below))}: yolofs log -- {in_shell(path)}"
         emit(line)
@@ -90,7 +89,7 @@ def _changes_below(session: Session, path: RelPath) -> list[Change]:
     return seen(options().guard, [change for change in changes if path not in change.paths], session.base.root)
 
 
-def _before_a_commit(session: Session, path: RelPath) -> Origin | None:
+def _before_a_commit(session: Session, path: RelPath) -> LastChange | None:
     """Return what the newest commit made real of what base has at ``path``, or took away; None if
     none is kept.
     """
@@ -99,9 +98,9 @@ def _before_a_commit(session: Session, path: RelPath) -> Origin | None:
             if not _is_about(chapter, path):
                 continue
             states = States(session.directory, session.base, session.store, chapter.journal)
-            origin = _last(states, path, states.state().resolve(path))
-            if origin is not None:
-                return origin._replace(commit=chapter.commit, is_changed_since=_has_changed(session, path, chapter))
+            last = _last(states, path, states.state().resolve(path))
+            if last is not None:
+                return last._replace(commit=chapter.commit, is_changed_since=_has_changed(session, path, chapter))
     return None
 
 
@@ -127,7 +126,7 @@ def _has_changed(session: Session, path: RelPath, chapter: Chapter) -> bool:
         return False
 
 
-def find_origin(session: Session, path: RelPath) -> Origin | None:
+def find_last_change(session: Session, path: RelPath) -> LastChange | None:
     """Return where the file at ``path`` came from, or what took it away; None if it is
     nowhere.
     """
@@ -142,17 +141,17 @@ def find_origin(session: Session, path: RelPath) -> Origin | None:
             change.kind is not Kind.METADATA for change in session.compare(BASE, paths=[path])
         )
         return last if is_written or last.what != "written" else last._replace(what="metadata changed")
-    return Origin("as in base", None, None) if shown is not None else None
+    return LastChange("as in base", None, None) if shown is not None else None
 
 
-def _last(states: States, path: RelPath, shown: Shown | None) -> Origin | None:
+def _last(states: States, path: RelPath, shown: Shown | None) -> LastChange | None:
     """Return the last record that had a part in what is ``shown`` at a path, None if none had."""
     last = None
     for segment in states.timeline.live_segments:
         for record in states.journal.read_segment(segment):
             what = _what(record, path, shown)
             if what:
-                last = Origin(what, record, segment)
+                last = LastChange(what, record, segment)
     return last
 
 
@@ -207,15 +206,17 @@ def _kept(record: Keep, path: RelPath, shown: Shown | None) -> str:
     return "renamed" if staged is None and shown is not None and record.source != record.path else ""
 
 
-def _document(session: Session, path: RelPath, origin: Origin, run: int, command: tuple[bytes, ...]) -> dict[str, Any]:
-    record = origin.record
+def _document(
+    session: Session, path: RelPath, last: LastChange, run: int, command: tuple[bytes, ...]
+) -> dict[str, Any]:
+    record = last.record
     return {
         **text_fields("path", absolute(session.base.root, path)),
-        "what": origin.what,
+        "what": last.what,
         "time_ns": record.time_ns if record is not None else None,
-        "generation": origin.generation,
-        "commit": origin.commit,
-        "changed_since": origin.is_changed_since,
+        "generation": last.generation,
+        "commit": last.commit,
+        "changed_since": last.is_changed_since,
         "run": run or None,
         **words_fields("command", command),
     }

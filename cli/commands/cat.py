@@ -19,8 +19,8 @@ def command(versions: tuple[str, ...]) -> None:
     """Print files as they were in another generation, without a mount.
 
     A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for
-    where you were before the last travel; without one, as in :PATH, it is what the view shows now.
-    On a terminal, what could harm it is shown as ^X; into a pipe the content goes as it is.
+    where you were before the last travel. :PATH alone is what the view shows now. A terminal gets
+    control characters as ^X; a pipe gets the content as it is.
     """
     with reading(find_project()) as session:
         for text in versions:

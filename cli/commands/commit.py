@@ -80,47 +80,51 @@ class Asked(NamedTuple):
 
 @click.command()
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
-@click.option("--outside", is_flag=True, help="Also what lies outside the project.")
-@click.option("--scratch", is_flag=True, help="Also what lies in scratch directories.")
+@click.option("--outside", is_flag=True, help="Take what lies outside the project, too.")
+@click.option("--scratch", is_flag=True, help="Take what lies in scratch directories, too.")
 @click.option(
     "--exclude",
     "excludes",
     metavar="PATTERN",
     multiple=True,
-    help="Not what fits PATTERN: a path, in whose names *, ? and [...] are wildcards; **/NAME anywhere. Repeatable.",
+    help="Leave out what fits PATTERN: a path with the wildcards *, ? and [...]; **/NAME fits anywhere. Repeatable.",
 )
 @click.option(
     "--up-to",
     metavar="GENERATION",
     shell_complete=generations,
-    help="What the view showed at that generation (a number or name); what changed after it stays staged.",
+    help="Take what the view showed at that generation (a number or name); later changes stay staged.",
 )
-@click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal; take what you say.")
+@click.option("-p", "--patch", "by_hunk", is_flag=True, help="Ask about each hunk, at a terminal.")
 @hunk_option("Take this hunk alone (yolofs hunks); with PATH, look for it there.")
-@click.option("--trusted", is_flag=True, help="Also what the host would run or trust, without naming each such file.")
+@click.option("--trusted", is_flag=True, help="Take what the host would run or trust, too, without naming each file.")
 @click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
-@click.option("--script", "as_script", is_flag=True, help="Print that as a shell script, and do nothing.")
+@click.option("--script", "as_script", is_flag=True, help="Print the steps as a shell script, and do nothing.")
 @click.option(
-    "--merge", "merges", is_flag=True, help="Where base changed, too: merge text, and mode, owner, attributes."
+    "--merge", "merges", is_flag=True, help="Where base has changed, too: merge text, mode, owner and attributes."
 )
 @click.option(
-    "--ours", "--force", "force", is_flag=True, help="Where base changed, too: what is staged replaces base's version."
+    "--ours",
+    "--force",
+    "force",
+    is_flag=True,
+    help="Where base has changed, too: replace base's version by the staged one.",
 )
-@click.option("--theirs", is_flag=True, help="Where base changed, too: what is staged there is dropped.")
-@click.option("--continue", "goes_on", is_flag=True, help="Finish a commit that was interrupted, and nothing else.")
+@click.option("--theirs", is_flag=True, help="Where base has changed, too: drop what is staged there.")
+@click.option("--continue", "goes_on", is_flag=True, help="Finish an interrupted commit, and do nothing else.")
 @click.option(
     "--roll-back",
     "goes_back",
     is_flag=True,
-    help="Take a commit back that was interrupted: base is what it was, and all stays staged.",
+    help="Take an interrupted commit back: base is as before, and all stays staged.",
 )
 @click.option(
     "--discard-interrupted",
     "gives_up",
     is_flag=True,
-    help="Give a commit up that was interrupted: base stays as it is, what is staged leaves the view, no file is lost.",
+    help="Give an interrupted commit up: base stays as it is, staged changes leave the view, no file is lost.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
 def command(
@@ -146,14 +150,14 @@ def command(
 ) -> None:
     """Apply what is staged to the real files, after asking.
 
-    It first shows what it takes: what changed in the project, as short as `yolofs status` does;
+    commit first shows what it takes: what changed in the project, folded as in `yolofs status`;
     --unfold lists each change. With PATH it takes exactly what changed at or below these paths,
-    wherever they lie; a PATH that is neither staged nor in base is an error. Either name of what
-    was renamed takes the rename. New directories come along with what is in them. The rest stays
-    staged, and the view is the same before and after. Some changes can only be applied together,
-    such as those of all names of a file with hard links: if only a part is selected, all of it
-    stays, and if that part is PATH itself, the exit code is 16. If nothing is staged, nothing is
-    asked, and the exit code is 0.
+    wherever they lie; a PATH that is neither staged nor in base is an error. Either name of a
+    renamed file takes the rename. A file in a new directory takes the directory along. The rest
+    stays staged, and the view is the same before and after. Some changes can only be applied
+    together, such as those of all names of a file with hard links: if you select only a part, all
+    of it stays staged, and if that part is PATH itself, the exit code is 16. If nothing is staged,
+    commit asks nothing, and the exit code is 0.
 
     What the host would run or trust later is listed apart: setuid and setgid files, devices,
     commands in your PATH, git's hooks, `.envrc`, tasks of editors, start files of shells, `~/.ssh`
@@ -163,38 +167,40 @@ def command(
 
     --up-to takes what the view showed at a generation (`yolofs timeline`); later changes stay
     staged. --exclude leaves out what fits a pattern. Patterns are relative to where you are, as
-    PATH is; what fits a directory fits all in it. A deleted directory stays as a whole where base
-    has something in it that is excluded.
+    PATH is; a pattern that fits a directory fits everything in it. If base has something excluded
+    in a deleted directory, the whole deletion stays staged.
 
-    --dry-run says what would become of which real file, in order. --script (also beside --dry-run)
-    prints the steps as a shell script. Both ask nothing, and do nothing. With --merge, --ours or
-    --theirs, --dry-run says what would come of each path that changed in base, too.
+    --dry-run says what would be done to which real file, in order. --script (with or without
+    --dry-run) prints the steps as a shell script. Both ask nothing and change nothing. With
+    --merge, --ours or --theirs, --dry-run also says what would become of each path that has changed
+    in base, too.
 
-    The timeline ends with a commit, as the question says: what stays staged is the first generation
-    of a new one. What was before can be looked at as long as the commit is kept (`yolofs timeline`,
-    `log`, `diff --run N`). What base had before is kept in .yolofs/commits. With a mount, programs
-    wait during the commit and then go on.
+    A commit ends the timeline, as the question says: what stays staged is the first generation of a
+    new one. You can look at the old generations as long as the commit is kept (`yolofs timeline`,
+    `log`, `diff --run N`). .yolofs/commits keeps what base had before. Programs in the mount wait
+    during the commit and then go on.
 
-    If base changed at a path that is to be applied, the commit asks about it at a terminal, and
+    If base has changed at a path that is to be applied, the commit asks about it at a terminal, and
     refuses elsewhere. --merge merges text three ways; where both sides changed the same lines, the
-    view gets both between marks, and the file stays staged until they are gone. --ours takes what
-    is staged, and keeps base's version with the commit; a directory that base has no more is made
-    again. --theirs drops what is staged there; it is kept as a generation (yolofs log). With
-    --merge, --ours and --theirs are for what does not merge. PATH limits all three. If a path stays
-    staged for that, the exit code is 9.
+    view gets both between marks, and the file stays staged until the marks are gone. --ours takes
+    what is staged, and keeps base's version with the commit; it makes a directory again that base
+    no longer has. --theirs drops what is staged there, and keeps it as a generation (yolofs log).
+    Together with --merge, --ours or --theirs settles only what does not merge. PATH limits all
+    three. If a path stays staged because base has changed, the exit code is 9.
 
-    --patch (-p) asks about one hunk after the other, as `git add -p` does: first what is deleted,
-    what lies outside the project and what the host would run. --hunk takes hunks by their ids; a
-    file with host code goes only if PATH names it, too, or with --trusted. With --up-to the hunks
-    are those of that generation. The rest of each file stays staged. A hunk that cannot go without
-    others stays, and the exit code is 16; an id that does not exist any more is refused (20).
+    --patch (-p) asks about one hunk after the other, as `git add -p` does: first about what is
+    deleted, what lies outside the project and what the host would run. --hunk takes hunks by their
+    ids; it takes a file that the host would run only if PATH names the file, too, or with
+    --trusted. With --up-to the hunks are those of that generation. The rest of each file stays
+    staged. A hunk that cannot go without others stays staged, and the exit code is 16; an id that
+    no longer exists is refused (20).
 
-    A commit that fails is taken back: base is as it was, and all stays staged (exit code 18, or 17
-    if it had not touched base yet). So is one that you end with Ctrl-C (130). A commit that a crash
-    interrupted has to be finished or taken back before anything else: it is shown and asked about,
-    and --yes does not answer that. --continue finishes it without asking, --roll-back takes it
-    back. Both work only where it began: on the same machine, as the same user, in the same session,
-    over the same base directory, by the plan as it was written.
+    A commit that fails takes itself back: base is as it was, and all stays staged (exit code 18, or
+    17 if it had not touched base yet). So does one that you end with Ctrl-C (130). A commit that a
+    crash interrupted has to be finished or taken back before anything else: commit shows it and
+    asks, and --yes does not answer that question. --continue finishes it without asking,
+    --roll-back takes it back. Both work only where the commit began: on the same machine, as the
+    same user, in the same session, over the same base directory, by the plan as it was written.
     """
     if goes_on or goes_back or gives_up:
         others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
@@ -211,7 +217,7 @@ def command(
             commit_picked(find_project(), picks_of(words), wanted)
             return
         if words or as_json:
-            raise UsageError("--patch asks which hunks it is to be", hint="yolofs commit -p")
+            raise UsageError("--patch asks which hunks to take", hint="yolofs commit -p")
         commit_by_hunk(wanted)
         return
     if as_json and (dry_run or as_script):
@@ -314,14 +320,16 @@ def _check_hunks(
     if merges or theirs:
         option = "--merge" if merges else "--theirs"
         raise UsageError(
-            f"hunks are of what is staged, and {option} changes that",
+            f"hunks are parts of what is staged, and {option} changes that",
             hint=f"yolofs commit {option} PATH first, or yolofs review, which shows what comes of it",
         )
     if as_script:
-        raise UsageError("a script is of whole changes", hint="yolofs commit --dry-run -p; yolofs commit --script PATH")
+        raise UsageError(
+            "a script takes whole changes only", hint="yolofs commit --dry-run -p; yolofs commit --script PATH"
+        )
     if words and (excludes or regions):
         raise UsageError(
-            "--hunk names just what is taken",
+            "--hunk says exactly what is taken",
             hint=f"leave out {'--exclude' if excludes else '--outside and --scratch'}; or yolofs commit -p",
         )
 

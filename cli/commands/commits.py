@@ -23,13 +23,13 @@ _RUN = re.compile(rb" run=(\d+)")
 
 
 @click.command()
-@click.option("--all", "shows_all", is_flag=True, help=f"Not only the last {_LISTED}.")
+@click.option("--all", "shows_all", is_flag=True, help=f"List all commits, not only the last {_LISTED}.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(shows_all: bool, as_json: bool) -> None:
     """List the commits of the project, oldest first.
 
-    Each has a number for `yolofs undo`. Shown are when it was made, what it changed, how much is
-    kept of what base had before, which runs had changed the files, and whether it is undone, or
+    For each it prints a number (for `yolofs undo`), when it was made, what it changed, how much
+    space the kept old versions take, which runs had changed the files, and whether it is undone, or
     undoes another.
     """
     with reading(find_project()) as session:

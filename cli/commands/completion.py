@@ -11,11 +11,11 @@ from yolofs.cli.output import emit
 @click.command()
 @click.argument("shell", metavar="SHELL", type=click.Choice(sorted(SHELLS)))
 def command(shell: str) -> None:
-    """Print what has bash, zsh or fish complete commands and paths.
+    """Print a script that completes commands in bash, zsh or fish.
 
-    Beside commands and options it completes generations, names of snapshots, staged paths, paths in
-    GENERATION:PATH, ids of hunks and sessions, and numbers of runs, commits and asks. For bash, in
-    ~/.bashrc: eval "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs completion
+    Besides commands and options it completes generations, names of snapshots, staged paths, paths
+    in GENERATION:PATH, ids of hunks and sessions, and numbers of runs, commits and asks. For bash,
+    in ~/.bashrc: eval "$(yolofs completion bash)"; for zsh, in ~/.zshrc: eval "$(yolofs completion
     zsh)"; for fish: yolofs completion fish > ~/.config/fish/completions/yolofs.fish
     """
     emit(SHELLS[shell].script)

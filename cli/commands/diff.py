@@ -68,18 +68,25 @@ _PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
     "words", metavar="[RANGE | GENERATION:PATH GENERATION:PATH]", nargs=-1, shell_complete=ranges_and_versions
 )
 @click.option(
-    "--run", "run", type=int, metavar="N", shell_complete=runs, help="Only what run N changed, also before a commit."
+    "--run",
+    "run",
+    type=int,
+    metavar="N",
+    shell_complete=runs,
+    help="Show only what run N changed, even before a commit.",
 )
-@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
-@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
-@click.option("--unfold", "unfolds", is_flag=True, help="At a terminal, too, each change that status would fold.")
+@click.option("--scratch", is_flag=True, help="Include changes in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Include paths that a rule hides.")
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change that status folds, at a terminal too.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each change, none folded.")
 @click.option("--stat", "as_stat", is_flag=True, help="Print how many lines changed in each file.")
-@click.option("--name-only", "as_names", is_flag=True, help="Print the paths of changed files alone.")
-@click.option("-w", "--ignore-all-space", "ignores_space", is_flag=True, help="Without changes of white space alone.")
+@click.option("--name-only", "as_names", is_flag=True, help="Print only the paths of changed files.")
+@click.option("-w", "--ignore-all-space", "ignores_space", is_flag=True, help="Leave out changes of white space alone.")
 @click.option("--word-diff", "by_words", is_flag=True, help="Show which words changed: [-old-]{+new+}.")
-@click.option("--binary", "shows_binary", is_flag=True, help="Print binary files at a terminal, too, not their sizes.")
-@click.option("--no-pager", "is_unpaged", is_flag=True, help="Print at once, also at a terminal.")
+@click.option(
+    "--binary", "shows_binary", is_flag=True, help="Print binary files at a terminal too, not only their sizes."
+)
+@click.option("--no-pager", "is_unpaged", is_flag=True, help="Use no pager, even at a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Print the changes as a JSON document.")
 def command(
     words: tuple[str, ...],
@@ -98,22 +105,22 @@ def command(
 ) -> None:
     """Print what changed as a patch that `git apply` takes.
 
-    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all, which
-    is what a commit would apply. A generation is a number, the name of a snapshot, base, or - for
-    where you were before the last travel. Two of GENERATION:PATH are compared with each other;
-    without a generation, as in :PATH, it is the view as it is now.
+    RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all
+    (everything that a commit would apply). A generation is a number, the name of a snapshot, base,
+    or - for where you were before the last travel. Given GENERATION:PATH twice, diff compares the
+    two; :PATH alone is what the view shows now.
 
-    Paths are relative to the project; if something outside it changed, to the base directory, and
+    Paths are relative to the project, or, if something outside it changed, to the base directory;
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
-    owner. What changed in scratch directories is left out without --scratch or its PATH, and what
-    lies on paths that a rule hides without --hidden.
+    owner. diff leaves out changes in scratch directories without --scratch or their PATH, and paths
+    that a rule hides without --hidden.
 
     What status folds into one line (the inside of a .git, what git ignores, compiled Python code)
-    comes last, and at a terminal it is such a line, unless a PATH or --unfold asks for it.
+    comes last. At a terminal diff folds it too, unless a PATH or --unfold asks for it.
 
-    At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour, and
-    says of a binary file how large it is: --binary prints a patch of it there, too. Into a pipe or
-    a file the patch is always whole. With --word-diff it is for people alone.
+    At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour. It only
+    says how large a binary file is; --binary prints a patch of it, too. Into a pipe or a file the
+    patch is always whole. With --word-diff the output is for people: no program can apply it.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
@@ -277,7 +284,7 @@ def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_js
     asked = [form for form, is_asked in flags.items() if is_asked]
     if len(asked) > 1:
         raise UsageError(
-            f"{asked[0].value} and {asked[1].value} are two forms of one thing", hint="leave one of them out"
+            f"{asked[0].value} and {asked[1].value} are two forms of the same output", hint="leave one of them out"
         )
     return asked[0] if asked else Form.PATCH
 
@@ -311,14 +318,12 @@ def _of_run(
             not kept.
     """
     if range_text != "all" or paths:
-        raise UsageError("--run stands for a range and paths of its own", hint=f"yolofs diff --run {number}")
+        raise UsageError("--run has a range and paths of its own", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
     before = chapter.generation(run.start.before) if chapter is not None else None
     if chapter is None or before is None:
-        raise UsageError(
-            f"what run {number} did has been dropped, or its commit is not kept any more", hint="yolofs runs"
-        )
+        raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
     after = chapter.generation(run.end.after) if run.end is not None else None
     if chapter.commit is None:
         return session, before, after, None

@@ -32,28 +32,29 @@ _COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
 @click.command()
 @click.option("--repair", is_flag=True, help="Cut the journal before its first bad line, after asking.")
 @click.option(
-    "--keep-rest", "keeps_rest", is_flag=True, help="With --repair: take out the bad lines alone, and keep the rest."
+    "--keep-rest", "keeps_rest", is_flag=True, help="With --repair: take out only the bad lines, and keep the rest."
 )
 @click.option("-y", "--yes", is_flag=True, help="With --repair: do not ask.")
-@click.option("--acknowledge", is_flag=True, help="Say no more what the journal has lost at its end.")
+@click.option("--acknowledge", is_flag=True, help="Stop reporting what the journal has lost at its end.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_json: bool) -> None:
     """Check this machine and the session, and say what to do.
 
-    The exit code is 1 if anything fails. After --repair and --acknowledge only what is not in order
-    is listed.
+    The exit code is 1 if anything fails. After --repair and --acknowledge, doctor lists only what
+    is not in order.
 
     A crash may leave a torn line at the end of the journal. The next command that opens the journal
-    for writing moves it to .yolofs/journal.torn and says so. status and doctor go on saying it
-    until --acknowledge, or until a commit or abort ends the journal. Whole lines that are missing
-    at the end are told the same way; the staged files that only they named are kept in
-    .yolofs/lost.
+    for writing moves it to .yolofs/journal.torn and says so. status and doctor repeat that until
+    --acknowledge, or until a commit or abort ends the journal. They report whole lines that are
+    missing at the end in the same way; .yolofs/lost keeps the staged files that only these lines
+    named.
 
     A line that was changed, is missing, is there twice or stands in another's place is damage, and
-    no command goes on. --repair cuts the journal before it. With --keep-rest only the changes of
-    bad and missing lines are lost; it is refused if what is left contradicts itself, or if a travel
-    in it might lead elsewhere now. In both cases all from there on is copied to journal.torn first.
-    --repair --keep-rest writes a damaged first line anew, if the other lines tell what it was.
+    no other command goes on. --repair cuts the journal before that line. With --keep-rest only the
+    changes of bad and missing lines are lost; doctor refuses this if what is left contradicts
+    itself, or if a travel in it might now lead elsewhere. In both cases doctor first copies
+    everything from there on to journal.torn. --repair --keep-rest writes a damaged first line anew,
+    if the other lines tell what it was.
 
     If the journal is missing, the names of what is staged are lost. --repair begins an empty
     journal, and keeps the staged files in .yolofs/lost, under numbers.

@@ -13,14 +13,16 @@ from yolofs.session import feedback
 
 
 @click.command()
-@click.option("--new", "only_new", is_flag=True, help="Only what has not been told yet; from now on it has been.")
+@click.option(
+    "--new", "only_new", is_flag=True, help="Print only what the agent was not told yet, and count it as told."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(only_new: bool, as_json: bool) -> None:
     """Print what the user has dropped of an agent's work, and why.
 
-    It is what was dropped in `yolofs review`, with the note that the user typed. An agent's next
-    command (`yolofs run`, also by a hook) prints what is new by itself, once. What was taken back
-    in the review is not told.
+    It prints what the user dropped in `yolofs review`, with the note that the user typed. An
+    agent's next command (by `yolofs run` or a hook) prints what is new by itself, once. A drop that
+    was taken back in the review is not printed.
     """
     guard = options().guard
     with looking(find_project()) as session:

@@ -26,20 +26,20 @@ if TYPE_CHECKING:  # takes long, and hardly a command needs it
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
-@click.option("--generations", is_flag=True, help="Also the generations that the present view is not built from.")
+@click.option("--generations", is_flag=True, help="Drop the generations, too, that the present view is not built on.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(dry_run: bool, generations: bool, as_json: bool) -> None:
-    """Remove what is kept of old commits, and say how much that frees.
+    """Remove old commits that are kept, and say what that frees.
 
-    Commits are kept so that they can be undone: the last 20, for 30 days, and while what base had
-    before takes no more than 5 GiB, whichever ends first; the newest always. `keep_commits` in
-    .yolofs.toml changes that, or in your own config.toml for all projects. Each commit removes
-    older ones by itself. What is staged is never touched. Where .yolofs.toml says to keep less,
-    that holds once you have agreed to it (`yolofs trust`); until then this says that it waits, and
-    --dry-run says what would go by it.
+    yolofs keeps commits so that you can undo them: the last 20, for 30 days, and up to 5 GiB of
+    what base had before, whichever ends first. It always keeps the newest. `keep_commits` changes
+    these limits, in .yolofs.toml or, for all projects, in your own config.toml. Each commit removes
+    older ones by itself. gc never touches what is staged. If .yolofs.toml says to keep less, that
+    holds once you have agreed to it (`yolofs trust`); until then gc says that it waits, and
+    --dry-run says what it would remove.
 
-    --generations also drops the generations that you have travelled away from: no travel leads
-    there any more, and those that stay are numbered anew.
+    --generations also drops the generations that you have travelled away from. No travel leads
+    there any more, and those that stay get new numbers.
     """
     project = find_project()
     waiting = _say_what_waits(project)

@@ -22,10 +22,10 @@ _REFUSED = 2
 def command(agent: str) -> None:
     """Answer an agent that is about to run a shell command.
 
-    Reads on stdin what the agent's hook gets, and answers that the command is to run by
-    `yolofs run`. `yolofs init --agents` makes agents call this. What it does not understand it
-    refuses. Inside a sandbox a command is run as it is, unless the user has dropped something that
-    the agent was not told of: then it is run by `yolofs run`, too, which says that at its end.
+    It reads on stdin what the agent's hook gets, and answers that `yolofs run` is to run the
+    command. `yolofs init --agents` makes agents call this. It refuses what it does not understand.
+    Inside a sandbox a command runs as it is, unless the user has dropped something that the agent
+    was not told of: then it runs by `yolofs run`, too, which tells the agent at its end.
     """
     from yolofs.cli.run.around_a_run import is_in_sandbox
     from yolofs.cli.run.news_inside import has_news

@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 @click.command(cls=PathsCommand)
 @click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=generations)
-@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
-@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
-@click.option("--unfold", "unfolds", is_flag=True, help="At a terminal, too, each change that status would fold.")
+@click.option("--scratch", is_flag=True, help="Include changes in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Include paths that a rule hides.")
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change that status folds, at a terminal too.")
 @click.option("--list", "as_list", is_flag=True, help="Print one line for each hunk, without what it changes.")
 @click.option(
     "--edit",
     "to_edit",
     metavar="ID",
     shell_complete=hunk_ids,
-    help="Edit a hunk in $EDITOR: what comes back is staged.",
+    help="Edit a hunk in $EDITOR, and stage the result.",
 )
 @click.option(
     "--edited",
     "edited_path",
     metavar="FILE",
     type=click.Path(path_type=bytes),
-    help="With --edit: what it has become (-: stdin).",
+    help="With --edit: read the edited hunk from FILE (-: stdin).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the hunks as a JSON document.")
 def command(
@@ -69,18 +69,20 @@ def command(
     A hunk is a run of changed lines, or one fact about a file: it was added, deleted or renamed, is
     of another type, or has another mode, owner, time, extended attributes or target. `yolofs commit
     --hunk ID` commits one, `yolofs restore --hunk ID` drops it, --edit lets you edit it. ID:1-3,5
-    names some of its changed lines: those that go are counted first, from 1, then those that come.
+    names some of its changed lines: removed lines are counted first, from 1, then added lines.
 
-    An id stands for just what is shown. As soon as the file is another one, in the view or in base,
-    its hunks have other ids, and the old ones are refused (exit code 20).
+    An id stands for exactly what is shown. As soon as the file changes, in the view or in base, its
+    hunks get other ids, and the old ids are refused (exit code 20).
 
-    RANGE is as for `yolofs diff`; without one it is what a commit would apply. As there, what
-    status folds comes last, and at a terminal in one line, unless a PATH or --unfold asks for it.
+    RANGE is as for `yolofs diff`; without it, hunks lists what a commit would apply. What status
+    folds comes last, and at a terminal in one line, unless a PATH or --unfold asks for it.
     """
     if len(words) > 1:
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
     if edited_path is not None and to_edit is None:
-        raise UsageError("--edited says what has become of a hunk", hint="yolofs hunks --edit ID --edited FILE")
+        raise UsageError(
+            "--edited gives what has become of a hunk, and needs --edit", hint="yolofs hunks --edit ID --edited FILE"
+        )
     project = find_project()
     if to_edit is not None:
         if words or as_json or as_list:

@@ -58,17 +58,20 @@ def _agents(_context: click.Context, _: click.Parameter, incomplete: str) -> lis
     type=click.Path(path_type=bytes),
     help="Keep the session in DIR: a directory that is new or empty, or holds sessions of yours already.",
 )
-@click.option("--adopt", "adopted", is_flag=True, help="Take over what an earlier version left in DIR/.yolofs/.")
+@click.option(
+    "--adopt", "adopted", is_flag=True, help="Take over the session that an earlier version left in DIR/.yolofs/."
+)
 def command(directory: bytes | None, agents: str, state: bytes | None, adopted: bool) -> None:
     """Start a session in DIR (or here).
 
     The session holds everything that is staged. It lies in ~/.local/state/yolofs, or at the top of
-    the disk that the project is on: programs that work in the project cannot reach it. The project
-    gets a .yolofs.toml for settings, and a link .yolofs to look around in the session.
+    the disk that the project is on, where programs that work in the project cannot reach it. The
+    project gets a .yolofs.toml for settings, and a link .yolofs that leads to the session.
 
     LIST is one or more of claude, codex, gemini, copilot, cursor and opencode, with commas between
-    them. For each a hook is added to its settings in DIR, and a marked block with a guide to the
-    file that it reads (CLAUDE.md, AGENTS.md and so on); nothing that is there is replaced.
+    them. For each agent, init adds a hook to the agent's settings in DIR, and a marked block with a
+    guide to the file that the agent reads (CLAUDE.md, AGENTS.md and so on). It replaces nothing
+    that is there.
     """
     names = [name.strip() for name in agents.split(",") if name.strip()]
     for name in names:

@@ -53,23 +53,26 @@ class Wanted(NamedTuple):
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
-@click.option("--run", "run", type=int, metavar="N", shell_complete=runs, help="Only run N, with asks and refusals.")
-@click.option("--scratch", is_flag=True, help="Also what was done in scratch directories.")
 @click.option(
-    "-v", "--verbose", "is_verbose", is_flag=True, help="Each record, ask, refusal and change of a rule, too."
+    "--run", "run", type=int, metavar="N", shell_complete=runs, help="Print only run N, with asks and refusals."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON document, with all of it.")
+@click.option("--scratch", is_flag=True, help="Include what was done in scratch directories.")
+@click.option(
+    "-v", "--verbose", "is_verbose", is_flag=True, help="Print each record, ask, refusal and change of a rule, too."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print all of it as a JSON document.")
 def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
     """Print what happened: runs, snapshots, travels, commits.
 
-    A line for each, oldest first. With -v, --scratch, --run or PATH it also prints each record, ask
-    and refusal and each change of a rule; equal refusals are counted. RANGE is as in `yolofs diff`;
-    here it means the time between two generations. What lies on a branch that a travel has left is
-    marked as dead. Records about scratch directories are left out unless PATH names them.
+    It prints a line for each, oldest first. With -v, --scratch, --run or PATH it also prints each
+    record, ask, refusal and change of a rule; it counts equal refusals. RANGE is as for `yolofs
+    diff`, but means the time between two generations. A branch that a travel has left is marked as
+    dead. Without --scratch, log leaves out records about scratch directories unless PATH names
+    them.
 
     Without RANGE it begins with what happened before the commits that are kept (see the setting
-    keep_commits), dimmed; generations have numbers of their own before each commit. That can only
-    be looked at: `yolofs undo` takes a commit back.
+    keep_commits), dimmed. Before each commit generations have numbers of their own. You can look at
+    these, but not travel to them; `yolofs undo` takes a commit back.
     """
     with reading(find_project()) as session, chapters_told(session) as found:
         if run is not None:

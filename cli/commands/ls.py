@@ -21,14 +21,14 @@ from yolofs.session.state_files import File, StateFiles
 
 @click.command()
 @click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True, shell_complete=versions)
-@click.option("-l", "--long", "is_long", is_flag=True, help="Also mode, owner, size in bytes and time.")
-@click.option("-R", "--recursive", "is_recursive", is_flag=True, help="Also what is in the directories below.")
+@click.option("-l", "--long", "is_long", is_flag=True, help="Print mode, owner, size in bytes and time, too.")
+@click.option("-R", "--recursive", "is_recursive", is_flag=True, help="List the directories below, too.")
 def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> None:
     """List files as they were in another generation, without a mount.
 
     A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for
-    where you were before the last travel; without one, as in :PATH, it is what the view shows now.
-    A directory has a / at its end.
+    where you were before the last travel. :PATH alone is what the view shows now. A directory has a
+    / at its end.
     """
     with reading(find_project()) as session:
         for text in versions:

@@ -30,7 +30,7 @@ def command(root: bytes | None, foreground: bool) -> None:
     """Mount the view and print its mountpoint.
 
     What programs change below the mountpoint is staged; the base directory stays as it is. The link
-    .yolofs/mnt leads to the mountpoint too.
+    .yolofs/mnt also leads to the mountpoint.
     """
     from yolofs.daemon.rpc.launch import launch
 

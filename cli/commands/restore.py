@@ -31,15 +31,16 @@ class _Command(click.Command):
 @hunk_option("Drop this hunk alone (yolofs hunks), and leave all else as it is; with PATH, look for it there.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json: bool) -> None:
-    """Bring back what a generation, base or a commit has at a path.
+    """Bring back a path as a generation, base or a commit has it.
 
-    It is staged, with all that was below it; what has come there since goes. Nothing else changes,
-    and what was there before is a generation, to which you can travel. Base is not touched.
+    restore stages the path with all that was below it, and removes what has come there since.
+    Nothing else changes. What was there before becomes a generation, to which you can travel. Base
+    is not touched.
 
     "commit N" is what base had right after that commit, whatever later commits made of it, as long
-    as the commit is kept. `yolofs undo` brings back what base had before it. With
-    --hunk just these hunks become what they are in the other version, and the rest of what changed
-    stays. Where a hunk cannot go without others, it stays, and the exit code is 16.
+    as the commit is kept. `yolofs undo` brings back what base had before it. With --hunk only these
+    hunks become what they are in the other version; all other changes stay. A hunk that cannot go
+    without others stays, and the exit code is 16.
     """
     if words:
         drop_picked(text, picks_of(words), paths, as_json=as_json)

@@ -20,25 +20,26 @@ if TYPE_CHECKING:  # takes long
 
 @click.command(cls=PathsCommand)
 @click.argument("range_text", metavar="[RANGE]", required=False, default="all", shell_complete=generations)
-@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
-@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
-@click.option("--tool", metavar="CMD", help="Give two directories to a diff tool instead; its right one is taken.")
+@click.option("--scratch", is_flag=True, help="Include changes in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Include paths that a rule hides.")
+@click.option("--tool", metavar="CMD", help="Give two directories to a diff tool instead, and take the second one.")
 def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None) -> None:
     """Accept, drop, edit and commit what is staged, on a full screen.
 
-    On the left are the changes: what was deleted, what lies outside the project and what the host
-    would run first; on the right the lines of one. Space accepts a line, a hunk, a file or a
-    directory; d drops it; enter commits what is accepted, after a page that says what will happen;
-    u takes the last thing back; ? shows all keys. Leaving (q) does nothing.
+    The left side lists the changes: first what was deleted, what lies outside the project and what
+    the host would run. The right side shows the lines of one change. Space accepts a line, a hunk,
+    a file or a directory; d drops it; enter commits what is accepted, after a page that says what
+    will happen; u takes the last action back; ? shows all keys. Leaving (q) changes nothing.
 
-    RANGE is as for `yolofs diff`; only what differs from base can be committed, and only the
-    present be changed. While the agent goes on, what has changed since you accepted it is marked
-    with ! and not accepted any more.
+    RANGE is as for `yolofs diff`. You can commit only what differs from base, and drop or edit only
+    what the view shows now. While the agent goes on, what changes after you accepted it is marked
+    with ! and is no longer accepted.
 
-    What is dropped is kept for the agent, with a note if you type one: `yolofs feedback` prints it.
+    yolofs keeps what you drop for the agent, with a note if you type one: `yolofs feedback` prints
+    it.
 
-    --tool gives a command two directories, what was there before and what is staged, and stages
-    what it leaves in the right one, after asking.
+    --tool gives a command two directories, with what was there before and with what is staged.
+    After asking, it stages what the command leaves in the second one.
     """
     if options().guard is not None:
         raise UsageError("changes are reviewed by the user, outside of the sandbox", hint="yolofs diff")

@@ -30,25 +30,25 @@ _PATH = click.Path(path_type=bytes)
 def command() -> None:
     """List, change and explain the rules on paths.
 
-    A rule gives a path a state: allow, read-only, write-ask, ask, deny or hidden. It holds for all
-    below the path that has no nearer rule. What is changed here is written to .yolofs/rules.toml,
-    and takes effect at once; .yolofs.toml and your own config.toml are yours to edit.
+    A rule gives a path a state: allow, read-only, write-ask, ask, deny or hidden. It holds for
+    everything below the path that has no nearer rule. These commands write to .yolofs/rules.toml,
+    and take effect at once; .yolofs.toml and your own config.toml are yours to edit.
 
     PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT';
     'PATH/**' is PATH with everything in it, whatever patterns say. A path in the mount stands for
-    the same path in base. Links on the way count as base has them, or, where base has nothing, as
-    the view has them.
+    the same path in base. Links on the way are followed as base has them, or, where base has
+    nothing, as the view has them.
     """
 
 
 @command.command("list")
-@click.option("--all", "with_preset", is_flag=True, help="The built-in rules, too.")
+@click.option("--all", "with_preset", is_flag=True, help="List the built-in rules, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document, with all rules.")
 def list_command(with_preset: bool, as_json: bool) -> None:
     """List the rules, nearest source first.
 
-    The order of sources counts for rules about the same path only; else the nearest rule above a
-    path decides. One that another source has a rule for is marked as overridden.
+    The order of sources counts only for rules about the same path; otherwise the nearest rule above
+    a path decides. A rule is marked as overridden if a nearer source has a rule for the same path.
     """
     project = find_project()
     sources = sources_in_force(project)
@@ -87,21 +87,21 @@ def _add_state_command(state: RuleState, summary: str) -> None:
                 output.say(f"{key_text(rule, project)} is {state.value} {_since(before, state)}")
 
 
-_add_state_command(RuleState.ALLOW, "Let everything be done with each PATH.")
-_add_state_command(RuleState.READ_ONLY, "Let each PATH be read, and refuse changes.")
-_add_state_command(RuleState.WRITE_ASK, "Let each PATH be read, and ask before changes.")
-_add_state_command(RuleState.ASK, "Ask before a PATH is read or changed.")
-_add_state_command(RuleState.DENY, "Refuse to have a PATH read or changed; that it is there shows.")
-_add_state_command(RuleState.HIDDEN, "Have each PATH not exist.")
+_add_state_command(RuleState.ALLOW, "Allow everything to be done with each PATH.")
+_add_state_command(RuleState.READ_ONLY, "Allow each PATH to be read, and refuse changes.")
+_add_state_command(RuleState.WRITE_ASK, "Allow each PATH to be read, and ask before changes.")
+_add_state_command(RuleState.ASK, "Ask before each PATH is read or changed.")
+_add_state_command(RuleState.DENY, "Refuse to have each PATH read or changed; it still shows.")
+_add_state_command(RuleState.HIDDEN, "Hide each PATH, as if it did not exist.")
 
 
 @command.command("unset")
 @click.argument("path", metavar="PATH", type=_PATH)
 def unset_command(path: bytes) -> None:
-    """Forget what was learned about PATH.
+    """Remove the learned rule about PATH.
 
-    That is the rule about just that PATH in .yolofs/rules.toml, and one that an answer made for
-    this session.
+    This removes the rule about exactly that PATH in .yolofs/rules.toml, and the one that an answer
+    made for this session.
     """
     project = find_project()
     rule = read_key(project, path, RuleState.ASK)
@@ -124,15 +124,15 @@ def unset_command(path: bytes) -> None:
     "--op",
     "operation",
     type=click.Choice([operation.value for operation in Operation]),
-    help="Only what becomes of this operation.",
+    help="Explain this operation only.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     """Say which rule decides over PATH, and where it is written.
 
-    PATH need not exist. Links in it count as the view has them: it is the path that they lead to
-    which is judged. A link at its end is told of itself, but with a slash behind it, or --op read,
-    write, execute or list, what it leads to.
+    PATH need not exist. Links in it are followed as the view has them: explain judges the path that
+    they lead to. If PATH itself is a link, explain judges the link; with a slash at the end, or
+    with --op read, write, execute or list, it judges what the link leads to.
     """
     from yolofs.access.explain import THROUGH_LINKS, explain
     from yolofs.cli.rules.in_view import look_at
@@ -171,13 +171,13 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
 def test_command(as_json: bool) -> None:
     """Try the rules on what was accessed so far.
 
-    Tells how many of the accesses that this session recorded would be asked, refused or allowed by
-    the rules as they are now, and suggests rules that would have spared most questions, with what
-    speaks for each. Nothing is changed.
+    It says how many of the accesses that this session recorded the present rules would allow,
+    refuse or ask about. It suggests the rules that would have spared most questions, and what
+    speaks for each. It changes nothing.
 
-    Recorded are asks and refusals, each time, and what rules allowed, once for a path and
-    operation: changes since the last commit, and what was read, executed and listed since the
-    mount, the first 20,000 of these.
+    The session records every ask and refusal. Of what rules allowed it records each path and
+    operation once: changes since the last commit, and the first 20,000 reads, executions and
+    listings since the mount.
     """
     from yolofs.cli.rules.replay_report import emit_replay, read_accesses, replay_document
 

@@ -24,9 +24,9 @@ from yolofs.session.session import Access, Session
 def command(as_json: bool) -> None:
     """List the commands of `yolofs run`, oldest first.
 
-    Each has a number for `yolofs log --run` and `yolofs diff --run`, its start, how long it took,
-    its exit code, the generation that it made, and its command line. Of one from before a commit
-    that is kept, the generation is one that can only be looked at.
+    For each it prints a number (for `yolofs log --run` and `yolofs diff --run`), its start, how
+    long it took, its exit code, the generation that it made, and its command line. Generations from
+    before a commit can be looked at as long as the commit is kept, but not travelled to.
     """
     project = find_project()
     with connected(project) as client:

@@ -71,11 +71,11 @@ _ADVICE = {
 def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: bool, as_json: bool) -> None:
     """List your sessions on this machine, wherever their projects are.
 
-    Each has an id. Shown are whether it is mounted, ready, or its project is gone; whether anything
-    is staged; where the project is; and if a commit was interrupted, or the journal is damaged. A
-    project that was moved is found by itself. One that was restored from a copy is another
-    directory: --rebase says that it takes the place of the first one. ID may be left out if only
-    one session's project is gone.
+    For each it prints an id; whether it is mounted, ready, or its project is gone; whether anything
+    is staged; where the project is; and whether a commit was interrupted or the journal is damaged.
+    yolofs finds a project that was moved by itself. A project that was restored from a copy is
+    another directory: --rebase says that it takes the place of the first one. You may leave out ID
+    if only one session's project is gone.
     """
     if is_forgotten and target is not None:
         raise UsageError("--forget and --rebase cannot go together", hint="yolofs sessions --help")
@@ -252,7 +252,7 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
             say("nothing forgotten")
             raise click.exceptions.Exit(1)
     forget(entry)
-    say(f"session {entry.id} is not listed any more; what is staged in it, if it is still there, stays in {where}")
+    say(f"session {entry.id} is no longer listed; what is staged in it, if it is still there, stays in {where}")
 
 
 def _check_unmounted(entry: Entry) -> None:

@@ -15,9 +15,9 @@ from yolofs.cli.run.prompt_mark import mark_prompt
 def command(no_review: bool) -> None:
     """Start an interactive shell in the view, as `yolofs run` does.
 
-    It is $SHELL, or sh. What is changed in it becomes one generation, at its end. The prompt of
-    bash, zsh and fish, and of a sh that takes its prompt from the environment, begins with
-    "(yolofs)"; for others YOLOFS_RUN is there to be shown.
+    The shell is $SHELL, or sh. When it ends, its changes become one generation. The prompt of bash,
+    zsh and fish, and of a sh that takes its prompt from the environment, begins with "(yolofs)"; in
+    other shells, a prompt can show the variable YOLOFS_RUN.
     """
     shell = os.environb.get(b"SHELL") or b"sh"
     more = mark_prompt(shell, os.environ)

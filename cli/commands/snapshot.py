@@ -18,8 +18,8 @@ from yolofs.paths import Generation, display
 def command(name: str, if_changed: bool, as_json: bool) -> None:
     """Keep the present state as a generation.
 
-    Prints its number. Takes no time, and works while files are open. If NAME was used before, it
-    means the newest one.
+    It prints the generation's number. It takes no time, and works while files are open. If NAME was
+    used before, it names the newest one from now on.
     """
     generation = _snapshot(find_project(), os.fsencode(name), if_changed=if_changed)
     if as_json:

@@ -38,27 +38,27 @@ if TYPE_CHECKING:  # takes long
 
 
 @click.command()
-@click.option("--scratch", is_flag=True, help="Also what changed in scratch directories.")
-@click.option("--hidden", "shows_hidden", is_flag=True, help="Also what lies on paths that a rule hides.")
-@click.option("--unfold", "unfolds", is_flag=True, help="Each change on a line of its own.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON document, which folds nothing.")
+@click.option("--scratch", is_flag=True, help="Include changes in scratch directories.")
+@click.option("--hidden", "shows_hidden", is_flag=True, help="Include paths that a rule hides.")
+@click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON document; it folds nothing.")
 def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> None:
     """Show the mount, and what a commit would change.
 
-    One line for each change: A added, M modified, D deleted, R renamed, T of another type, X
-    metadata only. A new, deleted or renamed directory is one line. So are, in the project, all
-    changes in a .git, what git ignores, compiled Python code, and changes of times alone; --unfold
-    lists each. What git ignores is told by the real files, not by what is staged, and what it
-    tracks is never folded away when it is deleted.
+    It prints one line for each change: A added, M modified, D deleted, R renamed, T of another
+    type, X metadata only. A new, deleted or renamed directory is one line. In the project, each of
+    these is one line too: all changes in a .git, what git ignores, compiled Python code, and
+    changes of times alone; --unfold lists each change. The real files, not the staged ones, decide
+    what git ignores. The deletion of a file that git tracks always has a line of its own.
 
-    What lies outside the project is listed apart. Left out are changes in scratch directories (/tmp
-    and others, see the setting `scratch`), and those on paths that a rule hides (a commit lists and
-    takes these all the same). What the host would run or trust later (setuid files, commands on
-    your PATH, hooks, start files of shells and others) comes last, with the reason in brackets; a
-    commit takes it only if you name it, or with --trusted.
+    Changes outside the project are listed apart. status leaves out changes in scratch directories
+    (/tmp and others, see the setting `scratch`), and changes on paths that a rule hides; a commit
+    still lists and takes the hidden ones. What the host would run or trust later (setuid files,
+    commands on your PATH, hooks, start files of shells and others) comes last, with the reason in
+    brackets; a commit takes it only if you name it, or with --trusted.
 
-    A line marked ! is a path that changed in base, too, since it was staged. It says when each side
-    did.
+    A line marked ! is a path that has changed in base, too, since it was staged. The line says when
+    each side changed.
     """
     project = find_project()
     with held(session_directory(project)):

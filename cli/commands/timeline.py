@@ -26,12 +26,12 @@ from yolofs.session.session import Session
 def command(as_json: bool) -> None:
     """Show all generations and what each was built on.
 
-    Time runs down. What the present is built from keeps to the left. Branches that a travel has
-    left are marked as dead; you can travel to them all the same.
+    Time runs down. The left column is the branch that the present is built on. Branches that a
+    travel has left are marked as dead; you can still travel to them.
 
     First come the generations from before each commit that is kept (see the setting keep_commits),
-    dimmed, with the numbers that they had. These can only be looked at: `yolofs log`, and
-    `yolofs diff --run N`.
+    dimmed, with the numbers that they had. You cannot travel to these, but `yolofs log` and `yolofs
+    diff --run N` show them.
 
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a
     snapshot that is dead; without Unicode they are * > @ o.

@@ -13,7 +13,9 @@ from yolofs.paths import Generation
 @click.command()
 @click.argument("target", metavar="GENERATION|NAME|-", shell_complete=generations)
 @click.option(
-    "--force", is_flag=True, help="Also while files are open for writing; what is written to them afterwards is lost."
+    "--force",
+    is_flag=True,
+    help="Travel even while files are open for writing; what is written to them afterwards is lost.",
 )
 @click.option(
     "--only",
@@ -22,14 +24,14 @@ from yolofs.paths import Generation
     multiple=True,
     type=click.Path(path_type=bytes),
     shell_complete=staged_paths,
-    help="Bring back this path alone, as `yolofs restore` does; may be given more than once.",
+    help="Bring back only this path, as `yolofs restore` does. Repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) -> None:
     """Show another generation, earlier or later.
 
-    Generation 0 is base. What is not snapshotted yet is snapshotted first, so you can always come
-    back: `yolofs travel -`. Running programs see the other state at once. Refuses while programs
+    Generation 0 is base. travel first takes a snapshot of what has none yet, so you can always come
+    back: `yolofs travel -`. Running programs see the other state at once. It refuses while programs
     have files open for writing.
     """
     if only:

@@ -27,10 +27,10 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
     """Agree to what the project's .yolofs.toml lets through.
 
     Anybody may have written that file. Lines that only tighten something hold at once; lines that
-    open something wait. This shows them and what each opens, and asks. What you agree to is
-    remembered for this project on this machine: when the file changes, only new lines wait.
+    open something wait. trust shows these lines and what each opens, and asks. It remembers what
+    you agree to, for this project on this machine: when the file changes, only new lines wait.
 
-    Without a terminal, only --digest agrees, to exactly the lines that it stands for.
+    Without a terminal, only --digest agrees, and only to the lines that it stands for.
     """
     if (digest is not None) + forgets + as_json > 1:
         raise UsageError("--digest, --forget and --json do not go together")

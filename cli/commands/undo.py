@@ -46,22 +46,24 @@ _LISTED = 20
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")
-@click.option("--force", is_flag=True, help="Also where base has changed since: base's version is replaced, and kept.")
+@click.option(
+    "--force", is_flag=True, help="Undo even where base has changed since: replace base's version, and keep it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document; needs --yes.")
 def command(
     number: str | None, paths: tuple[bytes, ...], yes: bool, dry_run: bool, unfolds: bool, force: bool, as_json: bool
 ) -> None:
     """Put the real files back to what they were before a commit.
 
-    It asks first. Without N it undoes the last commit that is not undone (`yolofs commits` lists
+    undo asks first. Without N it undoes the last commit that is not undone (`yolofs commits` lists
     them); with PATH, only what that commit changed at or below these paths. What the commit had
     applied is staged again. So the view stays as it is, and the next `yolofs commit` would apply it
     again. `yolofs abort` drops it.
 
-    What later commits have changed again stays as it is, and is named. If somebody else has changed
-    what the commit left, nothing is done (exit code 9) without --force. An undo is a commit of its
-    own: it has a number, and keeps what it replaces. If it is interrupted,
-    `yolofs commit --continue` finishes it, and --roll-back takes it back.
+    undo leaves alone what later commits have changed again, and names it. If somebody else has
+    changed what the commit left, undo does nothing (exit code 9) without --force. An undo is a
+    commit of its own: it has a number, and keeps what it replaces. If it is interrupted, `yolofs
+    commit --continue` finishes it, and --roll-back takes it back.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs undo --yes --json")
@@ -101,7 +103,7 @@ def _check_named(paths: tuple[bytes, ...], number: int, stays: Sequence[object])
     """
     if paths and stays:
         raise UnnamedError(
-            f"nothing of commit {number} is undone at what was named", hint=f"yolofs undo {number} --dry-run"
+            f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
         )
 
 
@@ -110,7 +112,8 @@ def _number(text: str | None) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise UsageError(
-            f"{text!r} is no number of a commit", hint="yolofs commits lists them; yolofs undo N PATH... takes paths"
+            f"{text!r} is not the number of a commit",
+            hint="yolofs commits lists them; yolofs undo N PATH... takes paths",
         )
     return int(text)
 

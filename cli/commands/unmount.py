@@ -20,13 +20,13 @@ from yolofs.system.mounts import detach_stale
 
 @click.command()
 @click.argument("session", metavar="[ID]", required=False, shell_complete=session_ids)
-@click.option("--force", is_flag=True, help="Also while processes are inside, and if the daemon hangs: it is killed.")
+@click.option("--force", is_flag=True, help="Unmount even while processes are inside; kill the daemon if it hangs.")
 def command(session: str | None, force: bool) -> None:
     """Take the mount away.
 
-    What is staged stays staged. Refuses while processes are at work inside; --force takes the mount
-    away from under them. ID names a session wherever its project is, also one that is gone:
-    `yolofs sessions` lists them.
+    What is staged stays staged. unmount refuses while processes are at work inside; --force takes
+    the mount away from under them. ID names any session, even one whose project is gone: `yolofs
+    sessions` lists them.
     """
     if session is not None:
         _take_away(entry_of(session).session_path, force=force)

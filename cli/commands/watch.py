@@ -14,18 +14,19 @@ from yolofs.errors import DaemonError, UsageError
 
 
 @click.command()
-@click.option("--allow-all", is_flag=True, help="Allow whatever is asked, once, as it comes; no terminal is needed.")
-@click.option("--deny-all", is_flag=True, help="Deny whatever is asked, once, as it comes.")
+@click.option("--allow-all", is_flag=True, help="Allow every ask, once, as it comes; this needs no terminal.")
+@click.option("--deny-all", is_flag=True, help="Deny every ask, once, as it comes.")
 @click.option(
     "--answer-with",
     metavar="CMD",
-    help="Run a shell command for each ask: the ask as JSON on its stdin, the answer on its stdout.",
+    help="Run a shell command for each ask: it reads the ask as JSON on stdin, and prints the answer.",
 )
 def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
-    """Answer what the rules leave open, as it comes.
+    """Answer asks at a terminal, as they come.
 
-    Shows which program wants what, and which rule asks; the terminal's bell rings. A key answers; ?
-    explains the keys. Several may watch: the first answer counts. Leaving answers nothing.
+    It shows which program wants what, and which rule asks, and rings the terminal's bell. A key
+    answers; ? explains the keys. Several people may watch: the first answer counts. Leaving answers
+    nothing.
     """
     if sum((allow_all, deny_all, answer_with is not None)) > 1:
         raise UsageError("--allow-all, --deny-all and --answer-with exclude each other", hint="yolofs watch --help")

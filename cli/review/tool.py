@@ -198,7 +198,7 @@ def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
         now, change = _read(one.right), one.file.change
         picks = _picks(one, now)
         if isinstance(now, bool):
-            not_taken.append((change.path, ": it is no regular file any more"))
+            not_taken.append((change.path, ": it is no longer a regular file"))
             continue
         if picks is None and now is None:
             not_taken.append((change.path, ": to delete it was not staged; yolofs run -- rm does that"))

@@ -33,7 +33,7 @@ def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
     if text.startswith(os.fsencode(URI_START)):
         return _spelled(project, text, state)
     if is_like_uri(os.fsdecode(text)) and not os.path.lexists(os.path.join(start_directory(), text)):
-        raise UsageError(f"{display(text)} is neither a file that is there nor a URI that is understood", hint=_URIS)
+        raise UsageError(f"{display(text)} is neither a file that exists nor a URI that yolofs understands", hint=_URIS)
     is_whole = text.endswith(_WHOLE)
     head = text.removesuffix(_WHOLE) or b"/" if is_whole else text
     if b"*" not in head:
@@ -44,7 +44,7 @@ def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
     if os.path.lexists(os.path.join(start_directory(), text)):
         return PathRule(_checked(project, typed_path(project, text)), state, "")
     raise UsageError(
-        f"{display(text)} is neither a pattern nor a file that is there",
+        f"{display(text)} is neither a pattern nor a file that exists",
         hint='patterns are "**/NAME", "**/*.EXT", "DIR/**/NAME" and "DIR/**/*.EXT"',
     )
 

@@ -105,7 +105,7 @@ def emit_drift(drift: Sequence[Drift], place: Place) -> None:
         return
     say(
         "note: yolofs commit --merge merges text, --ours takes what is staged, --theirs what base has;"
-        " with PATH there alone"
+        " with PATH only there"
     )
 
 

@@ -225,7 +225,7 @@ def test_a_plugin_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / ".opencode/plugin/yolofs.js"
     path.parent.mkdir(parents=True)
     path.write_text("// mine\n")
-    assert "was not written by yolofs" in Program(tmp_path)("init", "--agents", "opencode", code=3).err
+    assert "yolofs did not write it" in Program(tmp_path)("init", "--agents", "opencode", code=3).err
     assert path.read_text() == "// mine\n"
 
 

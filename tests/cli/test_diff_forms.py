@@ -64,7 +64,7 @@ def test_a_word_diff_marks_the_words(yolofs: Program, view: Path) -> None:
 
 
 def test_two_forms_at_once_are_refused(yolofs: Program) -> None:
-    assert "--list and --stat are two forms of one thing" in yolofs.refused("diff", "--list", "--stat", code=2)
+    assert "--list and --stat are two forms of the same output" in yolofs.refused("diff", "--list", "--stat", code=2)
 
 
 def test_a_terminal_gets_the_size_of_a_binary_file_and_a_pipe_the_patch(yolofs: Program, view: Path) -> None:

@@ -34,7 +34,7 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
         assert yolofs("gc", "--json").json["commits"] == [3]
     yolofs("undo", "--yes")
     assert (yolofs.project / "a.txt").read_text() == "2\n"
-    assert "commit 3 is not kept any more" in yolofs.refused("undo", "3", "--yes", code=1)
+    assert "commit 3 is no longer kept" in yolofs.refused("undo", "3", "--yes", code=1)
 
 
 def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_waits(
@@ -159,7 +159,7 @@ def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
         with yolofs.mounted() as view:
             (view / "a.txt").write_text(f"{number}\n")
         yolofs("commit", "--yes")
-    assert "commit 1 is not kept any more" in yolofs.refused("undo", "1", "--yes", code=1)
+    assert "commit 1 is no longer kept" in yolofs.refused("undo", "1", "--yes", code=1)
     assert "there is no commit 99" in yolofs.refused("undo", "99", "--yes", code=1)
 
 

@@ -119,7 +119,7 @@ def test_what_cannot_be_taken_is_named_with_the_reason_and_stays(yolofs: Program
     assert "tool is not taken with its new mode: the tool has made it not executable; yolofs run -- chmod" in said
     assert "other is not taken: it was not handed out; yolofs run adds files" in said
     assert "a.txt is not taken: to delete it was not staged; yolofs run -- rm" in said
-    assert "new is not taken: it is no regular file any more" in said
+    assert "new is not taken: it is no longer a regular file" in said
     assert (yolofs.project / "tool").stat().st_mode & 0o777 == 0o755
     assert (yolofs.project / "a.txt").read_text() == LINES
     assert (view / "a.txt").read_text() == STAGED

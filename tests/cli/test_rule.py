@@ -120,15 +120,15 @@ def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program)
 
 SENSELESS = [
     (["allow", "file:///%"], "expected %XX, with two hex digits but 00"),
-    (["allow", "x*y"], "x*y is neither a pattern nor a file that is there"),
-    (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that is there"),
+    (["allow", "x*y"], "x*y is neither a pattern nor a file that exists"),
+    (["allow", "**/a/b"], "**/a/b is neither a pattern nor a file that exists"),
     (["allow", ".yolofs"], "is the session's own: it is always hidden, and no rule can show it"),
     (["allow", ".yolofs/journal"], "is the session's own: it is always hidden, and no rule can show it"),
     (["unset", "x"], "nothing was learned about x"),
     (["rw", "x"], "no such command"),
     (["hidden", ""], "an empty path means nothing"),
-    (["deny", "file:/etc/hosts"], "file:/etc/hosts is neither a file that is there nor a URI that is understood"),
-    (["deny", "FILE:///etc/**"], "FILE:///etc/** is neither a file that is there nor a URI that is understood"),
+    (["deny", "file:/etc/hosts"], "file:/etc/hosts is neither a file that exists nor a URI that yolofs understands"),
+    (["deny", "FILE:///etc/**"], "FILE:///etc/** is neither a file that exists nor a URI that yolofs understands"),
     (["explain", ""], "an empty path means nothing"),
     (["unset", ""], "an empty path means nothing"),
 ]

@@ -465,7 +465,7 @@ def test_a_commit_that_was_done_when_the_daemon_died_is_told_as_done(yolofs: Pro
     finally:
         yolofs("unmount", "--force")
     first, second = done.stderr.splitlines()
-    assert first.startswith("warning: it is done, but the mount does not take the session back: the daemon has hung up")
+    assert first.startswith("warning: it is done, but the mount cannot take the session back: the daemon has hung up")
     assert second.startswith("commit 1 done; ")
     assert done.returncode == 0
     assert (yolofs.project / "new").read_text() == "x\n"

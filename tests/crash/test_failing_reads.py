@@ -106,6 +106,7 @@ def test_what_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.Monk
         found = session.interrupted()
         assert found is not None
         assert found.is_settled
+        failure: BaseException | None = None
         for failure in each_read_fails(place, lambda: roll_back_interrupted(session)):
             assert failure is not None
             assert exactly(Path(os.fsdecode(project))) == after, failure

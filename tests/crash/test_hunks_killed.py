@@ -70,10 +70,11 @@ def test_a_killed_commit_of_a_hunk_leaves_all_staged_or_is_done(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("is_root", users("a commit on a failing disk"), ids=lambda one: f"root {one}")
+@pytest.mark.parametrize("reads", [False, True], ids=["changes", "reads"])
 def test_a_commit_of_a_hunk_on_a_failing_disk_leaves_all_staged_or_is_done(
-    monkeypatch: pytest.MonkeyPatch, is_root: bool
+    monkeypatch: pytest.MonkeyPatch, is_root: bool, reads: bool
 ) -> None:
-    as_user(partial(test_commands_faults.check, COMMIT, is_root), monkeypatch, is_root=is_root)
+    as_user(partial(test_commands_faults.check, COMMIT, is_root, reads), monkeypatch, is_root=is_root)
 
 
 def test_a_commit_of_a_hunk_that_cannot_be_written_down_says_why_and_what_to_do(

@@ -95,6 +95,16 @@ def test_an_ordinary_user_stages_travels_and_commits(yolofs: Program) -> None:
         assert manifest(project) == second == manifest(view)
 
 
+@pytest.mark.parametrize("transport", ["direct", "pyfuse3"])
+def test_the_mountpoint_is_ones_own_from_the_first_request_on(yolofs: Program, transport: str) -> None:
+    mountpoint = yolofs("mount", "--root", ".", YOLOFS_TRANSPORT=transport).out.strip()
+    try:
+        os.chmod(mountpoint, 0o750)  # looks no name up, so the kernel has asked for no attributes yet
+        assert stat.S_IMODE(os.stat(mountpoint).st_mode) == 0o750
+    finally:
+        yolofs("unmount")
+
+
 def test_nobody_else_may_enter(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (line,) = (line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {view} " in line)

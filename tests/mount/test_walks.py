@@ -61,7 +61,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
     names = {" ".join(step) for steps in walks().values() for step in steps}
     file.with_name("calls.names").write_text("\n".join(sorted(names)))
     monkeypatch.setenv("YOLOFS_CALLS", str(file))
-    monkeypatch.setenv(VARIABLE, "pyfuse3")  # which the page is about
+    monkeypatch.setenv(VARIABLE, "direct")  # which the page is about
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests/call_tracer"))
     return Calls(file)
 

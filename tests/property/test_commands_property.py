@@ -289,8 +289,10 @@ def _absolute(pattern: str) -> str:
     return pattern if pattern.startswith("**") else f"/{pattern}"
 
 
-def do_commit(session: Session, asked: Committing) -> tuple[int | None, Settled]:
-    """Do as the command does."""
+def do_commit(session: Session, asked: Committing, *, is_disturbed: bool = False) -> tuple[int | None, Settled]:
+    """Do as the command does.  Where calls fail (``is_disturbed``), a commit that is done may leave
+    it to the next command to put its journal away.
+    """
     up_to = None
     if asked.up_to is not None:
         up_to = session.timeline.resolve(str(asked.up_to % (session.timeline.present + 1)))
@@ -312,7 +314,7 @@ def do_commit(session: Session, asked: Committing) -> tuple[int | None, Settled]
     check_settled(settled, looked)
     apply = commit if up_to is None else commit_up_to
     result = apply(session, parts=parts, looked=looked, force=bool(settled.ours))
-    assert not result.unfinished
+    assert is_disturbed or not result.unfinished
     return result.number, settled
 
 
@@ -501,7 +503,10 @@ def in_child(world: World, command: Committing | Undoing, over: Interruption) ->
         return
     try:
         with world.session() as session, faults.at_work():
-            do_commit(session, command) if isinstance(command, Committing) else do_undo(session, command)
+            if isinstance(command, Committing):
+                do_commit(session, command, is_disturbed=True)
+            else:
+                do_undo(session, command)
         os._exit(0)
     except OSError:
         os._exit(OF_SYSTEM)

@@ -96,7 +96,7 @@ def test_an_empty_command_is_not_there_and_a_directory_that_is_gone_is_told(yolo
         ["sh", "-c", script, "x", *COMMAND], cwd=yolofs.project, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("yolofs: the current directory does not exist any more\n")
+    assert done.stderr.startswith("yolofs: the current directory no longer exists\n")
 
 
 def test_an_option_that_there_is_not_is_no_command(yolofs: Program) -> None:

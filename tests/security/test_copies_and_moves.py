@@ -151,7 +151,7 @@ def test_a_session_whose_disk_is_away_is_only_taken_off_the_list(yolofs: Program
     session.rename(state / "away")
     yolofs.refused("sessions", "--forget", session.name, code=2)
     done = yolofs("sessions", "--forget", "--yes", session.name)
-    assert f"is not listed any more; what is staged in it, if it is still there, stays in {session}" in done.err
+    assert f"is no longer listed; what is staged in it, if it is still there, stays in {session}" in done.err
     assert (state / "away/journal").exists()
 
 

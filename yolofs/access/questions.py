@@ -45,7 +45,7 @@ class Question(msgspec.Struct, frozen=True):
     rule: Rule | None
     """The rule that led to it, None where there is none."""
     size: int | None = None
-    """For a change, the bytes that the file has now; None if there is none, or it is no regular
+    """For a change, the bytes that the file has now; None if there is none, or it is not a regular
     file.
     """
 

@@ -215,7 +215,7 @@ class AuditLog:
         fd = os.open(self._path, flags, 0o600)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
-            raise OSError(0, "it is no regular file")
+            raise OSError(0, "it is not a regular file")
         self._fd = fd
 
     def _has_torn_end(self) -> bool:

@@ -58,7 +58,8 @@ def _parse(word: str) -> tuple[str, Lines | None]:
     found = _pick(word)
     if found is None:
         raise UsageError(
-            f"{display(os.fsencode(word))} is no hunk: an id has {ID_CHARS} of 0-9 and a-f, and perhaps lines (:1-3,5)",
+            f"{display(os.fsencode(word))} is not a hunk: an id has {ID_CHARS} of 0-9 and a-f,"
+            " and perhaps lines (:1-3,5)",
             hint="yolofs hunks",
         )
     return found[1], None if found[2] is None else frozenset(_lines(word, found[2]))
@@ -111,9 +112,7 @@ def _check_lines(hunk: Hunk, lines: Lines | None) -> None:
     if lines is None:
         return
     if hunk.kind not in (HunkKind.TEXT, HunkKind.ADDED) or not hunk.line_count:
-        raise UsageError(
-            f"hunk {hunk.id} is no text, so no lines of it can be picked", hint=f"name it whole: {hunk.id}"
-        )
+        raise UsageError(f"hunk {hunk.id} is not text, so its lines cannot be picked", hint=f"name it whole: {hunk.id}")
     if max(lines) > hunk.line_count:
         raise UsageError(
             f"hunk {hunk.id} has {hunk.line_count} changed lines, and no line {max(lines)}", hint="yolofs hunks"

@@ -20,7 +20,7 @@ TransportClass: TypeAlias = "type[DirectTransport | Pyfuse3Transport]"
 VARIABLE: Final = "YOLOFS_TRANSPORT"
 """The environment variable that says what "auto" is; the tests of the other one set it."""
 
-_AUTO: Final = "pyfuse3"
+_AUTO: Final = "direct"
 
 
 def transport_for(setting: Setting = "auto") -> TransportClass:
@@ -39,5 +39,6 @@ def transport_for(setting: Setting = "auto") -> TransportClass:
     try:
         from yolofs.fuse.libfuse.transport import Pyfuse3Transport
     except ImportError as error:
-        raise MountError(f"pyfuse3 cannot be used: {error}", hint='set mount.transport to "direct"') from error
+        hint = "pip install 'yolofs[pyfuse3]', or set mount.transport to \"auto\""
+        raise MountError(f"pyfuse3 cannot be used: {error}", hint=hint) from error
     return Pyfuse3Transport

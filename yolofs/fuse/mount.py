@@ -129,6 +129,8 @@ class Mount:
         self._transport.mount(self.mountpoint)
         self._watch_mounts()
         self._thread = self.loop.start(self._serve(on_end))
+        with contextlib.suppress(OSError):
+            os.lstat(self.mountpoint)  # until it has asked, the kernel takes root for the owner
 
     def stop(self, *, unmount: bool = True) -> None:
         """Stop serving, unmount and close the overlay.  Blocks until all of it is done; twice does

@@ -82,10 +82,12 @@ class Naming:
         if default is None:
             return mode & ~owner.umask, Owner(owner.uid, owner.gid)
         mode, own = acl.inherited(default, mode)
-        lists = ((acl.XATTR, own),) if own is not None else ()
+        lists: list[tuple[str, bytes]] = []
+        if own is not None:
+            lists.append((acl.XATTR, own))
         if stat.S_ISDIR(mode):
-            lists = (*lists, (acl.DEFAULT_XATTR, default))
-        return mode, Owner(owner.uid, owner.gid, None, lists)
+            lists.append((acl.DEFAULT_XATTR, default))
+        return mode, Owner(owner.uid, owner.gid, None, tuple(lists))
 
     def create(
         self, parent: Inode, name: bytes, mode: int, owner: Owner, *, is_writer: bool = True

@@ -86,7 +86,7 @@ def _open_component(above: int, name: bytes, path: bytes, *, make: bool, may_be_
     if may_be_link and st.st_uid == 0:
         return os.open(name, _COMPONENT & ~os.O_NOFOLLOW, dir_fd=above)
     raise TrustError(
-        f"{display(path)} is a symbolic link, and what governs a session is not looked for behind one",
+        f"{display(path)} is a symbolic link, and yolofs follows none to a session's files",
         hint=f"name the place without the link ({display(os.path.realpath(path))}); {ELSEWHERE}",
     )
 
@@ -134,7 +134,7 @@ def _check_private(st: os.stat_result, path: bytes) -> None:
     if st.st_mode & 0o077:
         mode = stat.S_IMODE(st.st_mode)
         raise TrustError(
-            f"others may look into {display(path)} (mode {mode:04o}), which is for what is staged",
+            f"others may look into {display(path)} (mode {mode:04o}), which holds what is staged",
             hint=f"chmod 700 {display(path)}, or {ELSEWHERE}",
         )
 
@@ -178,7 +178,7 @@ def read_private(directory: int, name: bytes) -> bytes:
 
     Raises:
         FileNotFoundError: there is none.
-        TrustError: it is somebody else's, others may write to it, or it is no regular file.
+        TrustError: it is somebody else's, others may write to it, or it is not a regular file.
         OSError: it cannot be read.
     """
     try:

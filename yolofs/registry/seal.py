@@ -82,7 +82,7 @@ def _kept(state: int, name: bytes, new: bytes, is_right: Callable[[bytes], bool]
         found = read_private(state, name)  # another process may have been faster
     if not is_right(found):
         raise TrustError(
-            f"{name.decode()} in the state directory is not what yolofs made it",
+            f"{name.decode()} in the state directory is not as yolofs made it",
             hint="put it back from a backup, or remove it: then an interrupted commit can only be given up",
         )
     return found

@@ -126,7 +126,7 @@ def open_part(state: int, name: bytes, *, make: bool = True) -> int:
         if error.errno not in (errno.ENOTDIR, errno.ELOOP):
             raise
         raise TrustError(
-            f"{display(path)} is no directory", hint=f"look at it, and remove it; or {ELSEWHERE}"
+            f"{display(path)} is not a directory", hint=f"look at it, and remove it; or {ELSEWHERE}"
         ) from None
     try:
         with naming(path):

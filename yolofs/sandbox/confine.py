@@ -248,7 +248,7 @@ def _popen(
             pass_fds=(sandbox.seccomp_fd, sandbox.info_fd, sandbox.block_fd, report_fd),
         )
     except subprocess.SubprocessError:
-        raise SandboxError("no mounts can be made for the sandbox here", hint=why_not()) from None
+        raise SandboxError("the mounts of a sandbox cannot be made here", hint=why_not()) from None
 
 
 def _received(handles: socket.socket, stack: contextlib.ExitStack) -> list[int]:

@@ -348,7 +348,15 @@ def _contents(plan: Plan, directory: bytes) -> Iterator[str]:
         else:
             aside = b"%b%d" % (hidden_prefix(directory), number)
             places = [os.path.join(plan.root, above, aside) for above in _above(step.path)]
-            yield from (f"{display(place)}\t{to}" for place in places if is_there(place))
+            yield from (f"{display(place)}\t{to}" for place in places if _is_seen(place))
+
+
+def _is_seen(place: bytes) -> bool:
+    """Tell whether something lies at a place in base, as far as this user may look."""
+    try:
+        return is_there(place)
+    except PermissionError:
+        return False
 
 
 def _above(path: RelPath) -> Iterator[RelPath]:

@@ -353,7 +353,7 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
         directory = commit_directory(session.directory, number)
         if not is_there(os.path.join(directory, b"done")):
             raise UsageError(
-                f"commit {number} has no end, so what base had before it cannot be told", hint="yolofs commits"
+                f"commit {number} has no end, so nobody can tell what base had before it", hint="yolofs commits"
             )
         yield Applied.read(number, directory)
 

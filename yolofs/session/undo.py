@@ -185,12 +185,12 @@ def choose(session: Session, number: int | None) -> Ended:
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in ended_commits(session, since=number) if one.number == number), None)
     if found is None and 0 < number < session.next_commit():
-        raise YolofsError(f"commit {number} is not kept any more, so it cannot be undone", hint="yolofs commits")
+        raise YolofsError(f"commit {number} is no longer kept, so it cannot be undone", hint="yolofs commits")
     if found is None:
         raise YolofsError(f"there is no commit {number}", hint="yolofs commits")
     if found.is_given_up:
         raise YolofsError(
-            f"commit {number} was given up half way, so nobody knows what of it is in base",
+            f"commit {number} was given up half way, so nobody knows which part of it is in base",
             hint=f"what base had lies in {display(os.path.join(found.directory, b'replaced'))}",
         )
     if found.is_undone:

@@ -100,7 +100,7 @@ def naming(path: bytes) -> Iterator[None]:
 
 
 def _no_file(path: bytes) -> OSError:
-    return OSError(errno.EINVAL, "it is no regular file", path)
+    return OSError(errno.EINVAL, "it is not a regular file", path)
 
 
 def sync_directory(path: bytes) -> None:

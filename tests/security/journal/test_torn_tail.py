@@ -189,7 +189,7 @@ def test_notes_of_cuts_that_make_no_sense_stop_nobody(yolofs: Program) -> None:
     tear(yolofs)
     before = journal_of(yolofs).read_bytes()
     message = yolofs.refused("mount", "--root", ".", code=6)
-    assert f"{journal_of(yolofs)}.cuts: it is no regular file" in message
+    assert f"{journal_of(yolofs)}.cuts: it is not a regular file" in message
     assert journal_of(yolofs).read_bytes() == before
 
 

@@ -141,7 +141,7 @@ def test_something_else_in_its_place_is_left_alone(directory: bytes, make: Calla
     raw(directory).unlink()
     make(raw(directory))
     for _ in range(2):
-        with pytest.raises(OSError, match=r"directory|no regular file|symbolic link|No such device"):
+        with pytest.raises(OSError, match=r"directory|not a regular file|symbolic link|No such device"):
             audit.append(REFUSAL)
     assert list(read_audit(directory)) == list(run_notes(directory)) == []
     raw(directory).rmdir() if raw(directory).is_dir() else raw(directory).unlink()

@@ -178,7 +178,7 @@ def test_lines_that_a_hunk_does_not_have_are_refused(scribe: Scribe) -> None:
         check_picks({hunk.id: frozenset({3})}, found(scribe))
     scribe.write(b"binary", b"\0\2")
     binary = hunks(scribe)[0]
-    with pytest.raises(UsageError, match="is no text"):
+    with pytest.raises(UsageError, match="is not text"):
         check_picks({binary.id: frozenset({1})}, found(scribe))
 
 

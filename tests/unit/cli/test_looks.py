@@ -113,9 +113,11 @@ def test_conflicting_paths_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().err == 'yolofs: base changed\n  "/a\\n"\n'
 
 
-def test_an_error_of_the_system_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_the_system_is_one_line_and_the_next_thing_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line._report(PermissionError(13, "Permission denied", "/a b")) == 1
-    assert capsys.readouterr().err == "yolofs: /a b: Permission denied\n"
+    assert capsys.readouterr().err == (
+        "yolofs: /a b: Permission denied\nhint: check that you may read it, then try again\n"
+    )
 
 
 def test_what_should_not_happen_is_one_line_and_a_file(

@@ -160,7 +160,7 @@ def test_a_directory_in_the_files_place_is_an_error(tmp_path: Path) -> None:
 
 def test_a_fifo_in_the_files_place_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".yolofs.toml")
-    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is no regular file\Z"):
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is not a regular file\Z"):
         load(str(tmp_path))
 
 
@@ -171,7 +171,7 @@ def test_the_null_device_is_an_empty_file(tmp_path: Path) -> None:
 
 def test_a_file_without_an_end_is_not_read(tmp_path: Path) -> None:
     (tmp_path / ".yolofs.toml").symlink_to("/dev/zero")
-    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is no regular file\Z"):
+    with pytest.raises(ConfigError, match=r"\A\.yolofs\.toml: cannot be read: it is not a regular file\Z"):
         load(str(tmp_path))
 
 

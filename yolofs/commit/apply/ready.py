@@ -226,7 +226,7 @@ class _Check:
         old = RelPath(above + b"/" + split(path)[1]) if above else split(path)[1]
         if replaced is not None:
             self._check_victim(RelPath(old), replaced, parent)
-        elif old not in self._out and is_there(self._at(RelPath(old))):
+        elif old not in self._out and self._is_there(RelPath(old)):
             raise FileExistsError(errno.EEXIST, "the host has put something there meanwhile")
 
     def _check_victim(self, path: RelPath, inode: int, parent: os.stat_result) -> None:
@@ -270,7 +270,7 @@ class _Check:
         """Note what a file of base looks like that gets another name, if it is there before the
         commit.
         """
-        if path is not None and is_there(self._at(path)):
+        if path is not None and self._is_there(path):
             st = self._lstat(path)
             self._looks[st.st_ino] = looks_of(st)
             self._note_birth(st.st_ino, syscalls.look(self._at(path), self._overlays))
@@ -297,6 +297,12 @@ class _Check:
     def _lstat(self, path: RelPath) -> os.stat_result:
         try:
             return os.lstat(self._at(path))
+        except PermissionError:
+            raise _HiddenError from None
+
+    def _is_there(self, path: RelPath) -> bool:
+        try:
+            return is_there(self._at(path))
         except PermissionError:
             raise _HiddenError from None
 

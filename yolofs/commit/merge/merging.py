@@ -174,7 +174,7 @@ class _Merger:
         meta = self._store.path(staged.ino)
         mine = copying.read_metadata(meta, st=os.lstat(meta))
         if not stat.S_ISREG(mine.st.st_mode):
-            raise RefusedError("it is no regular file here")
+            raise RefusedError("it is not a regular file here")
         theirs = read_base(self._base, home)
         self._check_links(staged, theirs.st)
         fingerprint = self._base.fingerprint(theirs.st)
@@ -197,7 +197,7 @@ class _Merger:
         if kept is None and (staged.base is not None or is_large):
             most = f"{MOST_COPIED_BYTES >> 20} MiB"
             raise RefusedError(
-                f"what base had is not known: it was no text, or had more than {most}, when the view took it over"
+                f"what base had is not known: it was not text, or had more than {most}, when the view took it over"
             )
         return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._was(staged))
 
@@ -238,7 +238,7 @@ class _Merger:
         """
         is_same = staged.base is not None and self._base.number(st) == staged.base.ino
         if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):
-            raise RefusedError("its names in base (hard links) are others than they were")
+            raise RefusedError("its names in base (hard links) have changed")
 
     def _read_staged(self, staged: Staged) -> bytes:
         fd = self._store.open(staged.ino, os.O_RDONLY)
@@ -257,7 +257,7 @@ def read_base(base: Base, path: RelPath) -> Theirs:
     if st is None:
         raise RefusedError("it is gone from base")
     if not stat.S_ISREG(st.st_mode):
-        raise RefusedError("it is no regular file in base")
+        raise RefusedError("it is not a regular file in base")
     with _opened(base, path) as fd:
         before = os.fstat(fd)
         metadata = copying.read_metadata(fd, st=before)
@@ -315,6 +315,6 @@ def _takes_theirs(what: str, ours: object, theirs: object, was: object) -> bool:
         return False
     if ours != was:
         raise RefusedError(
-            f"both changed its {what}" if was is not None else f"its {what} differs, and not known is who"
+            f"both changed its {what}" if was is not None else f"its {what} differs, and nobody knows who changed it"
         )
     return True

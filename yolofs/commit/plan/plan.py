@@ -218,13 +218,13 @@ class Plan(msgspec.Struct, frozen=True):
         try:
             plan = msgspec.json.decode(text, type=Plan)
         except (msgspec.DecodeError, RecursionError) as error:
-            raise YolofsError(f"this is no plan of a commit: {error}") from None
+            raise YolofsError(f"this is not the plan of a commit: {error}") from None
         if plan.version != VERSION:
             raise YolofsError(f"this plan of a commit has version {plan.version}; only {VERSION} is known")
         try:
             _check(plan)
         except ValueError as error:
-            raise YolofsError(f"this is no plan of a commit: {error}") from None
+            raise YolofsError(f"this is not the plan of a commit: {error}") from None
         return plan
 
 

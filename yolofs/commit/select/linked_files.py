@@ -148,7 +148,7 @@ class LinkedFiles:
         if is_kept:
             raise CannotTellError(rel, "what an earlier commit keeps is to take its place")
         if made and not places:
-            raise CannotTellError(rel, "base is to have it by new names alone")
+            raise CannotTellError(rel, "base is to have it only by new names")
         if any(self._is_far(name, place) for name, place in places.items()):
             raise CannotTellError(rel, "it is to go to another disk, where it is another file")
         home = next(iter(places), rel)

@@ -78,7 +78,7 @@ class Handshake:
         waiting = select.poll()
         waiting.register(number, select.POLLIN)
         if not waiting.poll(_PATIENCE_MS):
-            raise NoDeviceError("the kernel does not begin the mount")
+            raise NoDeviceError("the kernel did not begin the mount")
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, contextlib.ExitStack() as if_it_fails:
             if_it_fails.callback(self._ours.close)

@@ -107,7 +107,7 @@ def test_nothing_is_done_where_it_cannot_be_told_what_is_the_commits_own(
     else:
         made.unlink()
         made.symlink_to("nowhere")
-    with pytest.raises(OSError, match="damaged" if damage == "cut off" else "no regular file"):
+    with pytest.raises(OSError, match="damaged" if damage == "cut off" else "not a regular file"):
         way(plan, scribe.store, parking=parking)
     assert at(scribe, b"n").read_text() == "the host's\n"
     assert not os.path.lexists(os.path.join(parking, b"done"))

@@ -45,7 +45,7 @@ def view(file: Path) -> Iterator[CoreDriver]:
     view.close()
 
 
-NOT_KNOWN = "what base had is not known: it was no text, or had more than 1 MiB, when the view took it over"
+NOT_KNOWN = "what base had is not known: it was not text, or had more than 1 MiB, when the view took it over"
 PATH = RelPath(b"d/file")
 
 

@@ -63,7 +63,7 @@ def test_a_plan_survives_json() -> None:
 
 
 def test_what_is_no_plan_is_refused() -> None:
-    with pytest.raises(YolofsError, match=r"this is no plan of a commit: .*truncated"):
+    with pytest.raises(YolofsError, match=r"this is not the plan of a commit: .*truncated"):
         Plan.decode(PLAN.encode()[:-5])
 
 
@@ -88,7 +88,7 @@ def test_what_is_no_plan_is_refused() -> None:
     ],
 )
 def test_what_no_plan_could_mean_is_refused(steps: tuple[Step, ...], said: str) -> None:
-    with pytest.raises(YolofsError, match="this is no plan of a commit: ") as caught:
+    with pytest.raises(YolofsError, match="this is not the plan of a commit: ") as caught:
         Plan.decode(Plan(b"/base", steps).encode())
     assert said in caught.value.message
 
