@@ -132,6 +132,12 @@ def test_d_drops_a_file_with_a_note_and_u_takes_that_back(yolofs: Program, view:
         assert not (view / "gone.txt").exists()
 
 
+def test_enter_counts_too_that_was_typed_before_the_screen_was_there(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.type("/new.txt\r")  # the terminal, which is not raw yet, makes a line feed of it
+        terminal.wait_for_screen("+first", gone="/new.txt")
+
+
 def test_escape_drops_nothing(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
