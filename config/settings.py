@@ -151,7 +151,7 @@ class KeepCommits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Since when."""
 
     gib: Annotated[float, Meta(ge=0, le=1_000_000, description="a number of GiB from 0 to 1000000")] = 5.0
-    """How much of what base had before, in GiB on the disk."""
+    """How much they keep of what base had before, in GiB on the disk."""
 
 
 class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -202,7 +202,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long an ask waits for an answer."""
 
     ask_unattended: Seconds = 5.0
-    """How long what a run asks waits where nobody watches; no longer than ask_timeout."""
+    """How long an ask of a run waits if nobody watches; at most ask_timeout."""
 
     ask_default: Annotated[Literal["deny", "allow"], Meta(description='"deny" or "allow"')] = "deny"
     """The answer to an ask that nobody answered."""

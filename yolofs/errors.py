@@ -139,10 +139,11 @@ class TrustError(YolofsError):
 
 
 class UnnamedError(YolofsError):
-    """A commit left a change staged, as the user has to name it, or what goes together with it.
+    """A commit left a change staged, as the user has to name it, or what goes together with it; or
+    an undo left what it could not take back.
 
     Setuid and setgid files, commands on PATH; other names (hard links) of a file, the other end of
-    a rename.
+    a rename.  Of an undo: what a later commit has changed, what the host has moved away.
     """
 
     exit_code = 16

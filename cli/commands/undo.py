@@ -60,10 +60,11 @@ def command(
     applied is staged again. So the view stays as it is, and the next `yolofs commit` would apply it
     again. `yolofs abort` drops it.
 
-    undo leaves alone what later commits have changed again, and names it. If somebody else has
-    changed what the commit left, undo does nothing (exit code 9) without --force. An undo is a
-    commit of its own: it has a number, and keeps what it replaces. If it is interrupted, `yolofs
-    commit --continue` finishes it, and --roll-back takes it back.
+    undo leaves alone what later commits have changed again, and what lies in a directory that
+    somebody else has moved. It names these paths, undoes all else, and the exit code is 16. If
+    somebody else has changed what the commit left, undo does nothing (exit code 9) without --force.
+    An undo is a commit of its own: it has a number, and keeps what it replaces. If it is
+    interrupted, `yolofs commit --continue` finishes it, and --roll-back takes it back.
     """
     if as_json and not yes:
         raise UsageError("--json leaves no place for a question", hint="yolofs undo --yes --json")
@@ -91,20 +92,29 @@ def command(
     if as_json:
         emit_json(_document(result, root))
     _report(result, root, applies_again=commit.takes_back)
-    if result.number is None:
-        _check_named(paths, commit.number, [*result.stays, *result.held_back])
+    kept = {*result.stays, *(path for held_back in result.held_back for path in held_back.paths)}
+    _check_nothing_stays(paths, commit.number, len(kept), is_undone=result.number is not None)
 
 
-def _check_named(paths: tuple[bytes, ...], number: int, stays: Sequence[object]) -> None:
-    """See that of paths that were named something was undone, if all of it stays.
+def _check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool) -> None:
+    """See that all that was asked for is undone; ``kept`` paths stay.
 
     Raises:
-        UnnamedError: nothing was.
+        UnnamedError: they do.
     """
-    if paths and stays:
+    if not kept:
+        return
+    if paths and not is_undone:
         raise UnnamedError(
             f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
         )
+    stay = "1 path stays" if kept == 1 else f"{kept} paths stay"
+    text = f"nothing of commit {number} is undone, as {stay}"
+    if is_undone:
+        text = f"{stay} as {'it is' if kept == 1 else 'they are'}, all else of commit {number} is undone"
+        if paths:
+            text = f"{text} that was named"
+    raise UnnamedError(text, hint=f"what each needs is told above; then: yolofs undo {number}")
 
 
 def _number(text: str | None) -> int | None:
@@ -182,7 +192,8 @@ def _show_and_ask(looking: _Looking) -> bool:
             return False
         if not changes:
             say("nothing to undo")
-            _check_named(paths, commit.number, [*prepared.stays, *prepared.held_back])
+            kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
+            _check_nothing_stays(paths, commit.number, len(kept), is_undone=False)
             return False
         check_can_ask(instead="yolofs undo --yes")
         if not ask(f"put base back ({summary(changes)})?"):

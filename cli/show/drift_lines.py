@@ -56,11 +56,12 @@ class Drifts:
             changes = compare(before, self._tree, session.base, session.store, progress=progress)
             is_staged = bool(changes or self._tree.root.children)
             known = restored.read(session.directory) if is_staged else {}
-            if is_staged and may_have_drifted(self._tree, session.base, session.store, known):
+            unset = restored.read_unset(session.directory) if is_staged else {}
+            if is_staged and may_have_drifted(self._tree, session.base, session.store, known, unset=unset):
                 from yolofs.commit import find_conflicts
                 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 
-                paths = find_conflicts(self._tree, session.base, session.store, restored=known)
+                paths = find_conflicts(self._tree, session.base, session.store, restored=known, unset=unset)
                 unchanged = indexes_unchanged_here(self._tree, session.base, session.store, paths)
                 self._paths = [path for path in paths if path not in unchanged]
             if changes and may_have_marks(session.journal.path):

@@ -128,7 +128,7 @@ def test_part_after_part_is_all_of_it(committed: tuple[Program, dict[str, tuple[
     assert "commit 1 is undone already, by commits 2 and 3" in yolofs.refused("undo", "1", "--yes", code=1)
     yolofs("undo", "2", "--yes")  # what that had taken back is applied again
     assert "[undone in part by commit 3]" in yolofs("commits").out
-    assert "taken back and applied again: yolofs undo 4" in yolofs("undo", "1", "--yes").err
+    assert "taken back and applied again: yolofs undo 4" in yolofs("undo", "1", "--yes", code=16).err
     assert (yolofs.project / "a.txt").read_text() == "one\ntwo\nthree\n"
     yolofs("undo", "--yes")
     assert looks(yolofs.project) == before
@@ -164,7 +164,9 @@ def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
         (view / "a.txt").write_text("again\n")
         (view / "new/later").write_text("later\n")
     yolofs("commit", "--yes")
-    done = yolofs("undo", "1", "--yes")
+    done = yolofs("undo", "1", "--yes", code=16)
+    assert "yolofs: 3 paths stay as they are, all else of commit 1 is undone\n" in done.err
+    assert "hint: what each needs is told above; then: yolofs undo 1\n" in done.err
     assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since" in done.err
     assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
     assert f"stays: {yolofs.project}/new: something in it stays" in done.err
@@ -332,6 +334,8 @@ def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
             (view / "a.txt").write_text(text)
         yolofs("commit", "--yes")
     assert "nothing of commit 1 is undone at the named paths" in yolofs("undo", "1", "a.txt", "--yes", code=16).err
+    told = yolofs("undo", "1", "--yes", code=16).err
+    assert "nothing of commit 1 is undone, as 1 path stays\n" in told
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
@@ -345,7 +349,10 @@ def test_what_is_in_a_directory_that_the_host_has_moved_is_told_with_what_to_do(
         (view / "a.txt").write_text("new\n")
     yolofs("commit", "--yes")
     (project / "dir").rename(project / "elsewhere")
-    told = yolofs("undo", "2", "--yes", *force).err
+    done = yolofs("undo", "2", "--yes", "--json", *force, code=16)
+    assert [one["path"] for one in done.json["stays"]] == [f"{project}/dir/b.txt"]
+    told = done.err
+    assert "yolofs: 1 path stays as it is, all else of commit 2 is undone\n" in told
     why = f"the host has moved or removed its directory {project}/dir since; put that back, then: yolofs undo 2"
     assert f"stays: {project}/dir/b.txt: {why}\n" in told
     assert (project / "a.txt").read_text() == "one\ntwo\nthree\n"

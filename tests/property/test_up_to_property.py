@@ -68,7 +68,14 @@ def check(first: list[Operation], second: list[Operation], links: list[tuple[byt
         if composed.records:
             check_rest(plan, present, scribe.base, rest)
         known, spare = changed_ns(root), besides(composed.records)
-        execute(plan, scribe.store, parking=parking, is_spare=spare, arrived=known.update, durable=False)
+        execute(
+            plan,
+            scribe.store,
+            parking=parking,
+            is_spare=spare,
+            arrived=lambda came: known.update(came.ctimes),
+            durable=False,
+        )
         assert scan(root) == wanted
         scribe.freeze()
         scribe.tree = rest

@@ -56,6 +56,7 @@ In the order in which a commit goes through them::
       trees        copying and removing whole directories, where no rename reaches
       by_names     moving a directory name by name, where the filesystem renames none
       part_links   what is kept of a file that lost a name gets apart from the others
+      arrived      the ctimes that things have got by all that, which are not the host's doing
       how_far      how far a commit came that was interrupted, for people
       resume       finishes one that was killed
       rollback     undoes the steps

@@ -86,7 +86,6 @@ class FileMarker:
             change.path: change.old_path for change in changes if change.is_subtree and change.old_path is not None
         }
         self._gone = {change.paths[0] for change in changes if change.old is not None}
-        self._gone -= self._new
         self._git = GitFiles(self)
         self._plain: dict[bytes, bool] = {}
         """Whether nothing is said of names in a directory but by what fits anywhere."""

@@ -13,6 +13,7 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
+from yolofs.commit.apply.arrived import Arrived, Came
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.apply.execution import before_it_begins
@@ -39,6 +40,7 @@ from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_cont
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import read_undoes
+from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
@@ -113,8 +115,8 @@ def look_at_base(session: Session, parts: Split) -> Looked:
         OSError: base cannot be read.
     """
     names = list(survey(parts.taken, session.base))
-    known = restored.read(session.directory)
-    conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known)
+    known, unset = restored.read(session.directory), restored.read_unset(session.directory)
+    conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known, unset=unset)
     marked = marked_paths(session, parts.taken)
     unchanged = indexes_unchanged_here(parts.taken, session.base, session.store, conflicts)
     without_content = paths_without_content(parts.taken, session.base, session.store, conflicts)
@@ -331,13 +333,30 @@ def finish_interrupted(
     return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=told)
 
 
-def _noting(session: Session, *, is_needed: bool) -> Callable[[dict[int, int]], None] | None:
+def note_arrived(session: Session, came: Came) -> None:
+    """Note what a commit has put in place, lest later it is taken for the host's.
+
+    A file that had lost names when the commit was interrupted is looked for.
+
+    Raises:
+        OSError: it cannot be noted.
+    """
+    ctimes = dict(came.ctimes)
+    for before in came.parted:
+        st = session.base.look(find_name_near(session.base, (before.device, before.inode), RelPath(before.near)))
+        if st is not None and before.is_same(st):
+            ctimes[before.inode] = st.st_ctime_ns
+    restored.add(session.directory, ctimes)
+    restored.add_unset(session.directory, {inode: ctimes[inode] for inode in came.unset})
+
+
+def _noting(session: Session, *, is_needed: bool) -> Arrived | None:
     """Return a function that notes what a commit puts in place, lest later it is taken for the
     host's.
 
     None if it is not needed: to know what has come means reading the whole log.
     """
-    return (lambda came: restored.add(session.directory, came)) if is_needed else None
+    return (lambda came: note_arrived(session, came)) if is_needed else None
 
 
 class TakenBack(NamedTuple):

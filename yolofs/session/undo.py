@@ -41,7 +41,7 @@ from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, began_ns, read_plainly
 from yolofs.session.archive import CARRIED, End, commit_directory, commit_numbers
-from yolofs.session.commit import put_away
+from yolofs.session.commit import note_arrived, put_away
 from yolofs.session.commit_counts import note_counts
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
@@ -408,7 +408,7 @@ def _undo(
         parking=directory,
         seals=seals,
         restored=lambda found: restored.add(session.directory, found),
-        arrived=lambda found: restored.add(session.directory, found),
+        arrived=lambda came: note_arrived(session, came),
         progress=progress,
     )
     unfinished = put_away(session, directory)

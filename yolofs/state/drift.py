@@ -23,11 +23,12 @@ file times.
 """
 
 
-def has_changed(staged: Staged, base: Base, store: Store) -> bool:
+def has_changed(staged: Staged, base: Base, store: Store, unset: Mapping[int, int] = {}) -> bool:
     """Tell whether the base file behind a staged one is not what it was at copy-up.
 
     Mode, user and group count, too, unless they are now the same on both sides; extended attributes
-    do not.
+    do not.  ``unset`` is what a commit could not make look as it was to, and nobody has changed
+    since (:func:`yolofs.store.restored.read_unset`).
 
     Raises:
         OSError: base cannot be read.
@@ -42,6 +43,8 @@ def has_changed(staged: Staged, base: Base, store: Store) -> bool:
         # has now
         if staged.origin is None or base.number(st) != staged.base.ino:
             return True
+    elif (base.number(st), st.st_size, st.st_ctime_ns) == (staged.base.ino, staged.base.size, unset.get(st.st_ino)):
+        return False
     elif not base.fingerprint(st).fits(staged.base):
         return True
     return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(os.lstat(store.path(staged.ino)))
@@ -88,13 +91,17 @@ def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) 
     return here is None and natural is not None and entry.had_base and not entry.is_tombstone
 
 
-def may_have_drifted(tree: Tree, base: Base, store: Store, restored: Mapping[int, int]) -> bool:
+def may_have_drifted(
+    tree: Tree, base: Base, store: Store, restored: Mapping[int, int], *, unset: Mapping[int, int] = {}
+) -> bool:
     """Tell cheaply that there is no drift, as there mostly is none; true says nothing.
+
+    ``restored`` and ``unset`` as for :func:`is_later` and :func:`has_changed`.
 
     Raises:
         OSError: base cannot be read.
     """
-    if any(has_changed(staged, base, store) for staged in tree.staged.values()):
+    if any(has_changed(staged, base, store, unset) for staged in tree.staged.values()):
         return True
     in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
     todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]

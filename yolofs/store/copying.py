@@ -40,6 +40,8 @@ do.
 """
 _NOT_PERMITTED = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.E2BIG, errno.ERANGE})
 """What writing an xattr answers if this user, or the other filesystem, may not hold it."""
+_NO_SUCH_METADATA = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What setting mode, owner or times answers if this user, or the filesystem, may not."""
 _XFS_ALIAS = "trusted.SGI_"
 """What root sees on XFS as a second name of each ACL."""
 
@@ -286,7 +288,7 @@ def _may_chown(dst: bytes | int, uid: int, gid: int) -> bool:
     try:
         os.chown(dst, uid, gid, follow_symlinks=isinstance(dst, int))
     except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EINVAL):  # EINVAL: an id that this user namespace does not have
+        if error.errno not in _NO_SUCH_METADATA | {errno.EINVAL}:  # that: an id that this user namespace does not have
             raise
         return False
     return True
@@ -296,16 +298,25 @@ def _may_chmod(dst: bytes | int, mode: int) -> bool:
     """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already."""
     try:
         os.chmod(dst, mode)
-    except PermissionError:
+    except OSError as error:
+        if error.errno not in _NO_SUCH_METADATA:
+            raise
         return stat.S_IMODE(_stat(dst).st_mode) == mode
     return True
 
 
 def may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
     """Give a path or descriptor the times of ``st``; tell whether that was permitted."""
+    return may_set_ns(dst, st.st_atime_ns, st.st_mtime_ns)
+
+
+def may_set_ns(dst: bytes | int, atime_ns: int, mtime_ns: int) -> bool:
+    """Give a path or descriptor these times; tell whether that was permitted."""
     try:
-        os.utime(dst, ns=(st.st_atime_ns, st.st_mtime_ns), follow_symlinks=isinstance(dst, int))
-    except PermissionError:
+        os.utime(dst, ns=(atime_ns, mtime_ns), follow_symlinks=isinstance(dst, int))
+    except OSError as error:
+        if error.errno not in _NO_SUCH_METADATA:
+            raise
         return False
     return True
 

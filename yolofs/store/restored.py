@@ -14,9 +14,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from yolofs.system.plain_files import open_plain, read_note, sync_directory
+from yolofs.system.plain_files import read_note, replace_note
 
 _NAME = b"restored"
+_UNSET = b"unset"
+"""In the same way: what a commit or an undo gave other content or metadata, and could not give all,
+such as its time.  It does not look as it was to look, and yet nobody else has changed it.
+"""
 _MOST_BYTES = 1 << 30
 
 
@@ -27,7 +31,18 @@ def read(directory: bytes) -> dict[int, int]:
     Raises:
         OSError: it cannot be read.
     """
-    text = read_note(os.path.join(directory, _NAME), _MOST_BYTES)
+    return _read(directory, _NAME)
+
+
+def read_unset(directory: bytes) -> dict[int, int]:
+    """Return the ctime, in ns, of what does not look as a commit was to leave it, by inode number;
+    empty and raises as :func:`read`.
+    """
+    return _read(directory, _UNSET)
+
+
+def _read(directory: bytes, name: bytes) -> dict[int, int]:
+    text = read_note(os.path.join(directory, name), _MOST_BYTES)
     try:
         return msgspec.json.decode(text, type=dict[int, int]) if text is not None else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -40,18 +55,23 @@ def add(directory: bytes, restored: Mapping[int, int]) -> None:
     Raises:
         OSError: it cannot be written, or what is there not be read.
     """
-    path = os.path.join(directory, _NAME)
-    text = msgspec.json.encode({**read(directory), **restored})
-    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(path + b".new", path)
-    sync_directory(directory)
+    _add(directory, _NAME, restored)
+
+
+def add_unset(directory: bytes, unset: Mapping[int, int]) -> None:
+    """Note what does not look as a commit was to leave it, durably; raises as :func:`add`."""
+    if unset:
+        _add(directory, _UNSET, unset)
+
+
+def _add(directory: bytes, name: bytes, ctimes: Mapping[int, int]) -> None:
+    path = os.path.join(directory, name)
+    text = msgspec.json.encode({**_read(directory, name), **ctimes})
+    replace_note(path, text)
 
 
 def remove(directory: bytes) -> None:
     """Forget all of it: nothing is staged any more that it could matter to."""
-    for name in (_NAME, _NAME + b".new"):
+    for name in (_NAME, _NAME + b".new", _UNSET, _UNSET + b".new"):
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(directory, name))

@@ -103,6 +103,20 @@ def _no_file(path: bytes) -> OSError:
     return OSError(errno.EINVAL, "it is not a regular file", path)
 
 
+def replace_note(path: bytes, text: bytes) -> None:
+    """Make a note what ``text`` says, durably: it is the old or the new one at any time.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.rename(path + b".new", path)
+    sync_directory(os.path.dirname(path))
+
+
 def sync_directory(path: bytes) -> None:
     """Wait until what was renamed, made or removed in a directory is durable.
 

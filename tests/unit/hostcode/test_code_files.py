@@ -397,3 +397,11 @@ def test_every_pattern_of_the_table_stands_once() -> None:
     assert len(set(patterns)) == len(patterns)
     assert all(parse(pattern, b"/", b"/h") for pattern in patterns)
     assert all(pattern.startswith(("/", "~/", "**/")) for pattern in patterns)
+
+
+def test_what_a_link_among_the_commands_leads_to_is_a_command(scribe: Scribe) -> None:
+    home = Path(os.fsdecode(scribe.base.root)) / "home/u"
+    (home / "bin/tool").symlink_to("../dotfiles/tool")
+    write(scribe, "dotfiles/tool", mode=0o755)
+    write(scribe, "dotfiles/other", mode=0o755)
+    assert marks(scribe, search=("home/u/bin",)) == {"dotfiles/tool": "command"}

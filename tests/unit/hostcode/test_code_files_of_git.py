@@ -173,6 +173,16 @@ def test_a_work_tree_of_a_bare_repository(scribe: Scribe) -> None:
     assert marks(scribe) == {f"p/bare.git/worktrees/w/{name}": "git" for name in evil}
 
 
+def test_a_shared_index_of_a_bare_repository_of_any_name(scribe: Scribe) -> None:
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/store"
+    for name in BARE:
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_bytes(b"x")
+    write(scribe, "p/store/sharedindex.0123")
+    write(scribe, "p/store/packed")
+    assert marks(scribe) == {"p/store/sharedindex.0123": "git"}
+
+
 @pytest.mark.parametrize("piece", ["index", "rebase-merge/git-rebase-todo", "sequencer/opts"])
 def test_a_work_tree_whose_pieces_come_one_by_one(scribe: Scribe, piece: str) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"

@@ -46,6 +46,16 @@ def test_a_circle_of_links_leads_nowhere_and_ends(top: Path) -> None:
     assert {b"a", b"b"} <= search_path(top, "a").ways
 
 
+def test_more_links_than_the_kernel_follows_lead_nowhere(top: Path) -> None:
+    (top / "link1").symlink_to("usr/bin")
+    for number in range(2, 42):
+        (top / f"link{number}").symlink_to(f"link{number - 1}")
+    assert os.path.exists(top / "link40")
+    assert b"usr/bin" in search_path(top, "link40").directories
+    assert not os.path.exists(top / "link41")
+    assert b"usr/bin" not in search_path(top, "link41").directories
+
+
 def test_dots_slashes_and_what_lies_elsewhere(top: Path) -> None:
     found = search_path(top, "usr//./bin/", "usr/bin/../lib", "../../elsewhere")
     assert found.directories == {b"usr/bin", b"usr/lib"}

@@ -85,9 +85,9 @@ class ChangingInPlace(Keeping):
             st = os.lstat(self._at(spot))
         if st.st_mtime_ns == step.mtime_ns:
             return
-        try:
-            os.utime(self._at(spot), ns=(st.st_atime_ns, step.mtime_ns), follow_symlinks=False)
-        except PermissionError:  # another user's directory, such as /tmp
+        if not copying.may_set_ns(
+            self._at(spot), st.st_atime_ns, step.mtime_ns
+        ):  # another user's directory, such as /tmp
             self._note(step.path, ("times",))
 
     def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:

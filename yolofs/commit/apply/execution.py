@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Protocol
 
 import msgspec
 
 from yolofs.commit.apply import step_log
+from yolofs.commit.apply.arrived import Arrived, came_by, note_before
 from yolofs.commit.apply.commit_directory import (
     BACK,
     DONE,
@@ -30,7 +31,7 @@ from yolofs.commit.apply.commit_directory import (
 from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.part_links import Ctimes, names_in, note_parted, put_in_place
+from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
 from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
@@ -97,7 +98,7 @@ def execute(
     parking: bytes,
     seals: Seals | None = None,
     restored: Restored = lambda _: None,
-    arrived: Restored | None = None,
+    arrived: Arrived | None = None,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
     is_spare: Spare = is_spare_never,
@@ -191,7 +192,7 @@ def resume(
     parking: bytes,
     seals: Seals | None = None,
     check_root: Callable[[int], None] = lambda _: None,
-    arrived: Restored | None = None,
+    arrived: Arrived | None = None,
     progress: Progress | None = None,
 ) -> Outcome:
     """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for
@@ -225,7 +226,9 @@ def resume(
                 os.unlink(os.path.join(parking, BACK))
         except KeyboardInterrupt as stopped:
             raise stopped_by_user("finishing the commit", parking, stopped) from None
-        _complete(plan, steps, parking, seals or Unsealed(), arrived, durable=True, is_again=is_durable)
+        _complete(
+            plan, steps, parking, seals or Unsealed(), arrived, durable=True, knows_all=False, is_again=is_durable
+        )
         return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
@@ -384,32 +387,20 @@ def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) 
         ) from error
 
 
-def _ctimes(lines: Sequence[step_log.Line], parted: Mapping[int, Ctimes]) -> dict[int, int]:
-    """Return the ctimes, by inode number, of what the steps put in place, and of files that lost
-    some of their names.
-
-    What the host has changed since its step is not among these files.
-    """
-    came = {line.came.inode: line.came.ctime_ns for line in lines if line.came is not None}
-    seen: dict[int, int] = {}
-    for line in lines:
-        seen.update((one.inode, one.ctime_ns) for one in (line.came, line.went) if one is not None)
-    lost = {inode: times.after for inode, times in parted.items() if seen.get(inode) == times.before}
-    return {**came, **lost}
-
-
 def _complete(
     plan: Plan,
     steps: Steps,
     parking: bytes,
     seals: Seals,
-    arrived: Restored | None,
+    arrived: Arrived | None,
     *,
     durable: bool,
+    knows_all: bool = True,
     is_again: bool = False,
 ) -> None:
-    """Make everything durable, tidy up what is kept, and say that it is done; ``is_again``: that
-    had begun before.
+    """Make everything durable, tidy up what is kept, and say that it is done.
+
+    ``knows_all``: this process has done all steps; ``is_again``: this had begun before.
     """
     total = len(plan.steps)
     try:
@@ -421,6 +412,7 @@ def _complete(
         if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
+        noted = note_before(parking, copies, plan) if arrived is not None else []
         parted = put_in_place(copies)
         had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
@@ -436,7 +428,8 @@ def _complete(
             steps.sync()
         steps.release_store()
         if arrived is not None:
-            arrived({**steps.ctimes_of_copies(), **_ctimes(step_log.read(parking), parted), **steps.ctimes_of_links()})
+            found = came_by(plan, parking, parted, noted, steps.left_out if knows_all else None)
+            arrived(found._replace(ctimes={**steps.ctimes_of_copies(), **found.ctimes, **steps.ctimes_of_links()}))
         steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:

@@ -12,6 +12,7 @@ from yolofs.commit.apply.keeping import Keeping
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot
 from yolofs.paths import RelPath, split
+from yolofs.store import copying
 from yolofs.system import syscalls
 
 
@@ -75,7 +76,7 @@ class MovingOut(Keeping):
         src, dst = (self._fd(source), source.name), (self._fd(target), target.name)
         rename_between(src, dst, syscalls.rename_noreplace)
         for fd, st in times:
-            os.utime(fd, ns=(st.st_atime_ns, st.st_mtime_ns))
+            copying.may_set_times(fd, st)  # if not, what is kept there is none the worse
 
 
 def half_of(spot: Spot) -> Spot:

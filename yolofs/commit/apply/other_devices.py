@@ -21,6 +21,7 @@ from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
+from yolofs.store import copying
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import open_by_no_link
 
@@ -164,7 +165,6 @@ def _times_kept(path: bytes) -> Iterator[int]:
         try:
             yield fd
         finally:
-            with contextlib.suppress(PermissionError):  # another user's
-                os.utime(fd, ns=(st.st_atime_ns, st.st_mtime_ns))
+            copying.may_set_times(fd, st)  # not another user's
     finally:
         os.close(fd)

@@ -18,7 +18,7 @@ import msgspec
 
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
-from yolofs.system.plain_files import open_plain, read_note, sync_directory
+from yolofs.system.plain_files import read_note, replace_note
 
 File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
@@ -95,13 +95,8 @@ def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
     if not names:
         return
     known = {**parted_from(directory), **names}
-    path = os.path.join(directory, _NOTE)
-    with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(msgspec.json.encode([(name, *of) for name, of in known.items()]))
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(path + b".new", path)
-    sync_directory(directory)
+    text = msgspec.json.encode([(name, *of) for name, of in known.items()])
+    replace_note(os.path.join(directory, _NOTE), text)
 
 
 def names_in(copies: list[Apart], replaced: bytes) -> dict[bytes, File]:
@@ -220,4 +215,4 @@ def _put(copy: bytes, name: bytes) -> None:
     directory = os.path.dirname(name)
     st = os.stat(directory)
     os.rename(copy, name)
-    os.utime(directory, ns=(st.st_atime_ns, st.st_mtime_ns))
+    copying.may_set_times(directory, st)

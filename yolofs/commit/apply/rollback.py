@@ -202,12 +202,10 @@ class BackSteps(BackInPlace):
         for before in self._before:
             self._times[before.path] = before.atime_ns, before.mtime_ns
         for path in sorted(self._times, key=len, reverse=True):
-            with contextlib.suppress(
-                FileNotFoundError, NotADirectoryError, PermissionError
-            ):  # the host's, or another's
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the host's
                 spot, st = self._reach(path)
                 if stat.S_ISDIR(st.st_mode) and st.st_mtime_ns != self._times[path][1]:
-                    os.utime(self._at(spot), ns=self._times[path], follow_symlinks=False)
+                    copying.may_set_ns(self._at(spot), *self._times[path])  # not another user's
         self._directories.release()
 
     # ---- out

@@ -39,6 +39,7 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import ROOT, RelPath, split
+from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.system import syscalls
 
@@ -232,8 +233,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         st = os.stat(b".", dir_fd=directory)
         with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
             remove_tree(at(directory, spot.name))
-        with contextlib.suppress(PermissionError):  # another user's directory, such as /tmp
-            os.utime(b".", ns=(st.st_atime_ns, st.st_mtime_ns), dir_fd=directory)
+        copying.may_set_times(at(directory, b"."), st)  # not another user's directory's, such as that of /tmp
 
 
 def _is_note(name: bytes) -> bool:

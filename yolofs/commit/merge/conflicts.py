@@ -39,22 +39,24 @@ def find_conflicts(
     *,
     names: Sequence[Name] | None = None,
     restored: Mapping[int, int] = {},
+    unset: Mapping[int, int] = {},
 ) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
     Blocks while it reads files that both sides may have changed to the same.  Of a file whose known
     names are all gone, and that base has under others, it is the path where base had it.  ``names``
     is the survey of the tree, if the caller has it already; ``restored`` tells which ctimes are
-    known not to be the host's (:mod:`yolofs.store.restored`).
+    known not to be the host's, ``unset`` which looks are not (:mod:`yolofs.store.restored`).
 
     Raises:
         OSError: base cannot be read.
     """
     names = names if names is not None else list(survey(tree, base))
     in_use = _base_paths_in_use(tree, names)
-    nameless = (staged for staged in tree.staged.values() if not staged.names and has_changed(staged, base, store))
+    without_names = (staged for staged in tree.staged.values() if not staged.names)
+    nameless = (staged for staged in without_names if has_changed(staged, base, store, unset))
     homes = {staged.home for staged in nameless if staged.home is not None}
-    found = [name for name in names if _is_conflict(name, base, store, in_use, restored)]
+    found = [name for name in names if _is_conflict(name, base, store, in_use, restored, unset)]
     agreed = _agreed(tree, base, store, [name for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
 
@@ -95,11 +97,18 @@ def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
     return in_use
 
 
-def _is_conflict(name: Name, base: Base, store: Store, in_use: set[bytes], restored: Mapping[int, int]) -> bool:
+def _is_conflict(
+    name: Name,
+    base: Base,
+    store: Store,
+    in_use: set[bytes],
+    restored: Mapping[int, int],
+    unset: Mapping[int, int],
+) -> bool:
     if name.is_cut_off:
         return True
     entry = name.entry
-    if entry.staged is not None and has_changed(entry.staged, base, store):
+    if entry.staged is not None and has_changed(entry.staged, base, store, unset):
         return True
     if name.source_st is None and entry.source is not None and not name.is_passing:
         return True

@@ -164,14 +164,15 @@ class Survivors:
         holds no data.
 
         Others are replaced, so that nobody ever sees half of the new content; but for a file that
-        may be written in a directory that may not. What an earlier commit keeps takes the place of
-        any.
+        may be written in a directory that may not, and one that an undo gives back the links that
+        it had (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the place
+        of any.
         """
         if kept_of(staged.ino) is not None:
             return False
         old, new = self._base.lstat(home), self.st(staged)
         if stat.S_ISREG(old.st_mode):
-            return old.st_nlink > 1 or self._is_fixed(home)
+            return old.st_nlink > 1 or staged.links == 1 or self._is_fixed(home)
         if stat.S_ISLNK(old.st_mode):
             return os.readlink(self._base.path(home)) == os.readlink(self._store.path(staged.ino))
         return old.st_rdev == new.st_rdev

@@ -159,6 +159,13 @@ class BaseAfterwards:
         count = st.st_nlink - sum(self.place_of(name) is None for name in names) + len(made)
         return count if count > 1 else 0
 
+    def gets_links_back(self, st: os.stat_result) -> bool:
+        """Tell whether the first tree changes a file in place that has one name now, and makes
+        others, which are links of it.
+        """
+        version = self._survivors.version_of(st)
+        return version is not None and version.links == 1
+
     def is_changed(self, rel: RelPath, st: os.stat_result) -> bool:
         """Tell whether a thing of base that stays gets other content or metadata; ``st``: its
         attributes now.

@@ -109,7 +109,8 @@ class StagedAnew:
         if ino_or_none is None:
             ino_or_none = self.copies[file] = self.copy(thing.base, data=not has_data)
         fingerprint = self._after.fingerprint(thing.base)
-        links = self._after.links_after(st, find_names_at(self._base, thing.base)[0]) if st.st_nlink > 1 else 0
+        names = find_names_at(self._base, thing.base)[0] if st.st_nlink > 1 else [thing.base]
+        links = self._after.links_after(st, names) if st.st_nlink > 1 or self._after.gets_links_back(st) else 0
         key = -self._base.number(st) if links else 0
         origin = place if has_data else None
         if links and not is_nameless:

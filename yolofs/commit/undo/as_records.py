@@ -59,7 +59,7 @@ class AsRecords(Whose):
         ino = self._made(path, source, was, place.content)
         if stat.S_ISDIR(st.st_mode):
             return Keep(0, path, ino, origin=source)
-        links = st.st_nlink if st.st_nlink > 1 else 0
+        links = st.st_nlink if st.st_nlink > 1 or source in self._gets_links() else 0
         has_data = stat.S_ISREG(st.st_mode) and place.content is None
         key = -self._base.number(st) if links else 0
         record = self._linked[st.st_dev, st.st_ino] = Keep(
@@ -73,6 +73,12 @@ class AsRecords(Whose):
             key=key,
         )
         return record
+
+    def _gets_links(self) -> set[RelPath | None]:
+        """Return the paths in base of files that get further names."""
+        if self._linked_to is None:
+            self._linked_to = {place.link for place in self._places.values()}
+        return self._linked_to
 
     def _add_link(self, path: RelPath, other: RelPath) -> None:
         """Let a path be a hard link of what base has at another."""

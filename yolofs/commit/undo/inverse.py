@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import (
     Attributes,
     Create,
@@ -38,7 +40,8 @@ from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.whose import Arrival, Becoming, Inverse
-from yolofs.paths import RelPath, join, split
+from yolofs.journal.records import Keep
+from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.store import copying
 from yolofs.store.base import Base
@@ -60,7 +63,18 @@ class _Inverting(LinksAgain, AsRecords):
         for path, place in sorted(self._places.items(), key=_order):
             self._record(path, place)
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
+        self._count_names()
         return self._found
+
+    def _count_names(self) -> None:
+        """Say of each file with hard links how many of the names that base has for it are entries,
+        so that nobody takes these for names that were not found.
+        """
+        tree = self._found.tree()
+        names = survey(tree, self._base) if tree.linked else ()
+        numbers = [self._base.number(name.here) for name in names if name.here is not None]
+        counts = Counter(number for number in numbers if number in tree.linked)
+        self._found.records[:0] = [Keep(0, ROOT, source=ROOT, unlinked=found) for found in sorted(counts.items())]
 
     def _invert(self, index: int, step: Step) -> None:
         match step:

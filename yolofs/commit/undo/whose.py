@@ -135,6 +135,8 @@ class Whose:
         """
         self._with_links: set[RelPath] = set()
         """Where files show that get further names, which is said with these."""
+        self._linked_to: set[RelPath | None] | None = None
+        """The files of base of which others become links, once all places are known."""
         self._brought: dict[Kept, Keep] = {}
         """The records of what comes back."""
         self._linked: dict[File, Keep] = {}

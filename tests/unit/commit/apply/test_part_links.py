@@ -13,6 +13,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, have_linked, scan
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import execution
+from yolofs.commit.apply.arrived import Came
 from yolofs.commit.apply.part_links import Apart, put_in_place
 from yolofs.store import copying
 from yolofs.system import syscalls
@@ -197,7 +198,10 @@ def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_chan
             while file.stat().st_ctime_ns == until:  # till the coarse clock has moved
                 file.chmod(0o640)
 
-    execute(scribe.plan(), scribe.store, parking=os.fsencode(parking), arrived=noted.update, progress=change)
+    def note(came: Came) -> None:
+        noted.update(came.ctimes)
+
+    execute(scribe.plan(), scribe.store, parking=os.fsencode(parking), arrived=note, progress=change)
     now = file.stat()
     assert (now.st_nlink, now.st_ino) == (was.st_nlink - 1, was.st_ino)
     assert (noted.get(now.st_ino) == now.st_ctime_ns) is is_noted

@@ -4,6 +4,7 @@ writing.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -167,6 +168,34 @@ def test_a_file_that_is_written_while_it_is_read_is_not_merged(
     assert reason(view) == "base is changing just now"
 
 
+def test_a_file_in_whose_place_another_is_put_while_it_is_read_is_not_merged(
+    view: CoreDriver, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_changed(view, file)
+    real = os.fstat
+
+    def replaces(fd: int) -> os.stat_result:
+        st = real(fd)
+        with contextlib.suppress(OSError):  # opened for its attributes alone
+            if st.st_ino == number and os.lseek(fd, 0, os.SEEK_CUR):  # all is read
+                file.with_name("another").replace(file)
+        return st
+
+    number = file.stat().st_ino
+    file.with_name("another").write_bytes(b"and another\n")
+    monkeypatch.setattr(os, "fstat", replaces)
+    assert reason(view) == "base is changing just now"
+
+
+def test_a_mode_that_both_changed_alike_is_none_of_a_conflict(view: CoreDriver, file: Path) -> None:
+    both_changed(view, file)
+    view.chmod(PATH, 0o600)
+    file.chmod(0o600)
+    found = merged(view)
+    assert isinstance(found, Merge)
+    assert found.metadata.st.st_mode & 0o777 == 0o600
+
+
 def test_what_the_host_writes_between_reading_and_staging_is_not_overlooked(view: CoreDriver, file: Path) -> None:
     both_changed(view, file)
     found = merged(view)
@@ -283,3 +312,13 @@ echo "by git, from $(head -n 1 "$9")"
     assert [(one.paths, one.content) for one in found if isinstance(one, Merge)] == [
         ((path,), b"by git, from ours %b\n" % path) for path in paths[::-1]
     ]
+
+
+def test_a_new_mode_is_not_merged_into_another_file_in_whose_place_it_was_put(view: CoreDriver, file: Path) -> None:
+    other = file.with_name("other")
+    other.write_bytes(WAS)
+    view.chmod(PATH, 0o600)
+    view.rename(PATH, b"d/other")
+    time.sleep(0.03)  # the clock of records is behind that of files
+    other.write_bytes(THEIRS)
+    assert reason(view, RelPath(b"d/other")) == "its content is that of another file of base"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from yolofs.commit.merge import text_merge
+from yolofs.commit.merge import diff3, text_merge
 from yolofs.commit.merge.apart import merge_apart
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, Merged, TextMerger, has_marks, why_not_text
 
@@ -195,9 +195,25 @@ def test_what_is_merged_without_git_is_merged_as_git_does(texts: tuple[bytes, by
         (b"b\nc\n", b"b\nb\nc\n", b"b\nb\nC\n", None),
         (b"A\nb\nC\n", b"a\nb\nc\n", b"a\nB\nc\n", None),
         (b"A\nb\nc\n", b"a\nb\nc\n", b"A\nb\nC\n", None),
+        (b"a\nb\nc\nd\n", b"a\nb\nb\nc\nd\n", b"a\nb\nb\nc\nD\n", None),  # which b is gone?
     ],
 )
 def test_only_what_is_surely_apart_is_merged_without_a_diff(
     ours: bytes, was: bytes, theirs: bytes, merged: bytes | None
 ) -> None:
     assert merge_apart(ours, was, theirs) == merge_apart(theirs, was, ours) == merged
+
+
+@pytest.mark.parametrize("mark", [b"<<<<<<< staged", b">>>>>>> base"])
+def test_half_of_the_marks_is_a_mark_too(mark: bytes) -> None:
+    assert has_marks(b"a\n" + mark + b"\nb\n")
+
+
+def test_changes_within_a_longer_one_are_one_conflict_with_it() -> None:
+    was = b"a\n1\n2\n3\n4\n5\nb\n"
+    pieces = diff3.merge(b"a\nours\nb\n", was, b"a\n1\ntwo\n3\n4\nfive\nb\n")
+    assert [piece for piece in pieces if piece.ours or piece.theirs] == [
+        diff3.Piece([b"a\n"]),
+        diff3.Piece([b"ours\n"], [b"1\n", b"two\n", b"3\n", b"4\n", b"five\n"]),
+        diff3.Piece([b"b\n"]),
+    ]

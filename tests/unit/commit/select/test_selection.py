@@ -10,6 +10,7 @@ from yolofs.journal.records import Change, Delete, Fingerprint, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno
 from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
+from yolofs.text.path_patterns import Patterns
 
 REGIONS = Regions(RelPath(b"p"), (RelPath(b"p/build"), RelPath(b"tmp")))
 ALL = frozenset(Region)
@@ -43,10 +44,18 @@ def test_it_ends_where_another_region_begins() -> None:
         (Selection(Regions(RelPath(b"p")), PROJECT | {Region.OUTSIDE}), True),
         (Selection(REGIONS, paths=(ROOT,)), True),
         (Selection(REGIONS, ALL, paths=(RelPath(b"p"),)), False),
+        (Selection(REGIONS, ALL, excluded=Patterns([((b"p", b"x"), "p/x")])), False),
+        (Selection(REGIONS, paths=(ROOT,), excluded=Patterns([((b"p", b"x"), "p/x")])), False),
+        (Selection(REGIONS, ALL, left=frozenset((RelPath(b"p/x"),))), False),
     ],
 )
 def test_it_is_everything_where_nothing_can_be_left_out(selection: Selection, expected: bool) -> None:
     assert selection.is_everything is expected
+
+
+def test_what_is_left_is_not_selected_though_it_was_asked_for() -> None:
+    selection = Selection(REGIONS, paths=(RelPath(b"p"),), left=frozenset((RelPath(b"p/x"),)))
+    assert [selection.has(path) for path in (b"p/x", b"p/y")] == [False, True]
 
 
 HOME = RelPath(b"home/project")
@@ -74,3 +83,11 @@ NEW = Stage(1, RelPath(b"home/project/new"), StoreIno(1))
 def test_whether_all_of_a_state_is_taken_can_mostly_be_told_at_once(records: list[Change], is_all: bool) -> None:
     selection = Selection(Regions(HOME, (RelPath(b"home/project/.cache"),)))
     assert takes_all(Tree(records), selection) is is_all
+
+
+def test_what_may_not_be_removed_with_its_directory_is_looked_for() -> None:
+    """The pattern fits what base has in there, of which the state says nothing."""
+    tree = Tree([Delete(1, RelPath(b"home/project/d"))])
+    selection = Selection(Regions(HOME), excluded=Patterns([((b"home", b"project", b"d", b"x"), "d/x")]))
+    assert not takes_all(tree, selection)
+    assert takes_all(tree, Selection(Regions(HOME)))

@@ -12,7 +12,7 @@ from tests.support.commit_model import CommitScribe, scan
 from tests.support.undo_model import Commits
 from tests.unit.commit.apply.test_identity import at, scribe
 from tests.unit.commit.undo.test_inverse import commits
-from yolofs.changes.changes import Kind, compare
+from yolofs.changes.changes import Change, Kind, compare
 from yolofs.commit.merge.conflicts import find_conflicts
 from yolofs.commit.select.units import Units
 from yolofs.state.tree import Tree
@@ -133,3 +133,91 @@ def test_a_file_that_the_view_shows_by_both_names_is_two(commits: Commits) -> No
     left = commits.undo(1, by=2).left
     assert scribe.expected() == view
     assert [(record.path, record.home) for record in left if record.path == b"new"] == [(b"new", None)]
+
+
+def remove_one_name_and_rename_the_other(scribe: CommitScribe) -> None:
+    scribe.remove(b"other")
+    rename(scribe)
+
+
+def rename_one_name_and_remove_the_other(scribe: CommitScribe) -> None:
+    rename(scribe)
+    scribe.remove(b"other")
+
+
+def rename_both_names(scribe: CommitScribe) -> None:
+    scribe.rename(b"other", b"other new")
+    rename(scribe)
+
+
+def edit_one_name_and_remove_the_other(scribe: CommitScribe) -> None:
+    scribe.write(b"a", b"edited\n")
+    scribe.remove(b"other")
+
+
+def remove_one_name_and_rename_the_other_and_change_its_mode(scribe: CommitScribe) -> None:
+    scribe.remove(b"other")
+    scribe.rename(b"a", b"new")
+    scribe.chmod(b"new", 0o600)
+
+
+def remove_one_name_and_only_rename_the_other(scribe: CommitScribe) -> None:
+    scribe.remove(b"other")
+    scribe.rename(b"a", b"new")
+
+
+@pytest.mark.parametrize(
+    "does",
+    [
+        remove_one_name_and_rename_the_other,
+        rename_one_name_and_remove_the_other,
+        rename_both_names,
+        edit_one_name_and_remove_the_other,
+        remove_one_name_and_rename_the_other_and_change_its_mode,
+        remove_one_name_and_only_rename_the_other,
+    ],
+)
+def test_a_file_with_hard_links_is_staged_again_as_it_was(
+    commits: Commits, does: Callable[[CommitScribe], None]
+) -> None:
+    scribe = commits.scribe
+    os.link(at(scribe, b"a"), at(scribe, b"other"))
+    before, inode = scan(scribe.base.root), at(scribe, b"a").lstat().st_ino
+    does(scribe)
+
+    def staged() -> list[tuple[Kind, bytes, bytes | None, int]]:
+        changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
+        return [(one.kind, one.path, one.old_path, one.unseen_names) for one in changes]
+
+    was_staged = staged()
+    commits.commit(1)
+    view = scan(scribe.base.root)
+    commits.undo(1, by=2)
+    assert scan(scribe.base.root) == before
+    assert at(scribe, b"a").lstat().st_ino == at(scribe, b"other").lstat().st_ino == inode
+    assert scribe.expected() == view
+    assert staged() == was_staged
+    commits.commit(3)
+    assert scan(scribe.base.root) == view
+    for number in (3, 4):
+        assert not any(change.unseen_names for change in _of_inverse(commits, number))
+        commits.undo(number, by=number + 1)
+        assert scan(scribe.base.root) == (before if number == 3 else view)
+        assert scribe.expected() == view
+    assert not scribe.records
+
+
+def _of_inverse(commits: Commits, number: int) -> list[Change]:
+    undo = commits.prepare(number)
+    return compare(Tree(), Tree(undo.inverse), commits.scribe.base, undo.store)
+
+
+def test_metadata_that_was_staged_since_stays_when_the_content_goes_from_base(commits: Commits) -> None:
+    scribe = commits.scribe
+    scribe.write(b"new", b"new\n")
+    commits.commit(1)
+    scribe.chmod(b"new", 0o600)
+    scribe.utime(b"new", 1_300_000_000_000_000_000)
+    view = scribe.expected()
+    commits.undo(1, by=2)
+    assert scribe.expected() == view

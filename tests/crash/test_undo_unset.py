@@ -1,0 +1,112 @@
+"""An undo that may not set a time, mode, owner or extended attribute of what it brings back.
+
+It says so of each path, and what comes of it is nobody's change.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.test_commit_every_line import populate, work
+from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import scan
+from tests.support.injected_faults import Faults
+from tests.support.memory_disk import memory_directory
+from yolofs.commit.apply import commit_directory, execution
+from yolofs.errors import CommitError
+from yolofs.session.commit import commit, finish_interrupted, look_at_base, split
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
+
+pytestmark = pytest.mark.timeout(300)
+OTHER = 12345
+"""Of a user and a group that are nobody's."""
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
+    """A project of which something of every kind has been committed."""
+    with memory_directory() as directory:
+        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+        path = os.fsencode(directory / "project")
+        os.mkdir(path)
+        populate(path)
+        for name in (b"c", b"e/x", b"g/one1"):
+            os.setxattr(os.path.join(path, name), "user.note", b"before")
+        view = CoreDriver(path)
+        for place in scan(path):
+            os.utime(os.path.join(path, place), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
+        work(view)
+        view.chmod(b"g/one1", 0o640)
+        for name in (b"c", b"e/x", b"g/one1"):
+            view.setxattr(b"%b" % name, b"user.note", b"after")
+            if os.geteuid() == 0:
+                view.chown(name, OTHER, OTHER)
+        view.close()
+        with Session.open(path, Access.WRITE) as session:
+            commit(session)
+        yield path
+
+
+CALLS = {"utime": "times", "chmod": "mode", "setxattr": "xattr user.note"}
+if os.geteuid() == 0:
+    CALLS["chown"] = "owner"
+
+
+def check_no_drift(session: Session) -> None:
+    assert look_at_base(session, split(session, None)).conflicts == []
+
+
+@pytest.mark.parametrize("ends", ["at once", "when it goes on"])
+@pytest.mark.parametrize("then", ["commit", "undo of the undo"])
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP], ids=lambda number: errno.errorcode[number])
+@pytest.mark.parametrize("call", CALLS)
+def test_what_could_not_be_set_is_told_and_no_drift(
+    project: bytes, call: str, number: int, then: str, ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after = scan(project)
+    with Session.open(project, Access.WRITE) as session:
+        faults = Faults(number, range(1 << 30), only=call)
+        if ends == "at once":
+            with faults.at_work():
+                told = undo(session, choose(session, 1)).left_out
+            assert any(CALLS[call] in left_out for left_out in told.values()), told
+        else:
+            monkeypatch.setattr(execution, "write_new", _fails_at_the_end)
+            with faults.at_work(), pytest.raises(CommitError):
+                undo(session, choose(session, 1))
+            monkeypatch.setattr(execution, "write_new", commit_directory.write_new)
+    with Session.open(project, Access.WRITE) as session:
+        if ends == "when it goes on":
+            assert finish_interrupted(session) is not None
+        check_no_drift(session)
+        if then == "commit":
+            commit(session)
+        else:
+            assert not undo(session, choose(session, 2)).stays
+            check_no_drift(session)
+    now = scan(project)
+    assert now.keys() == after.keys()
+    assert {path: node.content for path, node in now.items()} == {path: node.content for path, node in after.items()}
+
+
+def test_what_the_host_changes_then_is_drift_again(project: bytes) -> None:
+    with Session.open(project, Access.WRITE) as session:
+        with Faults(errno.EPERM, range(1 << 30), only="utime").at_work():
+            undo(session, choose(session, 1))
+        check_no_drift(session)
+        file = Path(os.fsdecode(project), "g/one1")
+        size = file.stat().st_size
+        file.write_bytes(b"h" * size)
+        assert b"g/one1" in look_at_base(session, split(session, None)).conflicts
+
+
+def _fails_at_the_end(directory: bytes, name: bytes, text: bytes, *, durable: bool = True) -> None:
+    if name == commit_directory.DONE:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    commit_directory.write_new(directory, name, text, durable=durable)
