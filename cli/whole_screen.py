@@ -35,6 +35,7 @@ _NAMES = {
     Keys.Home: "home",
     Keys.End: "end",
     Keys.Enter: "enter",
+    Keys.ControlJ: "enter",  # typed before the screen was there
     Keys.Escape: "escape",
     Keys.Backspace: "backspace",
     Keys.Tab: "tab",

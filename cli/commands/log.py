@@ -23,6 +23,7 @@ from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, no
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
+from yolofs.journal.records import Travel
 from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
@@ -199,14 +200,14 @@ def _records(note: Note) -> int:
 
 def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
     """Yield the records of a span, or only those that touch ``paths``, without markers then."""
-    live_segments = set(span.chapter.timeline.live_segments)
+    live = _live(span)
     counts = span.chapter.journal.segment_counts()
     at = sum(counts[: span.start]) + span.start
     markers = {entry.generation: entry for entry in _markers(span)}
     for segment in range(span.start + 1, span.last + 1):
         for number, record in enumerate(span.chapter.journal.read_segment(segment), at):
             if not paths or any(is_about(record, path) for path in paths):
-                yield Entry(segment, segment in live_segments, record, number)
+                yield Entry(segment, segment in live, record, number)
         at += counts[segment - 1] + 1
         if segment in markers and not paths:
             yield markers[segment]
@@ -215,13 +216,19 @@ def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
 def _markers(span: Span) -> Iterator[Entry]:
     """Yield the markers of a span; no record is read."""
     timeline, journal = span.chapter.timeline, span.chapter.journal
-    live = {node.number for node in timeline.nodes() if node.is_live}
+    live = _live(span)
     counts = journal.segment_counts()
     at = sum(counts[: span.start]) + span.start
     for segment in range(span.start + 1, min(span.last, timeline.present) + 1):
         at += counts[segment - 1]
         yield Entry(segment, segment in live, journal.markers[segment - 1].marker, at)
         at += 1
+
+
+def _live(span: Span) -> set[int]:
+    """Return the segments from which the present has come, also where it was written anew since."""
+    timeline = span.chapter.timeline
+    return {int(node.number) for node in timeline.nodes() if node.is_live} | {timeline.present + 1}
 
 
 # ---- in short
@@ -240,6 +247,8 @@ def _emit_short(spans: Sequence[Span], session: Session) -> None:
         made = {run.end.after.marker_ns for run in runs if run.end is not None and run.end.after is not None}
         lines = [(run.start.time_ns, _run_line(run, span, notes, width), True) for run in runs]
         for entry in _markers(span):
+            if isinstance(entry.record, Travel) and entry.record.is_anew:
+                continue  # the marker that follows says what was done
             if entry.record.time_ns not in made and entry.generation <= span.chapter.count_seen:
                 text = record_line(entry, place, width) + ("" if entry.is_live else "  [dead]")
                 lines.append((entry.record.time_ns, text, entry.is_live))

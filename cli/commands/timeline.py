@@ -33,6 +33,9 @@ def command(as_json: bool) -> None:
     dimmed, with the numbers that they had. You cannot travel to these, but `yolofs log` and `yolofs
     diff --run N` show them.
 
+    "All written anew" is no travel: a drop or a merge has put down the whole state once more there,
+    and the generation after it has the result.
+
     The signs are ● for a snapshot (or base), ◆ for a travel, ◉ for the present, and ○ for a
     snapshot that is dead; without Unicode they are * > @ o.
     """
@@ -74,6 +77,8 @@ def _nodes(chapter: Chapter) -> list[GenerationInfo]:
 def _text(node: GenerationInfo) -> str:
     if node.kind is Kind.BASE:
         what = "base"
+    elif node.is_anew:
+        what = f"{local_time(node.time_ns)}  all written anew"
     elif node.kind is Kind.TRAVEL:
         named = f" ({display(node.name)})" if node.name else ""
         what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
@@ -126,6 +131,7 @@ def _fields(node: GenerationInfo) -> dict[str, Any]:
         "parent": node.parent,
         "base": node.base,
         "target": node.target,
+        "anew": node.is_anew,
         "live": node.is_live,
         "present": node.is_present,
         "records": node.record_count,

@@ -13,7 +13,7 @@ from yolofs.changes.picks import parse_picks
 from yolofs.cli.output import ask, can_ask, say
 from yolofs.cli.project import changing, reading, relative_paths
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.paths import Generation, RelPath, display
 from yolofs.session.selecting import Hunks, stage_text
 from yolofs.session.session import Session
@@ -115,5 +115,11 @@ def _edit(patch: bytes, session: bytes) -> bytes:
                 f"the editor {display(os.fsencode(editor))} ended with exit code {done.returncode}",
                 hint="set EDITOR to one that works",
             )
-        with open(path, "rb") as file:
-            return file.read()
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise YolofsError(
+                f"what the editor {display(os.fsencode(editor))} has left cannot be read: {reason(error)}",
+                hint="set EDITOR to one that works",
+            ) from error

@@ -195,10 +195,10 @@ def _steps(session: Session, old: Generation, new: Generation | None) -> tuple[S
     """
     timeline = session.timeline
     last = new if new is not None else timeline.present
-    before = set(timeline.segments_of(old))
-    found = [number for number in timeline.segments_of(last) if number not in before]
+    before = set(timeline.way_to(old))
+    found = [number for number in timeline.way_to(last) if number not in before]
     nodes = timeline.nodes()
-    steps = [Step(Generation(number), nodes[number].name) for number in found]
+    steps = [Step(number, nodes[number].name) for number in found]
     if new is None:
         if not session.has_unsnapshotted() and steps:
             steps[-1] = Step(None, steps[-1].name)

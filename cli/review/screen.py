@@ -272,6 +272,7 @@ class _Screen:
             text = await run_in_terminal(lambda: self._in_terminal(lambda: self._worker.edit(command, texts)))
         except (YolofsError, OSError) as error:
             self._model.failed(_text(error))
+            self._screen.redraw()
             return
         finally:
             self._is_acting = False

@@ -270,7 +270,8 @@ def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, ins
         lines.append(text + also_text(work.also.get(id(line.change), ())))
     more = len(some) - most
     if more > 0:
-        lines.append(f"  … and {summary(line.change for line in some[most:])} in {more} more lines: {see} --list")
+        left_out = (change for line in some[most:] for change in (line.change, *line.inside))
+        lines.append(f"  … and {summary(left_out)} in {more} more line{'s' if more > 1 else ''}: {see} --list")
     return lines
 
 

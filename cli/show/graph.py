@@ -69,7 +69,7 @@ def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[Row]:
 
 def built_on(node: GenerationInfo) -> int:
     """Return the generation that a node, not base, starts out from."""
-    came_from = node.target if node.kind is Kind.TRAVEL else node.parent
+    came_from = node.target if node.kind is Kind.TRAVEL and not node.is_anew else node.parent
     assert came_from is not None
     return came_from
 
@@ -111,7 +111,7 @@ def _fork(lanes: list[int | None], lane: int, opened: list[int], signs: Signs) -
 def _sign(node: GenerationInfo, signs: Signs) -> str:
     if node.is_present:
         return signs.present
-    if node.kind is Kind.TRAVEL:
+    if node.kind is Kind.TRAVEL and not node.is_anew:
         return signs.travel
     return signs.live if node.is_live else signs.dead
 

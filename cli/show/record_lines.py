@@ -64,6 +64,8 @@ def _what(record: Record, place: Place) -> str:
             return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
         case Snapshot():
             return display(record.name)
+        case Travel() if record.is_anew:
+            return f"to {record.generation}, from where all is written anew"
         case Travel():
             return f"to {record.generation}" + (f" ({display(record.name)})" if record.name else "")
         case _:
@@ -107,7 +109,7 @@ def record_fields(entry: Entry, root: bytes) -> dict[str, Any]:
             fields |= text_fields("name", record.name)
         case Travel():
             fields |= text_fields("name", record.name)
-            fields["target"] = record.generation
+            fields |= {"target": record.generation, "anew": record.is_anew}
         case _:
             assert_never(record)
     return fields

@@ -388,3 +388,23 @@ def test_bytes_that_are_no_text_come_through_exactly(yolofs: Program, view: Path
     assert found[1]["new_lines_bytes"] == ["END%FE"]
     yolofs("commit", "--yes", "--hunk", found[1]["id"])
     assert (yolofs.project / "crlf").read_bytes() == b"a\r\nb\r\n\xff\nEND\xfe"
+
+
+def test_what_a_drop_writes_anew_is_told_as_no_travel_and_leaves_no_run_dead(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "before")
+    added = ids(yolofs, "added", "new/file") + ids(yolofs, "added", "new")
+    yolofs("restore", *(word for name in added for word in ("--hunk", name)))
+    told = yolofs("log").out
+    assert "hunks as in base" in told
+    assert "travel" not in told
+    assert "dead" not in told
+    told = yolofs("timeline").out
+    assert "travel" not in told
+    assert "dead" not in told
+    assert "all written anew" in told
+    assert "dead" not in yolofs("log", "-v").out
+    travels = [one for one in yolofs("log", "--json").json["records"] if one["kind"] == "travel"]
+    assert [one["anew"] for one in travels] == [True]
+    nodes = yolofs("timeline", "--json").json["generations"]
+    assert [one["anew"] for one in nodes] == [one["kind"] == "travel" for one in nodes]
+    assert "no travel to go back from" in yolofs("travel", "-", code=7).err

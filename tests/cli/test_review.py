@@ -132,6 +132,12 @@ def test_d_drops_a_file_with_a_note_and_u_takes_that_back(yolofs: Program, view:
         assert not (view / "gone.txt").exists()
 
 
+def test_enter_counts_too_that_was_typed_before_the_screen_was_there(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.type("/new.txt\r")  # the terminal, which is not raw yet, makes a line feed of it
+        terminal.wait_for_screen("+first", gone="/new.txt")
+
+
 def test_escape_drops_nothing(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
@@ -182,6 +188,18 @@ def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None
         assert (view / "src/a.py").read_text().splitlines()[1] == "line two"
 
 
+@pytest.mark.parametrize(
+    ("editor", "said"),
+    [("false", "the editor false ended with exit code 1"), ("rm", "what the editor rm has left cannot be read")],
+)
+def test_an_editor_that_fails_is_told_on_the_screen(yolofs: Program, view: Path, editor: str, said: str) -> None:
+    with review(yolofs, editor=editor) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("le")
+        terminal.wait_for_screen(said)
+
+
 def test_space_on_a_directory_accepts_all_in_it_and_u_takes_that_back(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
@@ -204,6 +222,16 @@ def test_brackets_walk_the_generations(yolofs: Program, view: Path) -> None:
         terminal.wait_for_screen("this is the first generation")
         terminal.type("]")
         terminal.wait_for_screen("4 changes", "M b.py")
+
+
+def test_brackets_walk_to_what_was_there_before_a_drop(yolofs: Program, view: Path) -> None:
+    yolofs("snapshot", "one")
+    (name,) = (one["id"] for one in yolofs("hunks", "--json", "--", "src/new.txt").json["hunks"])
+    yolofs("restore", "--hunk", name)
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious", "2 changes", gone="generation")
+        terminal.type("[")
+        terminal.wait_for_screen("3 changes", "[generation 1: one]", "A new.txt")
 
 
 def test_a_accepts_everything_and_q_asks_before_it_leaves_that(yolofs: Program, view: Path) -> None:

@@ -159,6 +159,21 @@ class Travel(msgspec.Struct, frozen=True):
     name: bytes = b""
     extra: tuple[tuple[str, bytes], ...] = ()
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether nobody went anywhere: the state before it is written anew, with less or with
+        other contents.
+        """
+        return _ANEW in self.extra
+
+
+def begin_anew(time_ns: int) -> Travel:
+    """Return the marker before records that give the whole state anew."""
+    return Travel(time_ns, Generation(0), extra=(_ANEW,))
+
+
+_ANEW = "anew", b"1"
+
 
 Change: TypeAlias = Stage | Delete | Rename | Keep
 """A record that changes the override tree."""

@@ -60,8 +60,10 @@ class GenerationInfo(msgspec.Struct, frozen=True):
     """
     target: Generation | None
     """Where a travel went, as recorded; None for the others."""
+    is_anew: bool
+    """A travel only by its form: the state before it is written anew."""
     is_live: bool
-    """The present view is built from it."""
+    """The present view has come from it."""
     is_present: bool
     """It is the newest."""
     record_count: int | None
@@ -100,7 +102,8 @@ class Timeline:
             if marker.generation >= number:
                 raise JournalError(f"generation {number} travels to generation {marker.generation}, which is not older")
             self._shown.append(self._shown[marker.generation])
-            self._last_travel = number
+            if not marker.is_anew:
+                self._last_travel = number
         self._markers.append(marker)
         return number
 
@@ -142,6 +145,12 @@ class Timeline:
             segments.append(snapshot)
             snapshot = self._shown[snapshot - 1]
         return tuple(reversed(segments))
+
+    def way_to(self, generation: int) -> tuple[Generation, ...]:
+        """Return the snapshots that led to ``generation``, oldest first: those that it is made of,
+        and where it was written anew those before that.
+        """
+        return tuple(number for number in reversed(self._way_back(generation)) if self._shown[number] == number)
 
     @property
     def live_segments(self) -> tuple[int, ...]:
@@ -240,6 +249,7 @@ class Timeline:
             parent=self.parent(number),
             base=self.base_of(number),
             target=marker.generation if isinstance(marker, Travel) else None,
+            is_anew=isinstance(marker, Travel) and marker.is_anew,
             is_live=is_live,
             is_present=number == self.present,
             record_count=count,
@@ -247,15 +257,22 @@ class Timeline:
 
     def _live_generations(self) -> set[int]:
         """Return the generations on the way from the present back to base, travels along it
-        included.
+        included, and what was written anew along it.
         """
-        live = {0}
-        number = int(self.present)
+        return {0, *self._way_back(self.present)}
+
+    def _way_back(self, generation: int) -> list[Generation]:
+        """Return the generations from one back to base, without base."""
+        way = []
+        number = self._checked(generation)
         while number:
-            live.add(number)
+            way.append(number)
             marker = self._markers[number - 1]
-            number = marker.generation if isinstance(marker, Travel) else number - 1
-        return live
+            if isinstance(marker, Travel) and not marker.is_anew:
+                number = marker.generation
+            else:
+                number = Generation(number - 1)
+        return way
 
     def _checked(self, generation: int) -> Generation:
         if not 0 <= generation <= self.present:

@@ -17,9 +17,9 @@ from yolofs.commit.select.split import MARKS, OURS, Authors
 from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal.file import may_have_marks
-from yolofs.journal.records import Keep, Snapshot, Travel
+from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
-from yolofs.paths import Generation, RelPath, StoreIno, display
+from yolofs.paths import RelPath, StoreIno, display
 from yolofs.session.beside import beside
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
@@ -264,5 +264,5 @@ def _replace_journal(session: Session, records: Sequence[Keep], name_before: byt
     now = coarse_clock_ns()
     with beside(session) as new:
         before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
-        new.append(*before, Travel(now, Generation(0)), *records, Snapshot(now, name_after))
+        new.append(*before, begin_anew(now), *records, Snapshot(now, name_after))
         new.keep()

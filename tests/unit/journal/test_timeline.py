@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolofs.errors import GenerationError, JournalError
-from yolofs.journal.records import Marker, Snapshot, Travel
+from yolofs.journal.records import Marker, Snapshot, Travel, begin_anew
 from yolofs.journal.timeline import GenerationInfo, Kind, Timeline
 from yolofs.paths import Generation
 
@@ -37,7 +37,9 @@ def test_without_markers_there_is_only_base() -> None:
     assert timeline.parent(0) is None
     assert timeline.base_of(0) is None
     assert timeline.shown_by(0) == 0
-    assert timeline.nodes() == [GenerationInfo(Generation(0), Kind.BASE, b"", 0, None, None, None, True, True, 0)]
+    assert timeline.nodes() == [
+        GenerationInfo(Generation(0), Kind.BASE, b"", 0, None, None, None, False, True, True, 0)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,7 @@ def test_nodes_tell_all_that_is_needed_to_draw_the_graph() -> None:
         parent=Generation(3),
         base=Generation(1),
         target=None,
+        is_anew=False,
         is_live=False,
         is_present=False,
         record_count=2,
@@ -225,6 +228,7 @@ def test_nodes_tell_all_that_is_needed_to_draw_the_graph() -> None:
         parent=Generation(5),
         base=Generation(2),
         target=Generation(2),
+        is_anew=False,
         is_live=True,
         is_present=False,
         record_count=0,
@@ -233,3 +237,14 @@ def test_nodes_tell_all_that_is_needed_to_draw_the_graph() -> None:
 
 def test_without_counts_only_base_has_one() -> None:
     assert [node.record_count for node in Timeline([p(), t(0)]).nodes()] == [0, None, None]
+
+
+def test_what_is_written_anew_has_come_from_the_state_before_it_and_is_no_travel() -> None:
+    timeline = Timeline([p("one"), p("two"), begin_anew(300), p("less")])
+    assert timeline.segments_of(4) == (4,)
+    assert timeline.way_to(4) == (1, 2, 4)
+    assert Timeline(BRANCHED).way_to(7) == (1, 2, 7)
+    assert [node.is_live for node in timeline.nodes()] == [True] * 5
+    assert [node.is_anew for node in timeline.nodes()] == [False, False, False, True, False]
+    with pytest.raises(GenerationError, match="no travel to go back from"):
+        timeline.resolve("-")

@@ -20,8 +20,7 @@ from yolofs.commit.select.restate import restate
 from yolofs.commit.select.split import Authors
 from yolofs.commit.select.units import Unit, Units
 from yolofs.errors import HardLinksError, YolofsError
-from yolofs.journal.records import Travel
-from yolofs.journal.timeline import BASE
+from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
@@ -102,7 +101,7 @@ def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
         restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
         if not dropped.issuperset(restated.dropped):  # others would go with it
             continue
-        trying.append(Travel(coarse_clock_ns(), BASE), *restated.records)
+        trying.append(begin_anew(coarse_clock_ns()), *restated.records)
         left = compare(old, trying.state(), trying.base, trying.store)
         again = {path for unit in wanted for path in _kept_below(unit, kept, places)}
         return _Anew(_done(left, kept, places), tuple(sorted(again, reverse=True)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolofs.cli.show.graph import ASCII, MAX_LANES, UNICODE, Signs, draw
-from yolofs.journal.records import Marker, Snapshot, Travel
+from yolofs.journal.records import Marker, Snapshot, Travel, begin_anew
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
 
@@ -99,3 +99,8 @@ def test_too_many_branches_are_drawn_without_lines() -> None:
 def test_every_generation_has_a_row(count: int) -> None:
     moves = " ".join(["P", "P", "1"] * count)
     assert len([line for line in drawn(moves) if line[-1].isdigit()]) == 3 * count + 1
+
+
+def test_what_is_written_anew_goes_straight_on() -> None:
+    nodes = Timeline([Snapshot(1), Snapshot(1), begin_anew(1), Snapshot(1)]).nodes()
+    assert [row.beside + row.below for row in draw(nodes, UNICODE)] == ["●", "●", "●", "●", "◉"]
