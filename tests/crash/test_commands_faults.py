@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
 ERRORS_OF_READING = (errno.EIO, errno.EACCES, errno.ESTALE)
 OTHER_REASONS = {"full", "read-only", "permitted", "denied"}
-TOLD = ("could not be carried over", "it cannot be read")
+TOLD = ("could not be carried over", "it cannot be read", "which were not found")
 """What is told, and does no harm: something stays staged, or is not as it was."""
 CALLS = 3
 """So many of the calls of each command fail, others in each run; by night all, and of those that
@@ -59,7 +59,7 @@ def check(scene: Scene, is_root: bool, reads: bool, place: Path) -> None:
         end_it(project, goes_back=bool(number % 2))
         if any(text in ran.err for text in TOLD) or (ran.code == scene.code and ends.has_come_but_for_links(project)):
             continue
-        ends.check(scene, project, where)
+        ends.check(scene, project, f"{where}: {ran.code} {ran.err}")
 
 
 def one_of_each_place(whole: Ran) -> list[int]:
