@@ -449,21 +449,21 @@ def make_links_that_two_commits_write(yolofs: Program) -> Path:
 
 def test_what_was_written_in_place_is_taken_back_but_once(yolofs: Program) -> None:
     links = make_links_that_two_commits_write(yolofs)
-    yolofs("undo", "2", "--yes")
+    yolofs("undo", "2", "--yes", code=16)
     assert links.read_text() == "one\n"
-    again = yolofs("undo", "2", "--yes")
+    again = yolofs("undo", "2", "--yes", code=16)
     assert "nothing of commit 2 is to be undone" in again.err
-    yolofs("undo", "1", "--yes")
+    yolofs("undo", "1", "--yes", code=16)
     assert links.read_text() == "base\n"
     for number in ("2", "1"):
-        assert f"nothing of commit {number} is to be undone" in yolofs("undo", number, "--yes").err
+        assert f"nothing of commit {number} is to be undone" in yolofs("undo", number, "--yes", code=16).err
         assert links.read_text() == "base\n"
     assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [1, 2, 3, 4, 5]
 
 
 def test_an_undo_without_a_number_comes_down_to_the_first_commit(yolofs: Program) -> None:
     links = make_links_that_two_commits_write(yolofs)
-    yolofs("undo", "2", "--yes")
+    yolofs("undo", "2", "--yes", code=16)
     for _ in range(3):
         yolofs("undo", "--yes")
     assert (links.read_text(), (yolofs.project / "other").read_text()) == ("base\n", "base\n")
@@ -493,7 +493,7 @@ def test_the_mode_of_a_directory_that_a_later_commit_has_changed_stays(yolofs: P
         with yolofs.mounted() as view:
             (view / name).chmod(mode)
         yolofs("commit", "--yes")
-    assert "commit 2 has changed it since" in yolofs("undo", "1", "--yes").err
+    assert "commit 2 has changed it since" in yolofs("undo", "1", "--yes", code=16).err
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
     for number in ("2", "1"):
         yolofs("undo", number, "--yes")

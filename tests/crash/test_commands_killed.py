@@ -203,7 +203,7 @@ SCENES = {
     "merge": Scene(("commit", "--yes", "--merge"), drifted, (OURS, THEIRS, *CLASH), 9),
     "ours": Scene(("commit", "--yes", "--ours"), drifted, (OURS, THEIRS, *CLASH)),
     "theirs": Scene(("commit", "--yes", "--theirs"), drifted, (OURS, THEIRS, *CLASH)),
-    "undo": Scene(("undo", "1", "--yes", "a", "c", "d", "e", "f", "new"), committed, (b"new c", b"base c")),
+    "undo": Scene(("undo", "1", "--yes", "a", "c", "d", "e", "f", "new"), committed, (b"new c", b"base c"), 16),
 }
 COMMIT, UNDO = Scene(("commit", "--yes"), everything), SCENES["undo"]
 RECOVERIES = {

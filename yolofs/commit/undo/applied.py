@@ -127,9 +127,11 @@ class Applied:
         return _has_looks_of(changed[-1], st, store)
 
     def has_metadata_left(self, step: FinishDirectory, st: os.stat_result, store: StoreFiles) -> bool | None:
-        """Tell whether a directory has the mode and owner that a step has given it; None if nobody
-        knows any more.
+        """Tell whether a directory has the mode and owner that a step has given it, or all of these
+        that it could give; None if nobody knows any more.
         """
+        if self.is_unchanged(st):
+            return True
         try:
             wanted = os.lstat(store.path(step.ino)) if step.ino is not None else None
         except FileNotFoundError:
