@@ -29,7 +29,7 @@ def test_what_the_host_deletes_under_a_file_that_was_saved_by_a_rename_is_drift(
     assert "a.txt" in yolofs("commit", "--yes", code=9).err
     dropped = yolofs("commit", "--theirs", "--yes", "a.txt")
     assert not (project / "a.txt").exists(), dropped
-    yolofs("travel", "-")
+    yolofs("travel", "before merging")
     yolofs("commit", "--ours", "--yes")
     assert (project / "a.txt").read_text() == ("two\ntwo\n" if way == "rename" else "two\n")
     assert (project / "new").read_text() == "new\n"
