@@ -27,7 +27,7 @@ demo: setup ## work through a view of the Python standard library, then commit
 test: setup ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-elsewhere: setup ## some of them again, if root runs it: as an ordinary user, in a container, and by pyfuse3
+test-elsewhere: setup ## some of them again, if root runs it: as an ordinary user, and as root in a container
 	$(BIN)/python tests/support/elsewhere.py $(SPREAD)
 
 test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses

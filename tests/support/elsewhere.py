@@ -1,5 +1,5 @@
-"""Runs tests again where things are different: as an ordinary user, as root in a container without
-user namespaces, and with the other transport.
+"""Runs tests again where things are different: as an ordinary user, and as root in a container
+without user namespaces.
 
 ``elsewhere.py [OPTION...]`` runs :data:`CHOSEN` in each of the places, one after the other, with
 options for pytest.  It has to be root, who alone can be somebody else; an ordinary user's own run
@@ -20,7 +20,6 @@ if __name__ == "__main__":
     sys.path.append(str(Path(__file__).parents[2]))
 
 from tests.mount.ordinary_user import CHECKOUT, run_as_ordinary_user
-from yolofs.fuse.choice import VARIABLE
 
 TIMEOUT_S = 900
 FORBID = "echo 0 > /proc/sys/user/max_user_namespaces; ! unshare --user true 2> /dev/null || exit 99; "
@@ -63,11 +62,6 @@ CHOSEN = {
         "tests/security/trust/": "cloned|tightens|inside|remembered",
     },
     "root in a container": _SANDBOX,
-    "root with pyfuse3": {
-        f"tests/mount/{path.name}": ""
-        for path in sorted((CHECKOUT / "tests/mount").glob("test_*.py"))
-        if "ordinary_user" not in path.stem
-    },
 }
 """For each place which tests are run there: for each file or folder what is in their names."""
 
@@ -96,25 +90,9 @@ def as_root_without_user_namespaces(
     )
 
 
-def with_pyfuse3(command: Sequence[str | Path], *, timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """Run a command in which "auto" is the other transport."""
-    return subprocess.run(
-        [*map(str, command)],
-        cwd=CHECKOUT,
-        env=os.environ | {VARIABLE: "pyfuse3"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=timeout_s,
-    )
-
-
 RUNNERS = {
     "an ordinary user": run_as_ordinary_user,
     "root in a container": as_root_without_user_namespaces,
-    "root with pyfuse3": with_pyfuse3,
 }
 
 
