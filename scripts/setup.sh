@@ -76,6 +76,7 @@ need git command -v git
 need sqlite3 command -v sqlite3
 need make command -v make
 need rsync command -v rsync
+need acl command -v setfacl
 need vim command -v vim
 need tmux command -v tmux
 need zsh command -v zsh

@@ -132,7 +132,7 @@ def refusals_folded(notes: Iterable[Note]) -> list[Note]:
     """
     by_path = _merged(notes, lambda note: (note.below or note.path, bool(note.below)), most=0)
     by_directory = _merged(by_path, lambda note: note.below or _directory(note), most=_MOST_ALIKE)
-    return _merged(by_directory, lambda note: "", most=_MOST_ALIKE)  # noqa: ARG005
+    return _merged(by_directory, lambda _: "", most=_MOST_ALIKE)
 
 
 def _merged(notes: Iterable[Note], place_of: Callable[[RefusalNote], object], *, most: int) -> list[Note]:

@@ -19,6 +19,7 @@ from tests.mount.hard_links import Mounter
 from tests.mount.in_process import MountedView
 from tests.mount.probes.tools import as_other, outcome
 from tests.support.ext4_disk import ext4_disk
+from tests.support.required import do_without
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.overlay.acl import DEFAULT_XATTR, XATTR
 from yolofs.system.syscalls import _libc
@@ -290,5 +291,5 @@ getfacl -R -n --absolute-names .
         return "\n".join(sorted(done.stdout.split("\n\n"))) + done.stderr
 
     if subprocess.run(["sh", "-c", "command -v setfacl"], capture_output=True, check=False).returncode:
-        pytest.skip("there is no setfacl: the package acl")
+        do_without("there is no setfacl: the package acl")
     assert f"user:{NAMED}:rw" in compared(view, base, probe)
