@@ -24,7 +24,7 @@ from yolofs.session.lock import locked
 from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 from yolofs.system import stopping
 from yolofs.system.symlinks import follow_parent
 
@@ -58,7 +58,7 @@ def reading(project: bytes) -> Iterator[Session]:
     """Open a session to look at it; what programs in the mount have written by now is in it, and
     stays for the time of the block.
     """
-    with held(session_directory(project)):
+    with reading_store(session_directory(project)):
         with connected(project) as client:
             if client is not None:
                 client.flush()

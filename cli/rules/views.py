@@ -74,9 +74,9 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
         emit("it can be passed and listed, as something below it is open, and shows only the way there")
     if found.closed is not None:
         emit(f"but nothing leads there: a directory above is hidden by the rule {_rule_text(found.closed, project)}")
-    elif found.held is not None:
-        held = _rule_text(found.held, project)
-        emit(f"it cannot go away, as a rule's path leads through it: {held}")
+    elif found.kept_by is not None:
+        kept_by = _rule_text(found.kept_by, project)
+        emit(f"it cannot go away, as a rule's path leads through it: {kept_by}")
     for other in found.others:
         why = f"by the rule {_rule_text(other.rule, project)}" if other.rule is not None else "as no rule is about it"
         reach = "changes reach that, too"
@@ -106,7 +106,7 @@ def explanation_document(found: Explanation, only: Operation | None) -> dict[str
         "way": found.is_way,
         "overridden": [_rule_fields(rule) for rule in found.overridden],
         "closed": _rule_or_none(found.closed),
-        "held": _rule_or_none(found.held),
+        "held": _rule_or_none(found.kept_by),
         "other_names": [
             {
                 **text_fields("path", other.path),

@@ -77,15 +77,15 @@ class Layers:
         Raises:
             FileNotFoundError: no name leads to it any more.
         """
-        parts = []
+        names = []
         current = inode
         while current is not self.root:
             if not current.is_placed or current.parent is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            parts.append(current.name)
+            names.append(current.name)
             current = current.parent
-        parts.reverse()
-        return RelPath(b"/".join(parts))
+        names.reverse()
+        return RelPath(b"/".join(names))
 
     def physical(self, inode: Inode) -> bytes:
         """Return the path of the store inode or base file behind an inode."""

@@ -54,9 +54,9 @@ class Overlay(Layers):
         self.looks = RecentLooks()
         self.attributes = Attributes(self, self.descriptors, self.looks)
         copy_up = CopyUp(self, self.recording, self.descriptors, self.removal, self.looks)
-        copies = self._copies = BigCopies(self, self.descriptors, self.removal, copy_up)
+        big_copies = self._big_copies = BigCopies(self, self.descriptors, self.removal, copy_up)
         finding = Finding(self, self.descriptors, self.looks, self.attributes)
-        data = Data(self, self.recording, self.descriptors, self.attributes, copies)
+        data = Data(self, self.recording, self.descriptors, self.attributes, big_copies)
         naming = Naming(
             self, self.recording, self.descriptors, self.removal, self.looks, self.attributes, copy_up, finding
         )
@@ -96,10 +96,10 @@ class Overlay(Layers):
         self.drop_setuid = data.drop_setuid
         self.drop_setgid = data.drop_setgid
 
-        self.will_copy = copies.will_copy
-        self.copy_job = copies.copy_job
-        self.take_copy = copies.take_copy
-        self.drop_copy = copies.drop_copy
+        self.will_copy = big_copies.will_copy
+        self.copy_job = big_copies.copy_job
+        self.take_copy = big_copies.take_copy
+        self.drop_copy = big_copies.drop_copy
 
         self.inherit = naming.inherit
         self.create = naming.create
@@ -138,7 +138,7 @@ class Overlay(Layers):
         self.removal.close()
 
     def _let_go_of(self, inode: Inode) -> None:
-        self._copies.drop_copy(inode)
+        self._big_copies.drop_copy(inode)
         self.removal.let_go(inode)
 
     # ---- the kernel's pages, open files

@@ -217,7 +217,7 @@ class _Copying(ViewWriter):
         self.finish_one(directory, there)
 
     def _remove(self, path: RelPath) -> None:
-        with self.held(path) as (inode, _):
+        with self.looked_up(path) as (inode, _):
             names = self.overlay.names(inode) if inode.is_directory else None
         for name in names or ():
             self._remove(join(path, name))

@@ -156,12 +156,12 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     return rest
 
 
-def _write_beside(path: bytes, parts: Iterable[bytes]) -> bytes:
+def _write_beside(path: bytes, lines: Iterable[bytes]) -> bytes:
     """Write a file beside a journal, durably, to be renamed onto it; return its path."""
     repaired = path + b".new"
     fd = os.open(repaired, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(fd, "wb") as file:
-        file.writelines(parts)
+        file.writelines(lines)
         file.flush()
         os.fsync(file.fileno())
     return repaired

@@ -265,8 +265,8 @@ def prepare(
     held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
         selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
-        parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
-        tree, held_back, is_whole = parts.taken, parts.held_back, is_whole and not parts.rest
+        split = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
+        tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))

@@ -207,8 +207,8 @@ class KeptBases:
             self._write(_start(self._key, text, len(content), content) + text, content)
         self._size += _START_BYTES + len(text) + len(content)
 
-    def _write(self, *parts: bytes) -> None:
-        if os.pwritev(self._fd, parts, self._size) != sum(map(len, parts)):
+    def _write(self, *buffers: bytes) -> None:
+        if os.pwritev(self._fd, buffers, self._size) != sum(map(len, buffers)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _share(self, header: KeptBase, st: os.stat_result, fd: int) -> bool:

@@ -125,13 +125,13 @@ class Entry:
 
     def path(self) -> RelPath:
         """Return this entry's path in the view."""
-        parts = []
+        names = []
         entry: Entry = self
         while entry.parent is not None:
-            parts.append(entry.name)
+            names.append(entry.name)
             entry = entry.parent
-        parts.reverse()
-        return RelPath(b"/".join(parts))
+        names.reverse()
+        return RelPath(b"/".join(names))
 
     def __repr__(self) -> str:
         return f"Entry({self.path()!r}, staged={self.staged!r}, base={self.base!r})"

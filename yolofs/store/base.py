@@ -358,7 +358,7 @@ def hold(path: bytes) -> int:
 
 
 @contextlib.contextmanager
-def held(path: bytes) -> Iterator[int]:
+def holding(path: bytes) -> Iterator[int]:
     """Give what :func:`hold` returns for the time of a block."""
     fd = hold(path)
     try:
@@ -373,7 +373,7 @@ def read_link(path: bytes) -> bytes:
     Raises:
         OSError: as readlink(2), but ENOENT for what is no link; ENOTDIR where a link is on the way.
     """
-    with held(path) as fd:
+    with holding(path) as fd:
         return os.readlink(b"", dir_fd=fd)
 
 

@@ -24,7 +24,7 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
-def held(session_directory: bytes) -> Iterator[None]:
+def reading_store(session_directory: bytes) -> Iterator[None]:
     """Have the store of a session keep what it has, for the time of the block; where it cannot be
     opened nothing is held, and whoever reads will say why.
     """

@@ -40,11 +40,11 @@ class _Reach:
         if self._by_name is None:  # most are asked for nothing below them
             self._by_name = {}
             for number, count in self.begun:
-                following = patterns[number][count]
-                if is_wild(following):
+                next_name = patterns[number][count]
+                if is_wild(next_name):
                     self._wild.append((number, count))
                 else:
-                    self._by_name.setdefault(following, []).append((number, count))
+                    self._by_name.setdefault(next_name, []).append((number, count))
         found = self._by_name.get(name, [])
         return found + self._wild if self._wild else found
 

@@ -32,8 +32,8 @@ def interrupted_between() -> Iterator[Callable[[], None]]:
     So no step stays half done by it, a commit whose steps are all done is closed, and its command
     says so.
     """
-    with stopping.held() as check:
-        stopping.stay_held()
+    with stopping.postponed() as check:
+        stopping.postpone_to_the_end()
         yield check
 
 
@@ -42,5 +42,5 @@ def no_interrupt() -> Iterator[None]:
     """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half
     done.
     """
-    with stopping.held(is_deaf=True):
+    with stopping.postponed(is_deaf=True):
         yield

@@ -179,11 +179,11 @@ class ResumedSteps(DoneSteps):
         found = places_of(self._parking, step)[:-1]
         with contextlib.ExitStack() as opened:
             there = opened.enter_context(reading(os.open(spot.name, READING, dir_fd=self._fd(spot))))
-            parts = [opened.enter_context(reading(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
+            contents = [opened.enter_context(reading(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
             with contextlib.suppress(FileNotFoundError):  # the store may have lost it
-                parts.append(opened.enter_context(reading(self._store.open(step.ino, os.O_RDONLY))))
-            parts += [opened.enter_context(reading(os.open(path, READING))) for path in found]
-            return is_mixture(there, parts)
+                contents.append(opened.enter_context(reading(self._store.open(step.ino, os.O_RDONLY))))
+            contents += [opened.enter_context(reading(os.open(path, READING))) for path in found]
+            return is_mixture(there, contents)
 
 
 def sync_path(path: bytes) -> None:

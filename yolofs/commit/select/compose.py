@@ -474,7 +474,7 @@ class _Composing:
             file = st.st_dev, st.st_ino
             is_done = (
                 file in self._linked.told
-                or file in self._anew.copies
+                or file in self._anew.copies_of_base
                 or staged_for(self._second, self._base, st) is not None
             )
             is_gone = self._second.unlinked.get(self._base.number(st), 0) >= st.st_nlink
