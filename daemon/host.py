@@ -32,10 +32,10 @@ from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
-from yolofs.fuse.choice import transport_for
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
+from yolofs.fuse.transport_choice import transport_for
 from yolofs.journal import cuts
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display

@@ -16,10 +16,10 @@ from tests.mount.gate_tools import at, path_rule, refused, replace_rules
 from tests.mount.hard_links import Mounter
 from tests.mount.in_process import MountedView
 from tests.support.ext4_disk import ext4_disk
-from yolofs.fuse.choice import TransportClass
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 from yolofs.fuse.trace import Trace
+from yolofs.fuse.transport_choice import TransportClass
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.inodes import NO_PAGES
 from yolofs.paths import RelPath

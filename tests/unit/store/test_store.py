@@ -14,8 +14,8 @@ import sys
 
 import pytest
 
-from tests.support.identity import NOBODY, ORDINARY, ROOT, acting_as, make, room_of
-from tests.unit.files import mode_of
+from tests.support.user_identity import NOBODY, ORDINARY, ROOT, acting_as, make, room_of
+from tests.unit.file_looks import mode_of
 from yolofs.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("plain_umask")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 
-from yolofs.fuse.direct.protocol import (
+from yolofs.fuse.direct.kernel_protocol import (
     ATTR_OUT,
     COUNT_OUT,
     CREATE_OUT,
@@ -69,7 +69,9 @@ class Replies:
 
     def __init__(self, size: int) -> None:
         self.out = bytearray(size)
-        """For a listing, which is packed from :data:`~yolofs.fuse.direct.protocol.OUT_SIZE` on."""
+        """For the names of a directory, packed after the first
+        :data:`~yolofs.fuse.direct.kernel_protocol.OUT_SIZE` bytes.
+        """
         self._view = view = memoryview(self.out)
         self._error = view[:OUT_SIZE]
         self._entry = view[: ENTRY_OUT.size]

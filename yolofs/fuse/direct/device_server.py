@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterator
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.direct import incoming
 from yolofs.fuse.direct.agreement import MAX_WRITE, agree
-from yolofs.fuse.direct.listing import Listed
-from yolofs.fuse.direct.notices import Notices
-from yolofs.fuse.direct.protocol import (
+from yolofs.fuse.direct.directory_names import Listed
+from yolofs.fuse.direct.kernel_protocol import (
     CACHE_DIR,
     COPY_FILE_RANGE_IN,
     FALLOCATE_IN,
@@ -48,6 +47,7 @@ from yolofs.fuse.direct.protocol import (
     Opcode,
     Valid,
 )
+from yolofs.fuse.direct.notices import Notices
 from yolofs.fuse.direct.replies import Replies
 from yolofs.fuse.handlers import Answer, PostponedError
 from yolofs.fuse.loop.loop import Future, LoopClosedError
