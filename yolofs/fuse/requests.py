@@ -15,8 +15,8 @@ from typing import TypeAlias, TypeVar
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
+from yolofs.fuse.answers import PostponedError
 from yolofs.fuse.copy_workers import CopyWorkers
-from yolofs.fuse.handlers import PostponedError
 from yolofs.fuse.loop.loop import Future, LoopClosedError
 from yolofs.fuse.request import Request
 from yolofs.fuse.sent_back import SentBack

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TypeAlias
 
+from yolofs.fuse.answers import Answer, Opened
 from yolofs.fuse.direct.kernel_protocol import (
     ATTR_OUT,
     COUNT_OUT,
@@ -26,7 +28,6 @@ from yolofs.fuse.direct.kernel_protocol import (
     STATX_BIRTH,
     STATX_OUT,
 )
-from yolofs.fuse.handlers import Answer, Opened
 from yolofs.overlay.inodes import Attr
 
 _SECOND_NS = 1_000_000_000
@@ -34,6 +35,9 @@ _BLOCK_SIZE = 4096
 _DEVICE_BITS = 0xFFFFFFFF
 """The kernel's encoding of a device number is the lower half of the C library's."""
 _NO_ATTR = (0,) * 16
+
+Reply: TypeAlias = memoryview | bytearray | bytes
+"""An answer as it is written to the device."""
 
 
 class DirEntry:
