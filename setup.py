@@ -37,6 +37,7 @@ COMPILED = [
     "yolofs/overlay/descriptors.py",
     "yolofs/overlay/paths_by_key.py",
     "yolofs/overlay/finding.py",
+    "yolofs/overlay/held_directories.py",
     "yolofs/overlay/inodes.py",
     "yolofs/overlay/layers.py",
     "yolofs/overlay/naming.py",
