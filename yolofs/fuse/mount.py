@@ -100,6 +100,7 @@ class Mount:
         overlay.serve(
             is_shared=allow_other,
             lately_ns=_LATELY_NS,
+            later=self.loop.call_later,
             run_of_request=current_run.run,
             close_removed=self._freeing.close,
         )

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable
 
 from yolofs.journal.journal import Journal
+from yolofs.overlay.held_directories import HeldDirectories
 from yolofs.overlay.inodes import ROOT_NUMBER, Inode, InodeTable, Version, version_of
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.kept_bases import KeptBases
@@ -51,6 +52,7 @@ class Layers:
         self.clock_ns = clock_ns
         self.kept_bases = KeptBases(store)
         """Takes what base files are when the view takes them over."""
+        self.held = HeldDirectories(base)
         self.outdated: dict[int, Version] = {}
         """The numbers of files of which the kernel has pages cached that are not true any more, as
         the host has changed base, with what :attr:`~yolofs.overlay.inodes.Inode.paged` is once it

@@ -12,6 +12,7 @@ from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.data import Data
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.finding import Finding
+from yolofs.overlay.held_directories import Later
 from yolofs.overlay.inodes import NO_PAGES, Inode, Version
 from yolofs.overlay.layers import Layers
 from yolofs.overlay.naming import Naming
@@ -67,11 +68,9 @@ class Overlay(Layers):
         self.forget = finding.forget
         self.is_stable_name = finding.is_stable_name
         self.names = finding.names
-        self.at_hand = finding.at_hand
         self.stat_name = finding.stat_name
         self.still_leads = finding.still_leads
         self.known_at = finding.known_at
-        self.look_anew = self.looks.look_anew
 
         self.getattr = self.attributes.getattr
         self.readlink = self.attributes.readlink
@@ -120,17 +119,25 @@ class Overlay(Layers):
         *,
         is_shared: bool,
         lately_ns: int,
+        later: Later,
         run_of_request: Callable[[], int],
         close_removed: Callable[[int], object] = os.close,
     ) -> None:
         """Work for a mount; the arguments are what the parts have under these names."""
         self.attributes.is_shared = is_shared
         self.looks.lately_ns = lately_ns
+        self.held.hold_for(lately_ns, later)
         self.recording.run_of_request = run_of_request
         self.removal.close_removed = close_removed
 
+    def look_anew(self) -> None:
+        """Take nothing for true any more that base was seen to be a moment ago."""
+        self.looks.look_anew()
+        self.held.let_go()
+
     def close(self) -> None:
         """Let go of every inode; the overlay must not be used afterwards."""
+        self.held.let_go()
         for inode in self.inodes.by_number.values():
             self._let_go_of(inode)
         self.inodes.by_number.clear()
@@ -181,7 +188,7 @@ class Overlay(Layers):
         """Refuse all that would change anything, with EROFS, until the next :meth:`reload`."""
         self.recording.is_frozen = self.store.is_closed = True
         self.fresh_from = self.store.next_ino  # else files made since the last marker were written in place
-        self.looks.look_anew()
+        self.look_anew()
 
     def reload(
         self,
@@ -203,6 +210,6 @@ class Overlay(Layers):
         self.recording.is_frozen = self.store.is_closed = False
         self.journal, self.tree, self.fresh_from = journal, tree, fresh_from
         self.kept_bases.close()  # it may be another file now
-        self.looks.look_anew()
+        self.look_anew()
         self.upheavals += 1
         return self._reloading.follow(committed=committed, rewritten=rewritten)
