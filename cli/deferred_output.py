@@ -1,9 +1,9 @@
 """Output that may wait for the very mount that a command has paused: files in there, and readers
 that write to it.
 
-``yolofs commit --yes | tee FILE`` with a FILE in the view comes to a stop once the pipe is full:
-``tee`` waits for the mount, and the mount for the command.  So what nobody takes for some seconds
-is kept until the mount goes on.
+``yolofs commit --yes | tee FILE`` with a FILE in the view stops when the pipe is full: ``tee``
+waits for the mount, and the mount for the command.  So what nobody takes for some seconds is kept
+until the mount goes on.
 """
 
 from __future__ import annotations

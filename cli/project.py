@@ -116,7 +116,7 @@ def warnings_of(session: Session) -> list[str]:
     interrupted = session.interrupted()
     found = [f"{interrupted.text}: {interrupted.hint}"] if interrupted is not None else []
     if session.settings_problem:
-        found.append(f"{session.settings_problem}; no mount, commit or abort until that is mended")
+        found.append(f"{session.settings_problem}; no mount, commit or abort until that is fixed")
     return found
 
 

@@ -232,8 +232,8 @@ class Host:
     def warnings(self) -> tuple[str, ...]:
         """What the user should know.
 
-        That the journal had lost its end, rules that are not in order or not in force everywhere,
-        no notes being taken, a commit that was finished because its command had died.
+        For example: the journal lost its end, rules are wrong or not in force everywhere, no notes
+        can be taken, a commit was finished because its command had died.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
         return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))

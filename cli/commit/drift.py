@@ -291,7 +291,7 @@ class Wish:
         return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged, made_again))
 
     def decide(self, session: Session, looked: Looked, *, makes_again: bool) -> Decided:
-        """Find what comes of what is wished for the conflicts of a commit; nothing is written.
+        """Find what the wishes for the conflicts of a commit would do; nothing is written.
 
         Raises:
             ConflictError: of some nothing is wished.

@@ -95,8 +95,8 @@ def commit_hunks(
 
 
 def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], Shown, tuple[HeldHunk, ...]]:
-    """Return what :func:`commit_hunks` would do to base, a line for each step in their order, what
-    it would take, and what was picked and would stay staged.  Nothing is done.
+    """Return what :func:`commit_hunks` would do: a line for each step, in their order; what it
+    would take; and the picked hunks that would stay staged.  Nothing is done.
 
     Raises:
         YolofsError: it would be refused.

@@ -125,9 +125,9 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
 def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
     """See that nothing stays for want of its name.
 
-    ``options`` are those that the next command needs, too, to take what this one would have taken;
-    with ``is_later`` none gives that, as what was asked for was an earlier state that is no
-    generation any more.
+    ``options`` are those that the next command needs to take what this one would have taken.  With
+    ``is_later`` there are none, as what was asked for was an earlier state that is no longer a
+    generation.
 
     Raises:
         UnnamedError: something does; the hint is the command that takes it.
@@ -332,7 +332,7 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
     if why:
         warn(
             f"commit {number} is done, but its journal could not be put away: {why}; "
-            "the next command does that first, so mend it (make room, for example), and then: yolofs status"
+            "the next command does that first, so fix that (make room, for example), and then: yolofs status"
         )
 
 

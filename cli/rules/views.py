@@ -71,7 +71,7 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
     for rule in found.overridden:
         emit(f"in place of {rule.state.value}, {rule.source}")
     if found.is_way:
-        emit("it can be passed and listed, as something below it is open, and shows only the way there")
+        emit("programs may enter and list it, as something below it is open; it shows only the way there")
     if found.closed is not None:
         emit(f"but nothing leads there: a directory above is hidden by the rule {_rule_text(found.closed, project)}")
     elif found.kept_by is not None:
@@ -89,7 +89,7 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
         emit("it has more names (hard links), which were not found; changes reach these, too")
     if found.link is not None:
         command = f"yolofs rule explain {in_shell(found.link)}"
-        emit(f"it is a symbolic link: what is done through it is judged at {display(found.link)} ({command})")
+        emit(f"it is a symbolic link: an access through it is judged at {display(found.link)} ({command})")
     emit()
     for outcome, operations in _by_outcome(found, [only] if only is not None else found.operations):
         emit(f"{', '.join(operation.value for operation in operations)}: {_WORDS[outcome]}")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
 
 _SHOWN_OF_NOTE = 40
-"""How many lines each part has of what matters most: what is marked, and what is deleted.
+"""How many lines each section shows at most of what matters most: what is marked or deleted.
 
 How many more there are is always said.
 """

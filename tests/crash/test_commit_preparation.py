@@ -177,4 +177,4 @@ def test_an_undo_that_cannot_begin_offers_to_undo_other_paths(tmp_path: Path, mo
     with Session.open(os.fsencode(project), Access.WRITE) as session:
         with pytest.raises(NotPreparedError) as raised:
             undo(session, choose(session, None))
-        assert raised.value.hint == "mend that, or undo other paths: yolofs undo 1 PATH..."
+        assert raised.value.hint == "fix that, or undo other paths: yolofs undo 1 PATH..."

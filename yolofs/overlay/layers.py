@@ -54,9 +54,10 @@ class Layers:
         """Takes what base files are when the view takes them over."""
         self.held = HeldDirectories(base)
         self.outdated: dict[int, Version] = {}
-        """The numbers of files of which the kernel has pages cached that are not true any more, as
-        the host has changed base, with what :attr:`~yolofs.overlay.inodes.Inode.paged` is once it
-        has dropped them."""
+        """The numbers of files of which the kernel has cached pages that are out of date, as the
+        host changed base, each with the value of :attr:`~yolofs.overlay.inodes.Inode.paged` after
+        the kernel has dropped them.
+        """
         self.upheavals = 0
         """Counts what may have changed more of the view than
         :attr:`~yolofs.overlay.inodes.Inode.changes` tell.
@@ -97,9 +98,8 @@ class Layers:
         return self.base.place(inode.base)
 
     def seen_again(self, inode: Inode, rel: RelPath) -> os.stat_result | None:
-        """Return the attributes of the base file that an unstaged inode stands for if a plain look
-        at its path finds the very same; None if it takes a careful one, which needs three times as
-        long.
+        """Return the attributes of the base file of an unstaged inode, if a plain look at its path
+        finds the same file.  None if a careful look is needed, which takes three times as long.
 
         A plain look follows symbolic links above the file.  Whoever puts one there can lead it to
         the same file alone, or it does not count.

@@ -169,8 +169,8 @@ class Overlay(Layers):
     def let_go(self) -> set[int]:
         """Close all that nobody has open, and return the store inodes that somebody has open.
 
-        Also those that nobody has open and to which no known name leads any more, as a travel may
-        have left them behind: a process that still refers to such a file may open it yet.
+        This includes files that nobody has open and to which no known name leads any more, such as
+        those that a travel left behind: a process that still refers to one may open it.
         """
         self.descriptors.close_unused()
         known = self.inodes.by_number.values()

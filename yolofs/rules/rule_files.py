@@ -38,7 +38,7 @@ from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 
 FILES = (Level.LEARNED, Level.PROJECT, Level.USER)
 """The sources that are files."""
-_MEND = "mend it, or move it away and start afresh"
+_MEND = "repair it, or move it away and start afresh"
 
 
 _NOTHING = Loaded(Settings.defaults(), Settings.defaults(), (), b"")

@@ -126,7 +126,7 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleS
 
 
 def _meanwhile(number: int, sure: Sure, rules: Sequence[Rule]) -> str:
-    """Return what is to be said of a line of which it was not told what it opens."""
+    """Return what to say about a line that was not judged."""
     if number not in sure.bundles:
         return f"{UNJUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
     place = _place_of(sure.bundles[number][0])

@@ -124,8 +124,8 @@ def look_at_base(session: Session, split: Split) -> Looked:
 
 
 def conflict_error(looked: Looked) -> ConflictError:
-    """Return what is to be said where base has changed under what would be committed, or marks
-    stand in it.
+    """Return the error for paths at which base has changed under what would be committed, or that
+    have marks of a merge.
     """
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
     conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
@@ -149,7 +149,7 @@ def conflict_error(looked: Looked) -> ConflictError:
 
 
 def marks_error(marked: Sequence[RelPath]) -> ConflictError:
-    """Return what is to be said of files with marks of a merge in them."""
+    """Return the error for files with marks of a merge."""
     what = "1 file has" if len(marked) == 1 else f"{len(marked)} files have"
     return ConflictError(
         f"{what} the marks of a merge (<<<<<<< staged … >>>>>>> base) in the view, so nothing is committed",
@@ -174,9 +174,9 @@ def commit(
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the
     new journal and its first generation.  The view is the same before and after.  ``split`` is what
-    :func:`split_staged` made of the selection since this session was opened, if that was asked, and
-    ``looked`` what :func:`look_at_base` found then.  ``changes`` are what comparing has found in
-    what is taken, if that was compared.  If it is nothing it is committed only for hard links that
+    :func:`split_staged` made of the selection since this session was opened, and ``looked`` what
+    :func:`look_at_base` found then; without them both are asked here.  ``changes`` are those that a
+    comparison found in what is taken.  If there are none, it is committed only for hard links that
     differ: times of directories and links, and what was written back as it was, stay staged.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.
@@ -186,8 +186,8 @@ def commit(
     Raises:
         ConflictError: paths changed in base; nothing was done.
         YolofsError: base would not have the names that the view shows; nothing was done.
-        CommitError: a step failed half way, and nothing is lost; or a commit was interrupted, which
-            has to be finished first: see :func:`finish_interrupted`.
+        CommitError: a step failed half way, and nothing is lost; or an interrupted commit has to be
+            finished first (:func:`finish_interrupted`).
         TrustError: the state directory is not the user's alone, or a commit was interrupted that
             did not begin here; nothing was done.
     """
@@ -407,10 +407,10 @@ def roll_back_interrupted(
 def discard_interrupted(session: Session) -> bytes | None:
     """Give an interrupted commit up, and return its directory; None if there was none.
 
-    Base stays as it is, no file is removed or moved: what base had, and what was on its way, stays
-    in the commit's directory, where a list says what was where, and what the store holds.  The
-    journal goes there, too, as what is staged is about base as it was; the view is base again.  A
-    mount of the session must be paused meanwhile.
+    Base stays as it is, and no file is removed or moved.  What base had, and what was on its way,
+    stays in the commit's directory.  A list there says what was where, and what the store holds.
+    The journal goes there, too, as what is staged is about base as it was; the view is base again.
+    A mount of the session must be paused meanwhile.
 
     Raises:
         TrustError: the state directory is not the user's alone.

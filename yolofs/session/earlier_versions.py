@@ -2,9 +2,9 @@
 trusted, and moving it.
 
 Anybody who can put files into the project can put such a directory there: a clone, an archive.  So
-one is moved without a question only where nothing in it could do harm that the project's other
-files could not do as well: everything that is staged lies in the project or in a scratch directory,
-no learned rule opens anything, no commit was interrupted.
+one is moved without a question only if it can do no more harm than the project's other files:
+everything that is staged lies in the project or in a scratch directory, no learned rule opens
+anything, and no commit was interrupted.
 """
 
 from __future__ import annotations

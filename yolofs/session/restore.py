@@ -77,7 +77,8 @@ def restore(session: Session, source: Source, paths: Sequence[RelPath], name: by
         except OSError as failed:
             why = failed.strerror or repr(failed)
             raise YolofsError(
-                f"a part of it may be brought back, as the way back failed: {why}", hint=f"yolofs travel {before}"
+                f"a part of it may have been brought back, as taking it back failed: {why}",
+                hint=f"yolofs travel {before}",
             ) from error
         raise
     states = session.states(before, None)

@@ -451,8 +451,8 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
 
 
 def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
-    """Return the changes that had led to a commit, which tell who made them; none if its journal is
-    damaged.
+    """Return the changes that led to a commit; they tell which runs made them.  None if its journal
+    is damaged.
     """
     path = os.path.join(commit.directory, b"journal")
     try:

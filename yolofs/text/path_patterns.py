@@ -53,7 +53,7 @@ _NOWHERE = _Reach(None, ())
 
 
 class Patterns(Generic[Value]):
-    """Patterns, each with what is to be said of what it fits; of several that fit the first counts.
+    """Patterns, each with what to say about a path that it fits.  If several fit, the first counts.
 
     Paths are given without a slash at either end, and are those that the patterns' names lead to
     from ``/``.

@@ -1,9 +1,9 @@
 """What the steps of a commit have to copy, as it cannot be renamed to where it goes: looked at
 before the first step.
 
-What moves to another device, or is kept of one, is copied by its step, and deleted when all is done
-and durable: there is no way back then.  So all of it has to be readable and removable, and there
-has to be room for it, before anything of base is touched.
+If something moves to another device, or is kept from one, its step copies it.  The original is
+deleted when all is done and durable: then there is no way back.  So all of it has to be readable
+and removable, and there has to be room for it, before anything of base is touched.
 """
 
 from __future__ import annotations

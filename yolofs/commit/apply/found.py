@@ -1,5 +1,5 @@
-"""What the host had put in the way of a commit, or changed, while that was interrupted: in the
-folder ``found`` of its directory, by the number of the step that it was in the way of.
+"""What the host put in the way of an interrupted commit, or changed meanwhile.  It lies in the
+folder ``found`` of the commit's directory, under the number of the step that it was in the way of.
 """
 
 from __future__ import annotations

@@ -12,9 +12,7 @@ from yolofs.system import stopping
 
 
 def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> CommitError:
-    """Return what is to be said where Ctrl-C has ended what brings an interrupted commit to its
-    end.
-    """
+    """Return the error for Ctrl-C while an interrupted commit was being finished or taken back."""
     error = CommitError(
         f"{what} was interrupted, so base is still partly what the view was; nothing is lost",
         directory=directory,

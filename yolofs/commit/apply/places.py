@@ -1,8 +1,8 @@
 """Where a commit works: its own folders, and the directories of base, by names in them that are
 open.
 
-No path is followed twice: what a spot is in stays open, and directories of base are reached by no
-symbolic link (:mod:`yolofs.commit.apply.directories`).
+No path is followed twice: the directory of a spot stays open, and no symbolic link leads to a
+directory of base (:mod:`yolofs.commit.apply.directories`).
 """
 
 from __future__ import annotations

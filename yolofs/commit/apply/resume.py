@@ -82,8 +82,8 @@ class ResumedSteps(DoneSteps):
         """Do a step again that the log says is done, if a power failure has undone it.
 
         The log may have reached the disk before what it tells of.  What the host has done since is
-        left alone: so it is done again only where what it moves is still where it was, or where
-        nobody has touched the thing since.
+        left alone.  So a step is done again only if what it moves is still where it was, or if
+        nobody has touched it since.
         """
         match step:
             case Park() | Remove():

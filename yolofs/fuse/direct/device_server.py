@@ -363,7 +363,7 @@ class Server:
         return self._sized(room, b"".join(name + b"\0" for name in self._handlers.listxattr(node, self._uid)))
 
     def _sized(self, room: int, data: bytes) -> Reply | None:
-        """Say how long an attribute is, to who has no room; or the attribute."""
+        """Answer with the attribute, or only with its length if the asker gave no room."""
         if not room:
             return self._replies.count(self._unique, len(data))
         if len(data) > room:
@@ -475,8 +475,8 @@ class Server:
         return self._replies.count(self._unique, copied)
 
     def _changed_by_sender(self, handle: int) -> None:
-        """Take setuid and setgid bits away where that is ours to do, and nothing tells who may keep
-        them: root may.
+        """Take setuid and setgid bits away if the kernel leaves that to us.  The request does not
+        tell whether the sender may keep them; root may.
         """
         if self._takes_privileges_away and self._uid:
             self._handlers.drop_setuid(handle)

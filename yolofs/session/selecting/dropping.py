@@ -117,8 +117,8 @@ def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
 
 
 def _comes_back(unit: Unit, kept: Kept, places: Places) -> bool:
-    """Tell whether a unit is nothing but deletions that are taken back, though of what lay in them
-    some stay: so it is base's own files that come back, with all of their names.
+    """Tell whether a unit only takes deletions back, although some of what lay in them stays
+    deleted.  Then base's own files come back, with all of their names.
     """
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     return bool(touched) and all(
