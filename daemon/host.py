@@ -52,6 +52,7 @@ from yolofs.rules import Index, RuleBook, Sources
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native
 from yolofs.session import feedback
+from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import detach_stale, unmount
@@ -139,7 +140,7 @@ class Host:
             YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot
                 be trusted, an interrupted commit, or FUSE refuses.
         """
-        session = Session.open(project, Access.WRITE, root=root)
+        session = Session.open(project, Access.WRITE, root=root, command=MOUNT)
         try:
             session.check_no_interrupted_commit()
             rule_files = RuleFiles(session.project, session.directory)

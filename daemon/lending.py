@@ -18,6 +18,7 @@ from yolofs.fuse.mount import Mount
 from yolofs.journal import cuts
 from yolofs.journal.cuts import Cut
 from yolofs.overlay import Invalidation, Overlay
+from yolofs.session.lock import MOUNT, note_holder
 from yolofs.session.session import Session
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class Lending:
                 away.
         """
         session = self._session
+        note_holder(session.lock_fd, MOUNT)
         session.reopen()
         for cut in session.journal.cuts:  # the lender died while it wrote
             self.cuts.append(cut)

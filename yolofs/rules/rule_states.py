@@ -19,6 +19,8 @@ class RuleState(enum.Enum):
     DENY = "deny"
     HIDDEN = "hidden"
 
+    __hash__ = object.__hash__  # that of enums is written in Python, and rules are looked up by their states
+
     @property
     def is_hidden(self) -> bool:
         """Whether the path seems not to exist."""

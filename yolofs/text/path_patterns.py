@@ -19,7 +19,6 @@ Pattern: TypeAlias = tuple[bytes, ...]
 fits everything.
 """
 ANY_DEPTH = b"**"
-_WILD = (b"*", b"?", b"[")
 
 
 class _Reach:
@@ -185,7 +184,7 @@ class Patterns(Generic[Value]):
 
 def is_wild(name: bytes) -> bool:
     """Tell whether a name of a pattern holds a wildcard."""
-    return any(mark in name for mark in _WILD)
+    return b"*" in name or b"?" in name or b"[" in name  # asked thousands of times
 
 
 def _shortest(names: Iterable[bytes]) -> Pattern:
@@ -208,4 +207,7 @@ def parse(text: str, directory: bytes, home: bytes) -> Pattern:
         raw = home + raw[1:]
     elif not raw.startswith((b"/", b"**/")):
         raw = directory + b"/" + raw
-    return _shortest(name for name in os.path.normpath(raw).split(b"/") if name)
+    names = [name for name in raw.split(b"/") if name]
+    if b"." in names or b".." in names:
+        names = [name for name in os.path.normpath(raw).split(b"/") if name]
+    return _shortest(names) if ANY_DEPTH in names else tuple(names)
