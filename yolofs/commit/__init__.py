@@ -71,6 +71,7 @@ In the order in which a commit goes through them::
       inverse      the state that base had before it, as a tree over base as it is
       whose        what of that may go back, as nobody has changed it since
       links_again  which names become hard links again
+      made_anew    the directories that undos have made anew
       as_records   the state written as records
 """
 
