@@ -46,7 +46,7 @@ _OLDEST_KERNEL = (5, 4)
 _LITTLE_SPACE = 1 << 30
 _NO_SPACE = 16 << 20
 _MOST_LOST = 5
-"""So many lost files are named."""
+"""How many lost files are named."""
 _FUSE_CONF = "/etc/fuse.conf"
 
 

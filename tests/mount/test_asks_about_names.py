@@ -175,7 +175,9 @@ for thread in threads: thread.join()
     assert len(list((view / "secret").glob("made-*"))) == 50
 
 
-def test_who_looks_at_the_directory_all_the_time_does_not_get_in_the_way(yolofs: Program, view: Path) -> None:
+def test_a_process_that_looks_at_the_directory_all_the_time_does_not_get_in_the_way(
+    yolofs: Program, view: Path
+) -> None:
     """The kernel must not learn the directory's permissions from others just as somebody was sent
     to ask for them.
     """

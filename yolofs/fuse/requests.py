@@ -32,8 +32,7 @@ full a moment ago.
 
 _NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
-"""So often the copy of a file that others keep changing is made in another thread; then the loop
-does it by itself.
+"""How often another thread copies a file that others keep changing; then the loop copies it itself.
 """
 
 

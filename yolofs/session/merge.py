@@ -257,7 +257,7 @@ def _mtime_ns(session: Session, merge: Merge) -> int:
 def _replace_journal(session: Session, records: Sequence[Keep], name_before: bytes, name_after: bytes) -> None:
     """Go on with another state, durably and at once: no crash leaves a part of it.
 
-    The names are those of the generations of what was there before and of what is there after.
+    The names are those of the generations before and after it.
     """
     now = coarse_clock_ns()
     with beside(session) as new:

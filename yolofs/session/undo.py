@@ -56,7 +56,7 @@ from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 
 _LOOKED_AT = 8
-"""So many commits are read at first to find the last one that may be undone."""
+"""How many commits are read at first to find the last one that may be undone."""
 
 
 class Ended(msgspec.Struct, frozen=True):

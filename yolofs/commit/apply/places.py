@@ -22,7 +22,7 @@ from yolofs.system.plain_files import read_plain
 from yolofs.system.syscalls import open_by_no_link
 
 _MOST_KEPT = 64
-"""So many directories of earlier commits are open at a time."""
+"""How many directories of earlier commits are open at a time."""
 
 SEAL = b"seal"
 """The file in a commit's directory that vouches for its plan."""

@@ -239,7 +239,7 @@ class _TakingBack(ViewWriter):
         return there is None or now is None or there.identity != now.identity
 
     def _replace(self, index: int, path: RelPath) -> None:
-        """Replace what is there by what was, where changing it would not do."""
+        """Replace what is there by what was there before, if it cannot be changed into that."""
         change, kept = self._changes[index], self._kept.of(index)
         gone = self._gone(index)
         stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]
