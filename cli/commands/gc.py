@@ -56,7 +56,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     else:
         directory = session_directory(project)
         before = size_of(directory)  # opening it removes what a killed command has left
-        sentence = "not all that is not kept any more is removed"
+        sentence = "some of what is no longer kept could not be removed"
         with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
             with changing(project, LoanKind.GC) as (session, is_mounted):
                 session.check_no_interrupted_commit()

@@ -27,7 +27,7 @@ from yolofs.journal import cuts
 from yolofs.paths import display
 from yolofs.session.kept_size import session_bytes
 from yolofs.session.session import Access, Session
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 from yolofs.system.disk_usage import size_text
 
 if TYPE_CHECKING:  # takes long
@@ -61,7 +61,7 @@ def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> 
     each side changed.
     """
     project = find_project()
-    with held(session_directory(project)):
+    with reading_store(session_directory(project)):
         _show(project, scratch=scratch, shows_hidden=shows_hidden, unfolds=unfolds, as_json=as_json)
 
 
@@ -96,7 +96,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
         else:
             _emit_place(session, info)
             if is_half_made:
-                say("what is staged is listed once that is decided: base has a part of it already")
+                say("what is staged is listed once that has come to its end: base has a part of it already")
                 return
             emit()
             place = Place(session.base.root, session.base.relative(session.project))

@@ -25,7 +25,7 @@ from yolofs.errors import UnnamedError
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
-from yolofs.session.commit import CommitResult, split
+from yolofs.session.commit import CommitResult, split_staged
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -90,11 +90,11 @@ def look(
         marking = marker(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
-            parts = split(session, unmarked(selection, marks, asked), tree=present)
-            if not parts.rest:
+            split = split_staged(session, unmarked(selection, marks, asked), tree=present)
+            if not split.rest:
                 taken = everything
                 break
-            taken = compare(before, parts.taken, session.base, session.store, progress=update)
+            taken = compare(before, split.taken, session.base, session.store, progress=update)
             # what lies in a directory whose rename stays lands elsewhere than the view has it
             more = {path: found for path, found in marking.marks(taken).items() if path not in marks}
             marks = {**marks, **more}
@@ -106,9 +106,9 @@ def look(
         known = {(change.kind, change.path, change.old_path) for change in taken}
         stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
     else:
-        stays = compare(parts.taken, session.state(), session.base, session.store)
+        stays = compare(split.taken, session.state(), session.base, session.store)
         marks = {**marking.marks(stays), **marks}
-    return Shown(taken, stays, parts.held_back, unchanged, selection.paths, excluded, marks, session.base.root), parts
+    return Shown(taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, session.base.root), split
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
@@ -125,9 +125,9 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
 def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
     """See that nothing stays for want of its name.
 
-    ``options`` are those that the next command needs, too, to take what this one would have taken;
-    with ``is_later`` none gives that, as what was asked for was an earlier state that is no
-    generation any more.
+    ``options`` are those that the next command needs to take what this one would have taken.  With
+    ``is_later`` there are none, as what was asked for was an earlier state that is no longer a
+    generation.
 
     Raises:
         UnnamedError: something does; the hint is the command that takes it.
@@ -332,7 +332,7 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
     if why:
         warn(
             f"commit {number} is done, but its journal could not be put away: {why}; "
-            "the next command does that first, so mend it (make room, for example), and then: yolofs status"
+            "the next command does that first, so fix that (make room, for example), and then: yolofs status"
         )
 
 

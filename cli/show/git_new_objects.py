@@ -106,8 +106,8 @@ class NewObjects:
         return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
 
     def has_repacked(self, path: bytes) -> bool:
-        """Tell whether all that a pack had which is gone is in packs that came, with the content
-        that it had; ``path`` is that of any of its files.
+        """Tell whether packs that came have everything that a removed pack had, with the same
+        content; ``path`` is that of any of its files.
 
         True only of a pack of no more than 2,000 objects, all of them small.
         """

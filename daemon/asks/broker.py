@@ -2,8 +2,8 @@
 
 :meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop,
 :meth:`Broker.rules_changed` to anybody.  All else happens on trio's thread, most of it in the tasks
-of :meth:`Broker.run`; nothing there awaits between looking at the queue and changing it, except
-where an answer makes a rule: that ask is claimed meanwhile.
+of :meth:`Broker.run`.  Nothing there awaits between looking at the queue and changing it, except an
+answer that makes a rule: that ask is claimed meanwhile.
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ class Broker:
         if all(ask.question.is_still_asked_under(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
             why, hint = _why_left(asks[0].question, verdicts[0].rule)
             wanted = display(rules[0].path)
-            raise UsageError(f"a rule for {wanted} would settle nothing of what is asked, as {why}", hint=hint)
+            raise UsageError(f"a rule for {wanted} would not settle what is asked, as {why}", hint=hint)
         self._install(rules, lasting=lifetime is Lifetime.ALWAYS)
 
     @contextlib.contextmanager

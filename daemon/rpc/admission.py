@@ -2,8 +2,8 @@
 sockets, no clock of its own.
 
 A client may connect as often as it likes and then say nothing, or half a line, or never read.  So
-when all connections are taken, or one process has its share, an idle one has to go: of the client
-that has most, and first one that is slow with its first line or does not read.  A connection at
+when all connections are taken, or a process has its share, an idle connection of the client that
+has most is closed; first one that is slow with its first line or does not read.  A connection at
 work is left alone, and so is one on which something lasts (a watch, a run, a loan).  Of those there
 is a limit, so that some connections are always left for short calls.
 """
@@ -64,7 +64,7 @@ class Guest:
 
 
 class Admission:
-    """Keeps count of who is connected."""
+    """Counts the connections of each client."""
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_CONNECTIONS) -> None:
         self._clock = clock

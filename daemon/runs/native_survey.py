@@ -3,10 +3,10 @@ that are to be bound.
 
 ``python -I -S native_survey.py STATE_FD HASTE DIRECTORY...`` writes a report for each directory:
 its path, and the paths of what was found in it, with a NUL byte between them and two at the end.
-Looked for are sockets and fifos, through which one reaches the program at the other end although
-they lie in a read-only mount, and what belongs to sessions, which no view shows.  What the user may
-not read is passed over: the sandbox has the same user and no more rights.  What cannot be looked
-through for another reason counts as found.
+It looks for sockets and fifos, as these lead to the program at the other end even from a read-only
+mount, and for what belongs to sessions, which no view shows.  What the user may not read is passed
+over: the sandbox has the same user and no more rights.  What cannot be looked through for another
+reason counts as found.
 
 What it has seen is kept in the state directory (``STATE_FD``, -1 for none).  Of a directory that is
 the same one and was not changed since, nothing is read the next time
@@ -44,8 +44,8 @@ _MAX_BYTES = 64 << 20
 _MAX_KEPT = 200_000
 """So many directories are kept."""
 _YOUNG_NS = 2_000_000_000
-"""A directory that was changed so shortly before it was read may be changed once more at the same
-time, as far as its ctime tells: filesystems count in ticks of the kernel, or in seconds.
+"""If a directory was changed so shortly before it was read, it may change once more without another
+ctime: filesystems count in ticks of the kernel, or in seconds.
 """
 _LOCAL_TYPES = frozenset(b"bcachefs btrfs erofs ext2 ext3 ext4 f2fs overlay ramfs squashfs tmpfs xfs zfs".split())
 """Filesystems on which the kernel of this machine, and its clock, write each ctime."""

@@ -16,9 +16,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cli.program import DEADLINE_S, wait_until
-from tests.mount.forgetting import have_the_kernel_forget, what_it_knows_stays
 from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
+from tests.mount.kernel_memory import have_the_kernel_forget, what_it_knows_stays
 from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
 from tests.support.transports import IS_DIRECT
 from yolofs.overlay.host_changes import HostChange, stale_after

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from yolofs.overlay.inodes import Inode
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath
-from yolofs.store.base import held
+from yolofs.store.base import holding
 
 _NO_FILE = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV])
 """With these an open(2) fails where there is no regular file."""
@@ -82,7 +82,7 @@ class Descriptors:
         assert inode.base is not None
         if inode.base in self._base.pseudo:
             raise os_error(errno.EOPNOTSUPP)
-        with held(self._base.place(inode.base)) as fd:
+        with holding(self._base.place(inode.base)) as fd:
             st = os.fstat(fd)
             if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
                 raise os_error(errno.ESTALE)

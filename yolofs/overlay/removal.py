@@ -28,16 +28,17 @@ class Removal:
         self._store = layers.store
         self._descriptors = descriptors
         self.close_removed: Callable[[int], object] = os.close
-        """Takes the last descriptor of a store inode that was removed, to close it now or later, in
-        any thread: this is what frees its blocks, and takes as long as the disk does."""
+        """Takes the last descriptor of a removed store inode, and closes it now or later, in any
+        thread.  Closing it frees its blocks, and is as slow as the disk.
+        """
         self._unnamed: frozenset[Staged] = frozenset()
         """Files of a journal that has ended and that are open still: no journal names them any
         more.
         """
         self._readers = Readers(self._store.directory)
         self._late: list[tuple[StoreIno, int, int]] = []
-        """What is to go when nobody reads the store any more, each with its inode number on the
-        disk and its ctime: another file may have got the number by then, after a commit or abort.
+        """What is removed when nobody reads the store any more, each with its inode number on the
+        disk and its ctime: after a commit or abort, another file may have got the number by then.
         """
         self._late_bytes = 0
         self.never_named: set[Staged] = set()

@@ -27,10 +27,10 @@ def directories_beside(top: bytes, obstacles: Iterable[bytes]) -> list[bytes]:
     todo = deque([top])
     while todo:
         directory = todo.popleft()
-        held = {path[len(directory) + 1 :].split(b"/")[0] for path in inside if is_below(path, directory)}
-        if not held:
+        names_of_obstacles = {path[len(directory) + 1 :].split(b"/")[0] for path in inside if is_below(path, directory)}
+        if not names_of_obstacles:
             found.append(directory)
-        elif b"" not in held:  # an obstacle itself
+        elif b"" not in names_of_obstacles:  # an obstacle itself
             below = _directories(directory)
             if len(found) + len(todo) + len(below) <= LIMIT:
                 todo += below

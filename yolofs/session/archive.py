@@ -123,7 +123,7 @@ def journal_loss(directory: bytes) -> JournalError | None:
     none.
 
     It needs none if it has just been made, or if a commit or an abort died after it had put the old
-    one away: then no staged file is left that only the missing journal could name.
+    one away.  Then there is no staged file that only the missing journal could name.
     """
     path = os.path.join(directory, b"journal")
     if is_there(path):

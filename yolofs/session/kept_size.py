@@ -69,7 +69,7 @@ def session_bytes(session: bytes) -> int:
 
 
 def forget_sizes(session: bytes) -> None:
-    """Drop what is noted, as something is being taken of what a commit keeps.
+    """Drop what is noted, as something that a commit keeps is being taken.
 
     Raises:
         OSError: the disk failed.

@@ -267,8 +267,8 @@ def prepare(
     held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
         selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
-        parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
-        tree, held_back, is_whole = parts.taken, parts.held_back, is_whole and not parts.rest
+        split = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
+        tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
@@ -461,8 +461,8 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
 
 
 def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
-    """Return the changes that had led to a commit, which tell who made them; none if its journal is
-    damaged.
+    """Return the changes that led to a commit; they tell which runs made them.  None if its journal
+    is damaged.
     """
     path = os.path.join(commit.directory, b"journal")
     try:

@@ -13,9 +13,9 @@ which begins with them again::
 The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum,
 and is passed over.  Losing the file loses no work: what it would tell is not known then.
 
-A content above 128 KiB shares its blocks with the base file (a reflink) where the disk can do that:
-the header is then as long as it takes for the content to begin at a block, and nothing of the
-content is read.  Elsewhere it is copied.
+Content above 128 KiB shares its blocks with the base file (a reflink) if the disk can do that.
+Then the header is made so long that the content begins at a block, and the content is not read.
+Elsewhere it is copied.
 """
 
 from __future__ import annotations
@@ -207,8 +207,8 @@ class KeptBases:
             self._write(_start(self._key, text, len(content), content) + text, content)
         self._size += _START_BYTES + len(text) + len(content)
 
-    def _write(self, *parts: bytes) -> None:
-        if os.pwritev(self._fd, parts, self._size) != sum(map(len, parts)):
+    def _write(self, *buffers: bytes) -> None:
+        if os.pwritev(self._fd, buffers, self._size) != sum(map(len, buffers)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _share(self, header: KeptBase, st: os.stat_result, fd: int) -> bool:

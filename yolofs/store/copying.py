@@ -3,8 +3,8 @@
 Copy-up uses this towards the store, commit towards base.  Nothing follows symlinks, and every
 function blocks until the bytes are with the kernel (not until they are durable).
 
-What cannot be carried over for lack of permission or support is no error: it is named in the tuple
-of strings that the functions return, such as ``"owner"`` or ``"xattr user.note"``.
+If something cannot be carried over, for lack of permission or support, that is no error: the
+functions return a tuple of strings that name it, such as ``"owner"`` or ``"xattr user.note"``.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def patched(base: bytes, delta: bytes, most_bytes: int, work: Work) -> bytes:
     size, delta = _number(delta)
     if base_size != len(base) or size > most_bytes:
         raise DamagedPackError("a delta does not fit")
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     length, at = 0, 0
     while at < len(delta) and length <= size:
         code = delta[at]
@@ -244,18 +244,18 @@ def patched(base: bytes, delta: bytes, most_bytes: int, work: Work) -> bytes:
                         at += 1
                 values.append(value)
             start, count = values[0], values[1] or 0x10000
-            part = base[start : start + count]
+            piece = base[start : start + count]
         else:
             count = code
-            part = delta[at : at + count]
+            piece = delta[at : at + count]
             at += count
-        if not count or len(part) != count:
+        if not count or len(piece) != count:
             raise DamagedPackError("a delta goes beyond its end")
-        parts.append(part)
+        pieces.append(piece)
         length += count
     if length != size:
         raise DamagedPackError("a delta has another length than it says")
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
 def _number(data: bytes, *, shift: int = 0) -> tuple[int, bytes]:

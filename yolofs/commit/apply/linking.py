@@ -1,8 +1,8 @@
 """Which new files of a commit are the store inodes themselves: these get a name in base, instead of
 copies.
 
-A link costs a seventh of a copy, and takes no space.  Until all steps are durable the store keeps
-its name, so that a commit that is taken back, or given up, has lost nothing; then that name goes.
+A link costs a seventh of a copy, and takes no space.  The store keeps its name until all steps are
+durable, so that a commit that is taken back or given up loses nothing.  Then that name goes.
 ``docs/design/commit.md`` says what may not come into base so, and why.
 """
 

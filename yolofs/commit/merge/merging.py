@@ -58,8 +58,9 @@ class Merge(msgspec.Struct, frozen=True):
     theirs: Theirs
     base: Fingerprint
     content: bytes | None
-    """None if there is nothing to merge in it: it is in base, where only the metadata was changed
-    here, or it is the staged one, where only the metadata was changed in base."""
+    """None if there is no text to merge: it is base's if only metadata was changed here, or the
+    staged one if only metadata was changed in base.
+    """
     conflicts: int
     """How many places have marks."""
     metadata: copying.Metadata

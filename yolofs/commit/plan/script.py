@@ -1,12 +1,12 @@
 """A plan as a shell script that does the same to base with the usual tools: to be read, or to be
 run by hand.
 
-It stops at the first command that fails, and keeps all that it replaces in a directory of its own,
-whose name it says at the end: what has other names (hard links) as a copy, so that it stays what it
-was.  A directory that forbids its owner to write is opened up while names in it change, and a file
-that forbids its owner to read while it is copied.  What it cannot do as a commit does: it makes
-nothing before it begins, exchanges nothing in one step, and is finished or taken back by nobody.
-Names are quoted, whatever they are made of.
+It stops at the first command that fails.  It keeps everything that it replaces in a directory of
+its own, and prints its name at the end.  A file with other names (hard links) is kept as a copy, so
+that it stays what it was.  A directory that forbids its owner to write is opened up while names in
+it change, and a file that forbids its owner to read while it is copied.  What it cannot do as a
+commit does: it makes nothing before it begins, exchanges nothing in one step, and is finished or
+taken back by nobody.  Names are quoted, whatever they are made of.
 """
 
 from __future__ import annotations

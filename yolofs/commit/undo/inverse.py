@@ -1,10 +1,10 @@
 """What takes a commit out of base again: an override tree over base as it is now that shows what
 base had before.
 
-Committing that tree undoes the commit.  Each name that the commit changed gets an entry: what it
-removed or replaced shows as the very thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it
-moved as a redirect, what it made as nothing, and what it changed in place as a store inode with
-what the file was.
+Committing that tree undoes the commit.  Each name that the commit changed gets an entry.  What it
+removed or replaced shows as the thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it moved
+as a redirect, what it made as nothing, and what it changed in place as a store inode with the file
+as it was.
 
 A name is taken back only if base has there what the commit left.  Where another commit has changed
 it since, it stays, and so does what cannot go without it; where the host has, that is told as
@@ -70,8 +70,8 @@ class _Inverting(LinksAgain, AsRecords):
         return self._found
 
     def _count_names(self) -> None:
-        """Say of each file with hard links how many of the names that base has for it are entries,
-        so that nobody takes these for names that were not found.
+        """Record, for each file with hard links, how many of its names in base are entries, so that
+        these are not taken for names that were not found.
         """
         tree = self._found.tree()
         names = survey(tree, self._base) if tree.linked else ()

@@ -242,7 +242,7 @@ class Whose:
     def _names_in(self, directory: RelPath) -> list[RelPath]:
         try:
             return [join(directory, name) for name in self._base.names(directory)]
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def _now(self, old: RelPath) -> list[RelPath]:

@@ -1,9 +1,9 @@
 """Having another thread free the blocks of store inodes that were removed.
 
 The name of a store inode goes at once, on the device loop, which takes 2 µs as long as a descriptor
-holds the file.  When the last one is closed the filesystem frees what the file had, and that takes
-as long as the disk does: 50 to 600 µs for a small file where the disk is told of it (the mount
-option discard), and longer for a large one.
+holds the file.  When the last one is closed, the filesystem frees the blocks of the file, which is
+as slow as the disk: 50 to 600 µs for a small file if the disk is told at once (the mount option
+discard), and longer for a large one.
 
 Where closing does not wait for the disk (nothing of the file is on it yet) it takes 2 µs, and
 handing over ten.  So the loop closes small files by itself as long as that is quick; once it was

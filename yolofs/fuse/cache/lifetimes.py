@@ -1,8 +1,8 @@
 """How long the kernel may trust what it is told, in seconds.
 
-What only the view can change is invalidated by whoever changes it, so it may live long.  What comes
-from base the host can change at any time: it lives for a second or so, or longer where somebody
-watches base for us and has it invalidated (a watch may miss something, so not for ever).
+What only the view can change is invalidated by whoever changes it, so it may live long.  The host
+can change what comes from base at any time.  So that lives for a second or so, or longer if a watch
+of base invalidates it (not for ever, as a watch may miss something).
 
 One thing no watch sees: a write through a shared mapping, which moves the times of a file and
 nothing else.  So the files whose attributes the kernel trusts for long are kept, and somebody looks

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.identity import NOBODY, ORDINARY, ROOT, make, room_of
-from tests.unit.files import mode_of
+from tests.support.user_identity import NOBODY, ORDINARY, ROOT, make, room_of
+from tests.unit.file_looks import mode_of
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.store import copying
 from yolofs.store.store import Store

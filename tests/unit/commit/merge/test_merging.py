@@ -19,7 +19,7 @@ from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
 from yolofs.paths import RelPath
-from yolofs.session.commit import look_at_base, split
+from yolofs.session.commit import look_at_base, split_staged
 from yolofs.session.merge import merges_at, settle
 from yolofs.store import copying
 
@@ -51,7 +51,7 @@ PATH = RelPath(b"d/file")
 
 
 def merged(view: CoreDriver, path: RelPath = PATH) -> Merge | Refused:
-    assert path in look_at_base(view.session, split(view.session, None)).conflicts
+    assert path in look_at_base(view.session, split_staged(view.session, None)).conflicts
     (found,) = merges_at(view.session, [path])
     return found
 
@@ -305,7 +305,7 @@ echo "by git, from $(head -n 1 "$9")"
         for path, place in zip(paths, places, strict=True):
             view.overwrite(path, b"ours %b\n2\n3\n" % path)
             place.write_bytes(b"theirs\n2\n3\n")
-        assert look_at_base(view.session, split(view.session, None)).conflicts == paths
+        assert look_at_base(view.session, split_staged(view.session, None)).conflicts == paths
         found = merges_at(view.session, paths[::-1])
     finally:
         view.close()

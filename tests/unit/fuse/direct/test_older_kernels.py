@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.fuse.direct.kernel import Kernel, kernel_of
-from yolofs.fuse.direct.protocol import Init, Opcode
+from yolofs.fuse.direct.kernel_protocol import Init, Opcode
 from yolofs.overlay.acl import DEFAULT_XATTR
 
 V5_4 = (31, 0x03FFFFFB)
