@@ -68,15 +68,15 @@ def test_it_is_what_du_says_before_and_after_it_is_noted(session: Path) -> None:
 def test_no_commit_is_walked_that_was_before(session: Path, walked: list[str]) -> None:
     archive(session, *range(1, 40))
     place = os.fsencode(session)
-    size_of_session(place).all
+    size_of_session(place)
     walked.clear()
-    size_of_session(place).all
+    size_of_session(place)
     few = len(walked)
     assert not [name for name in walked if "/commits/" in name]
     archive(session, *range(40, 80))
-    size_of_session(place).all
+    size_of_session(place)
     walked.clear()
-    size_of_session(place).all
+    size_of_session(place)
     assert len(walked) == few
 
 
@@ -93,7 +93,7 @@ def test_what_has_no_end_yet_is_looked_at_each_time(session: Path) -> None:
 def test_what_an_undo_takes_is_missed_once_it_says_so(session: Path) -> None:
     archive(session, 1, 2)
     place = os.fsencode(session)
-    size_of_session(place).all
+    size_of_session(place)
     archive(session, 3, is_ended=False)
     kept_size.forget_sizes(place)
     (session / "commits/1/replaced/1/file").unlink()
@@ -108,5 +108,5 @@ def test_a_note_that_does_not_read_counts_for_nothing(session: Path, text: bytes
     archive(session, 1)
     (session / "commits/sizes").write_bytes(text)
     place = os.fsencode(session)
-    size_of_session(place).all
+    size_of_session(place)
     assert size_of_session(place).all == size_of(place)
