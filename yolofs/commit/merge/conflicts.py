@@ -7,10 +7,10 @@ What the override tree can tell:
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree does not say what base had there
-  then.  It does say since when the view has something else there; whatever base has there, or in a
-  directory there, that changed after that (by ctime, which no program can set back) the view cannot
-  have known.  It also says whether base had something there: if it has nothing any more, the host
-  has deleted it.
+  then, unless it was staged before; then the fingerprint is compared.  It does say since when the
+  view has something else there; whatever base has there, or in a directory there, that changed
+  after that (by ctime, which no program can set back) the view cannot have known.  It also says
+  whether base had something there: if it has nothing any more, the host has deleted it.
 
 No conflict is a file that both sides have changed to the same, as git does with its index: if base
 has a file of the same content at the very name, and nothing but their times differs, a commit loses
