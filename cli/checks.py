@@ -46,7 +46,7 @@ _OLDEST_KERNEL = (5, 4)
 _LITTLE_SPACE = 1 << 30
 _NO_SPACE = 16 << 20
 _MOST_LOST = 5
-"""So many lost files are named."""
+"""How many lost files are named."""
 _FUSE_CONF = "/etc/fuse.conf"
 
 
@@ -107,7 +107,7 @@ def _core() -> Finding:
     stale = stale_sources(PACKAGE)
     if stale:
         more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
-        message = f"{display(os.fsencode(stale[0]))}{more} was changed since it was compiled, and is not what runs"
+        message = f"{display(os.fsencode(stale[0]))}{more} has changed since it was compiled, so the older version runs"
         return Finding("core", Level.WARN, message, "install yolofs again, or remove the .so beside it")
     if is_compiled():
         return Finding("core", Level.OK, "compiled")

@@ -1,9 +1,9 @@
 """Output that may wait for the very mount that a command has paused: files in there, and readers
 that write to it.
 
-``yolofs commit --yes | tee FILE`` with a FILE in the view comes to a stop once the pipe is full:
-``tee`` waits for the mount, and the mount for the command.  So what nobody takes for some seconds
-is kept until the mount goes on.
+``yolofs commit --yes | tee FILE`` with a FILE in the view stops when the pipe is full: ``tee``
+waits for the mount, and the mount for the command.  So what nobody takes for some seconds is kept
+until the mount goes on.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from yolofs.system.syscalls import device_and_type
 
 _PATIENCE_S = 3.0
-"""So long a reader may take nothing.  Somebody who reads a list page by page takes longer, and gets
-the rest afterwards.
+"""How long a reader may take nothing.  Somebody who reads a list page by page takes longer, and
+gets the rest afterwards.
 """
 _MOMENT_MS = 20
 _AT_ONCE_BYTES = 256
@@ -105,8 +105,8 @@ class _Kept(io.RawIOBase):
 
 
 def _without_waiting(fd: int) -> int:
-    """Open a pipe or terminal once more, so that writing never waits, and that only here; -1 if
-    that cannot be.
+    """Open a pipe or terminal once more, so that only writes through this descriptor never wait; -1
+    if that is not possible.
     """
     try:
         return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -26,7 +26,7 @@ from yolofs.session.lock import command_at_work
 from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 from yolofs.system import stopping
 from yolofs.system.symlinks import follow_parent
 
@@ -60,7 +60,7 @@ def reading(project: bytes) -> Iterator[Session]:
     """Open a session to look at it; what programs in the mount have written by now is in it, and
     stays for the time of the block.
     """
-    with held(session_directory(project)):
+    with reading_store(session_directory(project)):
         with connected(project) as client:
             if client is not None:
                 client.flush()
@@ -119,7 +119,7 @@ def warnings_of(session: Session) -> list[str]:
     """Return what is said of a session whoever looks at it."""
     found = list(_told_of_commit(session))
     if session.settings_problem:
-        found.append(f"{session.settings_problem}; no mount, commit or abort until that is mended")
+        found.append(f"{session.settings_problem}; no mount, commit or abort until that is fixed")
     return found
 
 

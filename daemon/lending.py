@@ -102,7 +102,7 @@ class Lending:
             try:
                 self._session.store.remove_others(kept, below=below)
             except OSError as error:  # the next mount tries again
-                log.warning("what nothing shows any more was not removed from the store: %s", error)
+                log.warning("store inodes that nothing shows any more could not be removed: %s", error)
 
     def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
         with or_end_mount(self._mount, "taking the session back"):

@@ -132,7 +132,7 @@ def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_un
     made.write_bytes(text[:-9])
     for way in ("--continue", "--roll-back"):
         said = program.refused("commit", way, code=15)
-        assert f"what it noted before its first step cannot be read ({made}: what was noted" in said
+        assert f"the note that it made before its first step cannot be read ({made}: the note made" in said
         assert "hint: put that right, then yolofs commit --continue; or yolofs commit --discard-interrupted" in said
     assert "cannot be read" in program("status").err
     assert exactly(project) == before

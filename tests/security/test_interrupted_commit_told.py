@@ -159,7 +159,7 @@ def test_what_is_in_its_way_is_named_and_it_is_to_be_taken_back(tmp_path: Path) 
     path = project / os.fsdecode(new)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("the host's\n")
-    why = f"it cannot go on ({path} has been made there meanwhile and is in the way), so it is to be taken back"
+    why = f"it cannot be finished ({path} has been made there meanwhile and is in the way), so it has to be taken back"
     for words in (["commit"], ["mount"], ["status"], ["abort", "--yes"], ["undo", "--yes"]):
         said = run(words, project).stderr
         assert why in said, said

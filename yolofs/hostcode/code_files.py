@@ -39,12 +39,8 @@ class Table:
         lines = [*table, *((parse(text, project, home), Mark.LISTED) for text in more)]
         git = [(parse(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
         self._anywhere = [(names[1:], mark) for names, mark in (*git, *lines) if names[:1] == (ANY_DEPTH,)]
-        others = [
-            (top + parse(row.pattern[2:], b"", home), row.mark)
-            for row in rows()
-            if row.pattern[0] == "~"
-            for top in _HOMES
-        ]
+        below_homes = [(parse(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
+        others = [(top + names, mark) for names, mark in below_homes for top in _HOMES]
         self._fixed = [line for line in lines if line[1] is Mark.LISTED or line[0][0] != ANY_DEPTH]
         self._fixed += [*self._links.fixed(self._fixed), *others]
         for text in _GIT_SETTINGS:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from yolofs.session import run_tmp
 from yolofs.session.archive import all_are_put_away, commit_directory, commit_numbers
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import open_plain, read_plain
@@ -67,18 +68,20 @@ class SessionSize(NamedTuple):
 
 
 def size_of_session(session: bytes) -> SessionSize:
-    """Return how much of the disk a session takes; what commits keep is not walked anew."""
+    """Return how much of the disk a session takes, but for the private ``/tmp`` of its runs
+    (:func:`yolofs.session.run_tmp.size`); what commits keep is not walked anew.
+    """
     sizes = sizes_of_commits(session)
     commits = os.path.join(session, b"commits")
     walked = {commit_directory(session, number) for number in sizes}
-    above = size_of(session, without={commits})
+    above = size_of(session, without={commits, run_tmp.top_of(session)})
     others = size_of(commits, without=walked)
     kept = sum(size.kept for size in sizes.values())
     return SessionSize(above + others + kept + sum(size.besides for size in sizes.values()), kept)
 
 
 def forget_sizes(session: bytes) -> None:
-    """Drop what is noted, as something is being taken of what a commit keeps.
+    """Drop what is noted, as something that a commit keeps is being taken.
 
     Raises:
         OSError: the disk failed.

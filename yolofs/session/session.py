@@ -3,9 +3,9 @@ mounted or not.
 
 At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any
 number may look (:attr:`Access.READ`): the journal only ever grows, and store inodes of older
-generations do not change.  A mount's daemon holds the lock for as long as it lives; to commit or
-abort under a mount a command asks it to pause and works with :attr:`Access.LENT`, the daemon's lock
-standing for its own.
+generations do not change.  A mount's daemon holds the lock as long as it lives.  To commit or abort
+under a mount, a command asks it to pause and works with :attr:`Access.LENT`, under the daemon's
+lock.
 """
 
 from __future__ import annotations
@@ -373,8 +373,8 @@ class Session(States):
         """Remove store inodes that the journal names and nothing can show any more, and return how
         many.
 
-        They were made after the last marker, and their last name went after it too: of files that
-        were still open, as a rule, when the mount died.  ``present`` is :meth:`present`.
+        They were made after the last marker and lost their last name after it.  Mostly they belong
+        to files that were still open when the mount died.  ``present`` is :meth:`present`.
 
         Danger: as :meth:`collect`.
         """

@@ -56,9 +56,9 @@ def _syscall(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char])
 def open_by_no_link(path: bytes, flags: int) -> int:
     """Open an absolute path that has to lead through no symbolic link, and return the descriptor.
 
-    Danger: what was a directory a moment ago may be a link now, put there by whoever may write
-    above it; what that leads to is judged by other rules, or belongs to somebody else.  A look
-    before opening could never be sure.
+    Danger: what was a directory a moment ago may be a link now.  Anybody who may write above it can
+    have put it there, and it leads to what other rules judge, or what belongs to somebody else.  A
+    look before opening could never be sure.
 
     Raises:
         OSError: as open(2); ELOOP if any component is a symbolic link, the last one too.

@@ -20,7 +20,6 @@ Pattern: TypeAlias = tuple[bytes, ...]
 fits everything.
 """
 ANY_DEPTH = b"**"
-_WILD = (b"*", b"?", b"[")
 _START = re.compile(rb"[^*?[]+")
 _END = re.compile(rb"[^*?]+\Z")
 
@@ -79,11 +78,11 @@ class _Reach:
         if self._by_name is None:  # most are asked for nothing below them
             self._by_name = {}
             for number, count in self.begun:
-                following = patterns[number][count]
-                if is_wild(following):
+                next_name = patterns[number][count]
+                if is_wild(next_name):
                     self._wild.append((number, count))
                 else:
-                    self._by_name.setdefault(following, []).append((number, count))
+                    self._by_name.setdefault(next_name, []).append((number, count))
         found = self._by_name.get(name, [])
         return found + self._wild if self._wild else found
 
@@ -92,7 +91,7 @@ _NOWHERE = _Reach(None, ())
 
 
 class Patterns(Generic[Value]):
-    """Patterns, each with what is to be said of what it fits; of several that fit the first counts.
+    """Patterns, each with what to say about a path that it fits.  If several fit, the first counts.
 
     Paths are given without a slash at either end, and are those that the patterns' names lead to
     from ``/``.
@@ -216,7 +215,7 @@ class Patterns(Generic[Value]):
 
 def is_wild(name: bytes) -> bool:
     """Tell whether a name of a pattern holds a wildcard."""
-    return any(mark in name for mark in _WILD)
+    return b"*" in name or b"?" in name or b"[" in name  # asked thousands of times
 
 
 def _shortest(names: Iterable[bytes]) -> Pattern:
@@ -239,4 +238,7 @@ def parse(text: str, directory: bytes, home: bytes) -> Pattern:
         raw = home + raw[1:]
     elif not raw.startswith((b"/", b"**/")):
         raw = directory + b"/" + raw
-    return _shortest(name for name in os.path.normpath(raw).split(b"/") if name)
+    names = [name for name in raw.split(b"/") if name]
+    if b"." in names or b".." in names:
+        names = [name for name in os.path.normpath(raw).split(b"/") if name]
+    return _shortest(names) if ANY_DEPTH in names else tuple(names)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scribe import Scribe
-from tests.unit.hostcode.marking import marks, write
+from tests.unit.hostcode.found_marks import marks, write
 from yolofs.hostcode.code_files import Table
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse

@@ -51,7 +51,7 @@ def walked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_it_is_what_du_says_before_and_after_it_is_noted(session: Path) -> None:
+def test_the_kept_size_is_what_du_says_before_and_after_it_is_noted(session: Path) -> None:
     archive(session, 1, 2, 12)
     (session / "commits/gone-3").mkdir()
     (session / "commits/gone-3/file").write_bytes(b"x" * 7000)

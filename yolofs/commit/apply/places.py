@@ -1,8 +1,8 @@
 """Where a commit works: its own folders, and the directories of base, by names in them that are
 open.
 
-No path is followed twice: what a spot is in stays open, and directories of base are reached by no
-symbolic link (:mod:`yolofs.commit.apply.directories`).
+No path is followed twice: the directory of a spot stays open, and no symbolic link leads to a
+directory of base (:mod:`yolofs.commit.apply.directories`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from yolofs.system.plain_files import make_directory, read_plain
 from yolofs.system.syscalls import open_by_no_link
 
 _MOST_KEPT = 64
-"""So many directories of earlier commits are open at a time."""
+"""How many directories of earlier commits are open at a time."""
 
 SEAL = b"seal"
 """The file in a commit's directory that vouches for its plan."""

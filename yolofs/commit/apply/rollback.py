@@ -1,9 +1,9 @@
 """Taking a commit back that cannot go on, or shall not: base becomes again what it was before.
 
-The steps are undone from the last to the first.  As for a commit that goes on after a crash, each
-is looked at first: what is where tells, by inode numbers, whether it was done, half done or not at
-all.  What the host has changed or put there meanwhile is never thrown away: it is moved to the
-folder ``found`` of the commit's directory, and told.
+The steps are undone from the last to the first.  As with a commit that goes on after a crash, each
+step is looked at first: inode numbers tell whether it was done, half done or not begun.  What the
+host has changed or put there meanwhile is never thrown away: it is moved to the folder ``found`` of
+the commit's directory, and told.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class BackSteps(BackInPlace):
         note, target = self._at(listing_at(self._new, step.number)), Spot(*split(step.path))
         listing = by_names.read(note)
         if listing is None:
-            raise OSError(errno.ENOENT, "what was noted of a directory is gone", step.path)
+            raise OSError(errno.ENOENT, "the note about a directory is gone", step.path)
         self._directories.forget(step.path)
         if self._inode(target) not in (step.inode, None):
             self._make_way(step)

@@ -48,8 +48,8 @@ def take_back(
     progress: Progress | None = None,
     durable: bool,
 ) -> RolledBackError | CommitError:
-    """Take a commit back that has failed just now; return what is to be said of that, or of what
-    failed in it, too.
+    """Take a commit back that has just failed; return the error that tells so, or what failed in
+    taking it back.
     """
     with no_interrupt():
         try:
@@ -59,7 +59,7 @@ def take_back(
                 f"{_told(failure)}; it could not be taken back either: {_told(error)}",
                 done=failure.done if isinstance(failure, CommitError) else 0,
                 directory=parking,
-                hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
+                hint="nothing is lost; fix that, then: yolofs commit --continue, or yolofs commit --roll-back",
             )
     taken_back = RolledBackError(
         f"the commit was taken back: {_told(failure)}; {told_of(meanwhile, plan.root, parking)}", hint="yolofs commit"
@@ -94,7 +94,7 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
             " into, which the host has moved or removed"
         )
     if meanwhile.written:
-        text += f"; what the host has made of {_shown(meanwhile.written, root)} meanwhile is what is staged there now"
+        text += f"; what the host has meanwhile made of {_shown(meanwhile.written, root)} is staged there now"
     if meanwhile.left:
         text += (
             f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"
@@ -202,7 +202,7 @@ def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") 
         f"step {index + 1} of the commit{what}, could not be undone: {reason(error)}{where}",
         done=index,
         directory=parking,
-        hint="nothing is lost; mend that, then: yolofs commit --roll-back",
+        hint="nothing is lost; fix that, then: yolofs commit --roll-back",
     )
 
 

@@ -2,9 +2,9 @@
 no others.
 
 What the view shows is found by walking the override tree over base, what base will have by doing
-the plan's steps on names alone.  Neither asks who holds what (:mod:`yolofs.commit.plan.survivors`),
-as this is to find errors there.  A difference is a defect of yolofs, now or when the journal was
-written.  Either way, a commit that would lose a name does not begin.
+the plan's steps on names alone.  Neither uses :mod:`yolofs.commit.plan.survivors`, as this check is
+to find errors there.  A difference is a defect of yolofs, now or when the journal was written.
+Either way, a commit that would lose a name does not begin.
 
 Only what the tree or the plan mentions is looked at: of all other names base and view are the same.
 """
