@@ -12,6 +12,7 @@ from yolofs.cli.completing import session_ids
 from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
@@ -64,7 +65,7 @@ _ADVICE = {
     "--rebase",
     "target",
     metavar="PATH",
-    type=click.Path(path_type=bytes),
+    type=PATH,
     help="Let session ID, whose project is gone, go on with the directory PATH.",
 )
 @click.option("-y", "--yes", is_flag=True, help="With --forget: do not ask.")
