@@ -50,6 +50,7 @@ def check(scene: Scene, is_root: bool, reads: bool, place: Path) -> None:
     within, errors = (os.fsencode(place), ERRORS_OF_READING) if reads else (None, ERRORS)
     ends, whole = ends_of(scene, place, Faults(0, range(0), within=within))
     calls = one_of_each_place(whole) if reads else range(len(whole.calls))
+    assert len(calls) > CALLS
     for number, call in enumerate(points(calls, "calls fail", scene.words, is_root, reads, some=CALLS)):
         error = errors[(number + is_root) % len(errors)]
         where = f"{errno.errorcode[error]} of call {call} of {len(whole.calls)}"
