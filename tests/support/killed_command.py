@@ -47,7 +47,6 @@ TRACED = (
     "system.syscalls",
 )
 _FRAMES = 5
-NO_FAULTS = Faults(0, range(0))
 for _name in ("termios", "tempfile", *(one.name for one in pkgutil.walk_packages(yolofs.__path__, "yolofs."))):
     importlib.import_module(_name)  # a child's lines are those of the work, and an ordinary user may not read Python's
 
@@ -138,15 +137,15 @@ def _be(
         def note() -> None:
             calls.append(count)
             places.append(numbers.setdefault(_place_of(sys._getframe()), len(numbers)))
-            if not faults.reads and is_in_switch(project):
+            if not reads and is_in_switch(project):
                 switch.append(count)
 
-        faults = faults if faults is not None else NO_FAULTS
-        is_counted = not (faults is NO_FAULTS or faults.bad)
-        if is_counted:
+        is_counted = faults is not None and not faults.bad
+        reads = faults is not None and faults.reads
+        if faults is not None and is_counted:
             faults.before_each = note
-        with faults.at_work() if faults is not NO_FAULTS else nullcontext():
-            if line or (is_counted and not faults.reads):  # else nobody asks which line it is at: that takes long
+        with faults.at_work() if faults is not None else nullcontext():
+            if line or (is_counted and not reads):  # else nobody asks which line it is at: that takes long
                 sys.settrace(trace)
             code = main.main(words)
             sys.settrace(None)
