@@ -34,9 +34,8 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 def is_absent(path: Path) -> bool:
     """Tell whether a process of its own, which may hang, sees nothing at a path."""
-    return (
-        subprocess.run([sys.executable, "-c", STAT, path], timeout=DEADLINE_S, check=False).returncode == errno.ENOENT
-    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", STAT, path], timeout=DEADLINE_S, check=False)
+    return done.returncode == errno.ENOENT
 
 
 STAT = """
