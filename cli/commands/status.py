@@ -25,10 +25,11 @@ from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import ConfigError
 from yolofs.journal import cuts
 from yolofs.paths import display
+from yolofs.session import run_tmp
 from yolofs.session.kept_size import session_bytes
 from yolofs.session.session import Access, Session
 from yolofs.store.readers import reading_store
-from yolofs.system.disk_usage import size_text
+from yolofs.system.disk_usage import size_at_least_text, size_text
 
 if TYPE_CHECKING:  # takes long
     from yolofs.cli.show.shortening import Shortener
@@ -149,6 +150,10 @@ def _emit_place(session: Session, info: Info | None) -> None:
     emit(f"base {display(session.base.root)}, {_generation(session)}")
     if size := session_bytes(session.directory):
         emit(f".yolofs takes {size_text(size)}")
+    tmp = run_tmp.size(session.directory)
+    if tmp.size_bytes:
+        where = display(run_tmp.top_of(session.directory))
+        emit(f"the private /tmp of runs takes {size_at_least_text(tmp)}, in {where}")
 
 
 def _generation(session: Session) -> str:
@@ -175,11 +180,21 @@ def _document(
         "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
         "interrupted": _interrupted_fields(session.interrupted()),
         "size_bytes": session_bytes(session.directory),
+        "run_tmp": _run_tmp_fields(session.directory),
         "generation": session.timeline.present,
         "records_since": count_since(session),
         "counts": counts(changes),
         "changes": [change_fields(change, root, regions, marks) for change in changes],
         "host_code": host_code_fields(changes, root, marks),
+    }
+
+
+def _run_tmp_fields(directory: bytes) -> dict[str, Any]:
+    found = run_tmp.size(directory)
+    return {
+        **text_fields("path", run_tmp.top_of(directory)),
+        "size_bytes": found.size_bytes,
+        "is_more": found.is_more,
     }
 
 

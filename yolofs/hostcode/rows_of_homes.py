@@ -72,6 +72,8 @@ TOPICS: tuple[Topic, ...] = (
         "~/.local/share/fish/vendor_functions.d/**",
         "~/.local/share/fish/vendor_completions.d/**",
         "~/.local/share/fish/vendor_conf.d/**",
+        "~/.local/share/fish/generated_completions/**",
+        "~/.cache/fish/generated_completions/**",
         "~/.config/nushell/**",
         "~/.config/powershell/**",
         "~/.config/xonsh/**",

@@ -198,7 +198,10 @@ class Reloading:
             if not inode.opens or home is None or not isinstance(key, int):
                 continue
             file = self._base.file_of(number_of_link(key))
-            path = find_name_near(self._base, file, home) if file is not None else None
+            try:
+                path = find_name_near(self._base, file, home) if file is not None else None
+            except OSError:  # the disk does not answer: the file is shown by no name, and its handles keep it
+                continue
             if path is None:
                 continue
             directory, name = split(path)

@@ -123,5 +123,8 @@ def linked(base: Base, files: Sequence[Staged]) -> list[bytes] | None:
     """
     if not files:
         return []
-    found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
+    try:
+        found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
+    except OSError:
+        return None
     return found if len(found) >= sum(staged.links for staged in files) else None

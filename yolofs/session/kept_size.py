@@ -13,6 +13,7 @@ import os
 
 import msgspec
 
+from yolofs.session import run_tmp
 from yolofs.session.archive import all_are_put_away, commit_directory, commit_numbers
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import open_plain, read_plain
@@ -57,13 +58,13 @@ def sizes_of_commits(session: bytes) -> dict[int, Size]:
 
 
 def session_bytes(session: bytes) -> int:
-    """Return how much of the disk a session takes, all of it, as ``du`` says; what commits keep is
-    not walked anew.
+    """Return how much of the disk a session takes, as ``du`` says, but for the private ``/tmp`` of
+    its runs (:func:`yolofs.session.run_tmp.size`); what commits keep is not walked anew.
     """
     sizes = sizes_of_commits(session)
     commits = os.path.join(session, b"commits")
     walked = {commit_directory(session, number) for number in sizes}
-    above = size_of(session, without={commits})
+    above = size_of(session, without={commits, run_tmp.top_of(session)})
     others = size_of(commits, without=walked)
     return above + others + sum(size.kept + size.besides for size in sizes.values())
 

@@ -32,6 +32,7 @@ from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
+from yolofs.commit.undo.made_anew import MadeAnew
 from yolofs.commit.undo.whose import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
@@ -256,6 +257,7 @@ def prepare(
         into=into,
         later=_later(session, commit.number),
         restored=restored.read(session.directory),
+        anew=_made_anew(session, commit.number),
         force=force,
     )
     if made is not None:
@@ -338,6 +340,12 @@ def _later(session: Session, number: int) -> list[Later]:
     return later
 
 
+def _made_anew(session: Session, number: int) -> MadeAnew:
+    """Return which directories the undos after a commit have made anew, in force or not."""
+    undos = [(one, one.undoes.anew) for one in ended_commits(session, since=number + 1) if one.undoes is not None]
+    return MadeAnew((Applied.read(one.number, one.directory), anew) for one, anew in undos if anew)
+
+
 def undo(
     session: Session,
     commit: Ended,
@@ -405,7 +413,9 @@ def _undo(
         os.makedirs(directory, 0o700, exist_ok=True)
         forget_sizes(session.directory)
         besides = list(commit.undone_by)
-        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
+        note = Undoes(
+            commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back, inverse.anew
+        )
         write_new(directory, UNDOES, msgspec.json.encode(note))
         note_indexes(directory, plan, os.path.dirname(directory))
         note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))

@@ -246,12 +246,23 @@ class Base:
         return st
 
     def has(self, rel: bytes) -> bool:
-        """Tell whether there is something at a base path, as far as this user can see."""
+        """Tell whether there is something at a base path that a view could show.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        return self.look(RelPath(rel)) is not None
+
+    def may_have(self, rel: bytes) -> bool:
+        """Tell whether there is something at a base path; true, too, where this user may not look.
+
+        Raises:
+            OSError: the disk does not answer.
+        """
         try:
-            self.lstat(rel)
-        except OSError:
-            return False
-        return True
+            return self.has(rel)
+        except PermissionError:
+            return True
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names in a base directory that may be shown, in the order of the disk.

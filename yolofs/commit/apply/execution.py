@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import step_log, unset
 from yolofs.commit.apply.arrived import Arrived, came_by, note_before
 from yolofs.commit.apply.commit_directory import (
     BACK,
@@ -37,6 +37,7 @@ from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import Restored, take_back
+from yolofs.commit.apply.unset import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
@@ -212,6 +213,7 @@ def resume(
         is_back = is_there(os.path.join(parking, BACK))
         if ready is not None:
             steps.recall_made(ready, is_back=is_back)
+        steps.left_out.update(unset.read(parking, UNSET))
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []
         )  # the disk may know what the log does not

@@ -154,6 +154,9 @@ class Keeping(Preparing):
         """
         if not self._durable:
             return
+        if os.fstat(self._fd(spot)).st_dev == self._device:  # its directory may forbid to be opened
+            syscalls.sync_filesystem(self._new.fd)
+            return
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
         try:
             syscalls.sync_filesystem(fd)

@@ -26,6 +26,7 @@ from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Made, Ready, looks_of
 from yolofs.commit.apply.resume import sync_path
 from yolofs.commit.apply.trees import are_alike
+from yolofs.commit.apply.unset import UNSET_BACK
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -62,6 +63,7 @@ class BackSteps(BackInPlace):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
+        self._unset = UNSET_BACK
         self._times: dict[RelPath, tuple[int, int]] = {}
         self._in_store: dict[int, bytes] = {}
         """The paths of the store inodes that themselves have got names in base, by inode number."""
@@ -204,8 +206,9 @@ class BackSteps(BackInPlace):
         for path in sorted(self._times, key=len, reverse=True):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the host's
                 spot, st = self._reach(path)
-                if stat.S_ISDIR(st.st_mode) and st.st_mtime_ns != self._times[path][1]:
-                    copying.may_set_ns(self._at(spot), *self._times[path])  # not another user's
+                is_right = not stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == self._times[path][1]
+                if not (is_right or copying.may_set_ns(self._at(spot), *self._times[path])):  # another user's
+                    self._note(path, ("times",))
         self._directories.release()
 
     # ---- out

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import step_log, unset
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import (
     BACK,
@@ -25,6 +25,7 @@ from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, st
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.apply.unset import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
@@ -82,6 +83,9 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
     is_whole = not meanwhile.gone and not meanwhile.left
     text = f"base is as it was{'' if is_whole else ', but for what the host took away'}, and all stays staged"
+    if meanwhile.left_out:
+        aspects = dict.fromkeys(aspect for some in meanwhile.left_out.values() for aspect in some)
+        text += f"; {', '.join(aspects)} of {_shown(sorted(meanwhile.left_out), root)} could not be given back"
     if meanwhile.found:
         text += f"; {found_text(meanwhile.found, root, parking)}"
     if meanwhile.gone:
@@ -149,6 +153,7 @@ def roll_back(
         if not is_there(os.path.join(parking, BACK)):
             write_new(parking, BACK, b"", durable=durable)
         ready = read_ready(parking)
+        steps.left_out.update(unset.read(parking, UNSET_BACK))
         if ready is not None:
             steps.recall_made(ready)
         steps.recall_parked()
@@ -172,7 +177,7 @@ def roll_back(
             raise _not_taken_back(error, parking, 0) from error
     found = paths_found(parking, plan)  # what was found before this was interrupted, too
     _end_taken_back(parking)
-    return steps.meanwhile._replace(found=found)
+    return steps.meanwhile._replace(found=found, left_out=steps.left_out)
 
 
 def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
