@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from yolofs.cli.completing import session_ids
-from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.which_project import entry_of, unregistered
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
 from yolofs.journal.journal import Journal
