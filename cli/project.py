@@ -70,8 +70,8 @@ def reading(project: bytes) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def reading_whole(project: bytes) -> Iterator[Session]:
-    """Open a session as :func:`reading`, to tell what a commit, an undo or a removal of old ones
-    would do.
+    """Open a session as :func:`reading`, for what is nothing while a commit is interrupted: what a
+    commit, an undo or a removal of old ones would do, what is to be brought back.
 
     Raises:
         CommitError, TrustError: a commit was interrupted, and nothing can be told before that has

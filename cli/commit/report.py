@@ -25,6 +25,7 @@ from yolofs.errors import UnnamedError
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
+from yolofs.paths import split as split_path
 from yolofs.session.commit import CommitResult, split_staged
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
@@ -230,6 +231,8 @@ def say_stays(session: Session, shown: Shown) -> None:
     held_back = {path for one in shown.held_back for path in one.paths}
     left = [change for change in shown.stays if not held_back.intersection(change.paths)]
     left, excluded = divide(left, shown.excluded)
+    going_along = sum(_goes_along(change, held_back) for change in left)
+    left = [change for change in left if not _goes_along(change, held_back)]
     others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
     say(f"{stays_text(shown)}:")
@@ -240,6 +243,8 @@ def say_stays(session: Session, shown: Shown) -> None:
         say(f"  {marked} that {'have' if marked > 1 else 'has'} to be named: yolofs status")
     if excluded:
         say(f"  {len(excluded)} left out by --exclude")
+    if going_along:
+        say(f"  {going_along} that {'go' if going_along > 1 else 'goes'} with what is named below")
     alike: dict[str, set[RelPath]] = {}
     for one in shown.held_back:
         if one.unnamed:
@@ -254,6 +259,16 @@ def say_stays(session: Session, shown: Shown) -> None:
         say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
     if len(others_held_back) > _LISTED:
         say(f"  … and {len(others_held_back) - _LISTED} more that cannot go alone: yolofs status --scratch")
+
+
+def _goes_along(change: Change, held_back: Collection[RelPath]) -> bool:
+    """Tell whether a file is deleted with a directory that is held back, as it goes or something
+    else takes its place.
+    """
+    above = split_path(change.path)[0] if change.new is None else b""
+    while above and above not in held_back:
+        above = split_path(above)[0]
+    return bool(above)
 
 
 def _named(session: Session, paths: Sequence[RelPath]) -> str:
