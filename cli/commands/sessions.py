@@ -251,7 +251,7 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
     where = display(entry.session_path)
     if not yes:
         check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
-        if not ask(f"{where} is missing, perhaps because its disk is not mounted; stop listing session {entry.id} ?"):
+        if not ask(f"{where} is missing, perhaps because its disk is not mounted; stop listing session {entry.id}?"):
             say("nothing forgotten")
             raise click.exceptions.Exit(1)
     forget(entry)
