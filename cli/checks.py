@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import yolofs
-from yolofs.cli.here import session_directory
 from yolofs.cli.run.untrusted_settings import waiting_lines
+from yolofs.cli.which_project import session_directory
 from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text

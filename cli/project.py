@@ -13,9 +13,9 @@ from typing import NamedTuple
 import click
 
 from yolofs.cli.deferred_output import deferred_output
-from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
+from yolofs.cli.which_project import find_project, session_directory
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError

@@ -11,9 +11,9 @@ from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Change, Kind
 from yolofs.changes.counting import counts
 from yolofs.cli.completing import staged_paths
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.guard import seen
-from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.path_types import PATH

@@ -21,9 +21,9 @@ from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.completing import runs
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.nowhere import check_somewhere
+from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, paint, progress, say
 from yolofs.cli.pager import paged
@@ -331,7 +331,7 @@ def _of_run(
     after = chapter.generation(run.end.after) if run.end is not None else None
     if chapter.commit is None:
         return session, before, after, None
-    from yolofs.session.past import states_of  # it takes all that commits need along
+    from yolofs.session.past_base import states_of  # it takes all that commits need along
 
     say(f"note: this was before commit {chapter.commit}")
     return states_of(session, chapter), before, after, chapter.commit

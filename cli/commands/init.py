@@ -9,11 +9,11 @@ from click.shell_completion import CompletionItem
 
 from yolofs.cli.adopting import adopt, adopt_harmless
 from yolofs.cli.agents.guides import AGENTS, install
-from yolofs.cli.here import unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say, warn
 from yolofs.cli.path_types import PATH
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
+from yolofs.cli.which_project import unregistered
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import ConfigError, UsageError
 from yolofs.paths import display, in_shell

@@ -20,7 +20,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
-from yolofs.session.beside import beside
+from yolofs.session.journal_beside import beside
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,

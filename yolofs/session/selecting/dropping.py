@@ -24,7 +24,7 @@ from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
-from yolofs.session.beside import Beside
+from yolofs.session.journal_beside import Beside
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles

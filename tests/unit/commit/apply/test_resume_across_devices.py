@@ -13,14 +13,13 @@ import pytest
 
 from tests.support.commit_model import CommitScribe, scan
 from tests.support.second_disk import mounted_disk
-from tests.unit.commit.apply.test_identity import at, killed_after, parking
+from tests.unit.commit.old_base import at, killed_after
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Park
 from yolofs.errors import CommitError
 
-__all__ = ["parking"]
 pytestmark = pytest.mark.root_only
 
 
