@@ -12,6 +12,7 @@ import click
 from yolofs import __version__
 from yolofs.cli import output
 from yolofs.cli.completing import VARIABLE
+from yolofs.cli.directory_option import Directory
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
 
@@ -83,7 +84,7 @@ def near_command(name: str) -> str:
     "start",
     metavar="DIR",
     default=b".",
-    type=click.Path(exists=True, file_okay=False, path_type=bytes),
+    type=Directory(),
     help="Start from this directory instead of the current one.",
 )
 @click.option(

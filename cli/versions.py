@@ -54,7 +54,7 @@ def parse_version(session: Session, text: str) -> Version:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
         return Version(tree, named, relative_paths(session, [path])[0])
-    raise AssertionError("one of the colons is the last")
+    raise AssertionError("one of the colons stands last")
 
 
 def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, File]:

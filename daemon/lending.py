@@ -18,6 +18,7 @@ from yolofs.fuse.mount import Mount
 from yolofs.journal import cuts
 from yolofs.journal.cuts import Cut
 from yolofs.overlay import Invalidation, Overlay
+from yolofs.session.lock import MOUNT, note_holder
 from yolofs.session.session import Session
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Lending:
             try:
                 self._session.store.remove_others(kept, below=below)
             except OSError as error:  # the next mount tries again
-                log.warning("what nothing shows any more was not removed from the store: %s", error)
+                log.warning("store inodes that nothing shows any more could not be removed: %s", error)
 
     def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
         with or_end_mount(self._mount, "taking the session back"):
@@ -126,6 +127,7 @@ class Lending:
                 away.
         """
         session = self._session
+        note_holder(session.lock_fd, MOUNT)
         session.reopen()
         for cut in session.journal.cuts:  # the lender died while it wrote
             self.cuts.append(cut)

@@ -252,12 +252,12 @@ def command(
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             selection = asked.selection(session)
-            shown, parts = look(session, selection, asked.generation(session))
+            shown, split = look(session, selection, asked.generation(session))
             if before is not None and before != shown:
                 wish.forget(before.taken, shown.taken)
                 say("something of it has changed meanwhile, here or in base; look again")
                 continue
-            looked = look_at_base(session, parts)
+            looked = look_at_base(session, split)
             if up_to is None:
                 wish.take_base(looked.unchanged)
             settled = Settled()
@@ -267,8 +267,8 @@ def command(
                         raise marks_error(looked.marked)
                     settled = wish.settle(session, looked, makes_again=up_to is None)
                     selection = msgspec.structs.replace(selection, left=settled.left)
-                    shown, parts = look(session, selection, asked.generation(session), is_again=True)
-                    looked = look_at_base(session, parts)
+                    shown, split = look(session, selection, asked.generation(session), is_again=True)
+                    looked = look_at_base(session, split)
                 check_settled(settled, looked)
             except ConflictError as error:
                 error.root = session.base.root
@@ -288,7 +288,7 @@ def command(
                     apply = commit if up_to is None else commit_up_to
                     result = apply(
                         session,
-                        parts=parts,
+                        split=split,
                         looked=looked,
                         changes=shown.taken,
                         force=bool(settled.ours),
@@ -361,10 +361,10 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown, parts = look(session, asked.selection(session), asked.generation(session))
+        shown, split = look(session, asked.selection(session), asked.generation(session))
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
-        looked = look_at_base(session, parts)
+        looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
         say_unchanged(session, shown)
@@ -373,7 +373,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         say_stays(session, shown)
         if asked.up_to is None:
             wish.take_base(looked.unchanged)
-            wish.ask(session, parts, looked)
+            wish.ask(session, split, looked)
         if shown.taken:
             question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), ends_text(session))
             if not (question and ask(question)):

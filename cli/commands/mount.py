@@ -10,6 +10,7 @@ import sys
 import click
 
 from yolofs.cli import output
+from yolofs.cli.directory_option import Directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
@@ -22,7 +23,7 @@ from yolofs.paths import display, is_below
 @click.option(
     "--root",
     metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=bytes),
+    type=Directory(),
     help="The base directory that the view shows; / if neither this nor .yolofs.toml says otherwise.",
 )
 @click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C, the log on stderr.")

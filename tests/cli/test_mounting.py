@@ -176,11 +176,11 @@ def test_in_the_foreground_it_stays_until_ctrl_c(yolofs: Program) -> None:
 
 
 def test_a_second_mount_of_the_same_session_is_refused_by_the_lock(yolofs: Program) -> None:
-    with yolofs.mounted(expected_in_log=("is at work on this session",)):
+    with yolofs.mounted(expected_in_log=("(yolofs mount) is at work on this session",)):
         described = (yolofs.session / "daemon.json").read_bytes()
         (yolofs.session / "daemon.json").unlink()  # so that the command does not find the daemon
         message = yolofs.refused("mount", code=5)
-        assert f"process {json.loads(described)['pid']} is at work on this session" in message
+        assert f"process {json.loads(described)['pid']} (yolofs mount) is at work on this session" in message
         (yolofs.session / "daemon.json").write_bytes(described)
 
 

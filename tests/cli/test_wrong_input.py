@@ -300,7 +300,7 @@ def test_starting_is_quick_as_nothing_heavy_is_imported(nowhere: Program) -> Non
     assert not {"trio", "rich", "pyfuse3", "asyncio", "watchfiles", "prompt_toolkit"} & set(done.stdout.split())
 
 
-def test_a_root_that_is_none_is_a_mistake_of_who_said_so(yolofs: Program) -> None:
+def test_a_root_that_is_no_directory_is_a_mistake_of_the_user_who_named_it(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text('root = "/nonexistent"\n')
     yolofs.trust()
     assert "the root /nonexistent is not a directory" in yolofs.refused("status", code=3)

@@ -2,9 +2,9 @@
 
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be
 cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
-nothing here waits: what somebody has to answer first raises
-:class:`yolofs.access.refusals.UndecidedError`, what needs a large copy :class:`PostponedError`,
-before anything is done.
+nothing here waits.  A request that needs an answer of the user raises
+:class:`~yolofs.access.refusals.UndecidedError`, and one that needs a large copy
+:class:`~yolofs.fuse.answers.PostponedError`, before anything is done.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation
+from yolofs.fuse.answers import Answer, DirHandle, Opened, PostponedError
 from yolofs.fuse.cache.lifetimes import Lifetimes
-from yolofs.fuse.cache.listings import Listing, Listings
+from yolofs.fuse.cache.listings import Listings
 from yolofs.journal.journal import Journal
-from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, StillKnown, may_write
+from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
 
 log = logging.getLogger("yolofs.fuse")
@@ -34,41 +33,6 @@ MAX_READ = 1 << 20
 """No request asks for more bytes as the kernel is set up by default
 (``/proc/sys/fs/fuse/max_pages_limit``).
 """
-
-
-class Answer(msgspec.Struct, gc=False):
-    """A file and how long the kernel may trust what it was told, in seconds."""
-
-    attr: Attr | None
-    """None: no such name (a negative entry)."""
-    name_timeout_s: float
-    attr_timeout_s: float
-
-
-class Opened(msgspec.Struct, gc=False):
-    """An open file."""
-
-    handle: int
-    keeps: StillKnown
-    """What of the kernel's knowledge of the file still holds."""
-    number: int
-
-
-class DirHandle:
-    """An open directory: its names as they were when reading began, so that offsets stay what they
-    are.
-    """
-
-    __slots__ = ("inode", "listing", "names", "was_told")
-
-    def __init__(self, inode: Inode) -> None:
-        self.inode = inode
-        self.names: list[bytes] = []
-        """Empty while a listing is told again."""
-        self.listing: Listing | None = None
-        """What is told, or was told so far; None if it is not to be kept."""
-        self.was_told = False
-        """Whether the listing was told before, to somebody else."""
 
 
 _ABSENT = Answer(None, 0.0, 0.0)
@@ -84,15 +48,6 @@ _UNKNOWN = Answer(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0
 """A name in a listing that cannot be looked at: in a directory that one may read and not enter, for
 instance.
 """
-
-
-class PostponedError(Exception):
-    """A large file has to be copied first, by another thread (:class:`yolofs.overlay.CopyJob`)."""
-
-    def __init__(self, inode: Inode, size: int | None) -> None:
-        super().__init__()
-        self.inode = inode
-        self.size = size
 
 
 class Handlers:

@@ -463,9 +463,9 @@ class Naming:
         """Note that one of an inode's names, not necessarily the one that it was last seen by, is
         another now.
 
-        ``found`` is what was at the old one, with the base path that moved along.  Danger: with
-        that of another name a file with hard links would be copied up as if that one had moved, and
-        a commit would take it out of base.
+        ``found`` is what was at the old one, with the base path that moved along.  Danger: with the
+        path of another name, a file with hard links would be copied up as if that name had moved,
+        and a commit would take that name out of base.
         """
         if inode.staged is None:
             inode.base = found.base

@@ -1,5 +1,5 @@
-"""Which commits are kept: so many, so long, and so much of what base had before; never less than
-the newest.
+"""Which commits are kept.  The settings limit their number, their age, and the size of what base
+had before; the newest one is always kept.
 
 A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was
 given up half way is never among them: what it keeps was never put back, and perhaps nobody else has

@@ -2,8 +2,8 @@
 replayed.
 
 It says nothing that the journal does not say, and the journal keeps all that it said.  A checkpoint
-holds for one beginning of one journal, byte for byte (length and CRC-32); whenever it does not fit,
-or cannot be read, it counts as missing and the journal is replayed.
+holds for one beginning of one journal, byte for byte (length and CRC-32).  If it does not fit, or
+cannot be read, it counts as missing, and the journal is replayed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The override tree: the names that differ from base, in the present state.
 
 It is a fold over the journal's change records: ``for record in live: tree.apply(record)``.
-Applying needs neither base nor the store, so the same records always build the same tree, and
-whoever changes the view goes through :meth:`Tree.apply` too: what is in memory is what a replay
-would give.
+Applying needs neither base nor the store, so the same records always build the same tree.  Each
+change of the view goes through :meth:`Tree.apply`, too, so memory holds what a replay would give.
 
 An :class:`Entry` is one name.  Where its content comes from:
 
@@ -20,9 +19,9 @@ tombstone     None        None              nothing
 A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of
 the path.
 
-One thing base has to be looked at for: a base file with several names (hard links) that was copied
-up through one of them shows its store inode under all of them, and which they are the records do
-not say.  :mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The
+Base has to be looked at for one thing.  If a base file with several names (hard links) was copied
+up through one of them, all of them show its store inode, and the records do not say which names
+these are.  :mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The
 tree counts: :meth:`Tree.nlink`.
 
 Entries, staged files and the tree stand in one module: each record changes all three together, and
@@ -125,13 +124,13 @@ class Entry:
 
     def path(self) -> RelPath:
         """Return this entry's path in the view."""
-        parts = []
+        names = []
         entry: Entry = self
         while entry.parent is not None:
-            parts.append(entry.name)
+            names.append(entry.name)
             entry = entry.parent
-        parts.reverse()
-        return RelPath(b"/".join(parts))
+        names.reverse()
+        return RelPath(b"/".join(names))
 
     def __repr__(self) -> str:
         return f"Entry({self.path()!r}, staged={self.staged!r}, base={self.base!r})"
@@ -233,8 +232,8 @@ class Tree:
                 stack.extend((join(path, name), below) for name, below in entry.children.items())
 
     def copy(self) -> Tree:
-        """Return a tree of its own that is the same: a fifth of the time that the records take that
-        it came from.
+        """Return an equal, independent tree, in a fifth of the time that replaying its records
+        takes.
         """
         tree = Tree()
         files = {

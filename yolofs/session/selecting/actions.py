@@ -149,7 +149,7 @@ def _write(trying: Beside, path: RelPath, text: bytes) -> None:
         here = writer.look(path)
         if here is None or not stat.S_ISREG(here.mode):
             raise UsageError(f"{display(absolute(trying.base.root, path))} is no longer a regular file")
-        with writer.held(path) as (inode, here):
+        with writer.looked_up(path) as (inode, here):
             overlay.open(inode, os.O_WRONLY | os.O_TRUNC)
             try:
                 at = 0

@@ -62,7 +62,7 @@ def test_a_file_of_the_hosts_there_is_not_taken_for_what_has_not_been_copied_yet
 
 
 @pytest.mark.parametrize("is_copied", [False, True])
-def test_it_is_taken_back_and_the_hosts_file_stays(
+def test_a_move_between_devices_is_taken_back_and_the_hosts_file_stays(
     scribe: CommitScribe, parking: bytes, plan: Plan, *, is_copied: bool
 ) -> None:
     if is_copied:

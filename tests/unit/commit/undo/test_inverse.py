@@ -441,6 +441,7 @@ def test_what_lies_in_a_directory_that_the_host_has_moved_stays_where_it_is(
     assert inverse.stays == {
         b"d": "the host has moved or removed it since; put it back, then: yolofs undo 1",
         b"d/in": why,
+        b"d/sub": why,
         b"d/sub/closed": why,
         b"d/sub/edited": why,
     }
