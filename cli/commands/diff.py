@@ -122,7 +122,8 @@ def command(
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour. It only
     says how large a binary file is; --binary prints a patch of it, too. Into a pipe or a file the
-    patch is always whole. With --word-diff the output is for people: no program can apply it.
+    patch is always whole. With --word-diff the output is for people everywhere: no program can
+    apply it.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
@@ -141,7 +142,8 @@ def command(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
         at_terminal = sys.stdout.isatty()
-        look = Look(at_terminal and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        is_for_people = at_terminal or form is Form.WORDS
+        look = Look(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
         folds = at_terminal and not (unfolds or paths or len(words) > 1)
         _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
