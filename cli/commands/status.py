@@ -151,7 +151,7 @@ def _emit_place(session: Session, info: Info | None) -> None:
     if size := session_bytes(session.directory):
         emit(f".yolofs takes {size_text(size)}")
     tmp = run_tmp.size(session.directory)
-    if tmp.size_bytes:
+    if tmp.size_bytes or tmp.is_more:
         where = display(run_tmp.top_of(session.directory))
         emit(f"the private /tmp of runs takes {size_at_least_text(tmp)}, in {where}")
 
