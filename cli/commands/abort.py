@@ -67,7 +67,7 @@ def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         tmp = run_tmp.size(session.directory)
-        if tmp.size_bytes:
+        if tmp.size_bytes or tmp.is_more:
             say(f"and {size_at_least_text(tmp)} in the private /tmp of runs")
         generations = session.timeline.present
     count = f" and {generations} generation{'s' if generations > 1 else ''}" if generations else ""

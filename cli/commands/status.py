@@ -153,7 +153,7 @@ def _emit_place(session: Session, info: Info | None) -> None:
         of_it = f", {size_text(size.kept)} of it for what base had before commits" if size.kept else ""
         emit(f".yolofs takes {size_text(size.all)}{of_it}")
     tmp = run_tmp.size(session.directory)
-    if tmp.size_bytes:
+    if tmp.size_bytes or tmp.is_more:
         where = display(run_tmp.top_of(session.directory))
         emit(f"the private /tmp of runs takes {size_at_least_text(tmp)}, in {where}")
 

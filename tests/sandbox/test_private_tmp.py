@@ -125,6 +125,12 @@ def test_abort_beside_a_run_leaves_that_its_project(emptied: Program) -> None:
     assert emptied("cat", ":by-the-run").out == "more\n"
 
 
+def test_of_many_empty_files_status_says_that_there_are_more(emptied: Program) -> None:
+    sh(emptied, "seq 4000 | (cd /tmp && xargs touch)")
+    assert "the private /tmp of runs takes more than " in emptied("status").out
+    assert emptied("status", "--json").json["run_tmp"]["is_more"]
+
+
 def test_a_travel_leaves_it_alone(emptied: Program) -> None:
     path = f"/tmp/{name()}"
     sh(emptied, f"echo 1 > {path}; echo 1 > staged")

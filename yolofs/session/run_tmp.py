@@ -22,7 +22,7 @@ _WAYS = b"ways"
 percent-encoded.
 """
 _MOST_WAYS_BYTES = 1 << 20
-_MOST_NAMES = 5_000
+_MOST_NAMES = 3_000
 """So many names are looked at to tell the size: some 10 ms."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
