@@ -44,7 +44,7 @@ from yolofs.errors import (
     UsageError,
     YolofsError,
 )
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, is_below, split
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit, finish_interrupted, look_at_base, roll_back_interrupted
 from yolofs.session.session import Access, Session
@@ -334,13 +334,20 @@ class Round:
         self.view = world.view()
         self.had = contents(world.root) | world.kept()
 
-    def check(self, *, shows_the_same: bool) -> None:
+    def check(self, *, shows_the_same: bool, made_again: Sequence[RelPath] = ()) -> None:
+        """Look at base and the view; in directories ``made_again`` shows what the host had taken
+        away.
+        """
         world = self.world
         assert self.had <= contents(world.root) | world.kept()
         if not shows_the_same:
             return
         now = world.view()
-        differences = {path: (self.view.get(path), now.get(path)) for path in {*now, *self.view}}
+        differences = {
+            path: (self.view.get(path), now.get(path))
+            for path in {*now, *self.view}
+            if not any(is_below(path, top) or path == split(top)[0] for top in made_again)
+        }
         assert not (differing := [(path, *both) for path, both in differences.items() if both[0] != both[1]]), (
             differing[:4]
         )
@@ -378,7 +385,7 @@ def do(world: World, command: Committing | Undoing) -> None:
         one.check_nothing_done()
         return
     event(f"done: {type(command).__name__}" if number is not None else "nothing to do")
-    one.check(shows_the_same=not (settled.merged or settled.marked or settled.dropped))
+    one.check(shows_the_same=not (settled.merged or settled.marked or settled.dropped), made_again=settled.made_again)
     if number is None or not isinstance(command, Committing) or not command.is_undone:
         return
     again = Round(world)
@@ -591,6 +598,18 @@ def check(
             [("remove", 19, 15)],
             Committing((b"d/a/a",), None, "", None, merge=False, side="theirs", trusted=False, is_undone=True),
         )
+    ],
+    [],
+)
+@example(  # the host takes a directory away in which something is staged, and it is made again
+    [
+        (
+            [("mkfifo", b"d/d/d/a", 0o600)],
+            [("write", 0, 0)],
+            [],
+            Committing((b"b",), None, "", None, merge=False, side="", trusted=True, is_undone=False),
+        ),
+        ([], [], [("move", 15, 0)], Committing((), None, "", None, False, "ours", trusted=True, is_undone=False)),
     ],
     [],
 )
