@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import yolofs
-from yolofs.cli.here import session_directory
 from yolofs.cli.run.untrusted_settings import waiting_lines
+from yolofs.cli.which_project import session_directory
 from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
@@ -46,7 +46,7 @@ _OLDEST_KERNEL = (5, 4)
 _LITTLE_SPACE = 1 << 30
 _NO_SPACE = 16 << 20
 _MOST_LOST = 5
-"""So many lost files are named."""
+"""How many lost files are named."""
 _FUSE_CONF = "/etc/fuse.conf"
 
 

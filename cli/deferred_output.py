@@ -22,8 +22,8 @@ from typing import Any
 from yolofs.system.syscalls import device_and_type
 
 _PATIENCE_S = 3.0
-"""So long a reader may take nothing.  Somebody who reads a list page by page takes longer, and gets
-the rest afterwards.
+"""How long a reader may take nothing.  Somebody who reads a list page by page takes longer, and
+gets the rest afterwards.
 """
 _MOMENT_MS = 20
 _AT_ONCE_BYTES = 256
@@ -105,8 +105,8 @@ class _Kept(io.RawIOBase):
 
 
 def _without_waiting(fd: int) -> int:
-    """Open a pipe or terminal once more, so that writing never waits, and that only here; -1 if
-    that cannot be.
+    """Open a pipe or terminal once more, so that only writes through this descriptor never wait; -1
+    if that is not possible.
     """
     try:
         return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

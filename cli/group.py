@@ -12,9 +12,9 @@ import click
 from yolofs import __version__
 from yolofs.cli import output
 from yolofs.cli.completing import VARIABLE
-from yolofs.cli.directory_option import Directory
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
+from yolofs.cli.path_types import Directory
 
 _GROUPS = {
     "Work": ("init", "mount", "unmount", "run", "shell"),

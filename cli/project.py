@@ -13,9 +13,9 @@ from typing import NamedTuple
 import click
 
 from yolofs.cli.deferred_output import deferred_output
-from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
+from yolofs.cli.which_project import find_project, session_directory
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
@@ -70,8 +70,8 @@ def reading(project: bytes) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def reading_whole(project: bytes) -> Iterator[Session]:
-    """Open a session as :func:`reading`, to tell what a commit, an undo or a removal of old ones
-    would do.
+    """Open a session as :func:`reading`, for what is nothing while a commit is interrupted: what a
+    commit, an undo or a removal of old ones would do, what is to be brought back.
 
     Raises:
         CommitError, TrustError: a commit was interrupted, and nothing can be told before that has

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from yolofs.cli.completing import PATHS_KEY, generation_words, offered, staged_paths
-from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError

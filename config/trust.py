@@ -54,6 +54,7 @@ KEYS: Final[Mapping[KeyPath, KeyTrust]] = {
     ("mount", "transport"): KeyTrust.WAITS,
     ("run", "network"): KeyTrust.AT_ONCE,
     ("run", "native_binds"): KeyTrust.AT_ONCE,
+    ("run", "tmp"): KeyTrust.WAITS,  # what the host has in /tmp shows with "view", and is staged
     ("run", "hide_env"): KeyTrust.WAITS,
     ("run", "keep_env"): KeyTrust.WAITS,
     ("diff", "context"): KeyTrust.HARMLESS,
@@ -202,6 +203,15 @@ def _transport(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -
     return _whole(path, value, what, (".".join(path), value), agreed)
 
 
+def _tmp(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
+    path = ("run", "tmp")
+    value = written.run.tmp
+    if value != "view":  # "private" shows less than all others, whatever the user's own file says
+        return value, None
+    what = "commands see what the host has in /tmp and /var/tmp, and what they change there is staged"
+    return _whole(path, value, what, (".".join(path), value), agreed)
+
+
 def _hide_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
     path = ("run", "hide_env")
     names = written.run.hide_env
@@ -251,6 +261,7 @@ _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("mount", "allow_other"): _allow_other,
     ("mount", "xattrs"): _xattrs,
     ("mount", "transport"): _transport,
+    ("run", "tmp"): _tmp,
     ("run", "hide_env"): _hide_env,
     ("run", "keep_env"): _keep_env,
     ("diff", "max_text_bytes"): _max_text_bytes,

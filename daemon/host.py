@@ -49,8 +49,9 @@ from yolofs.registry.runtime import (
 )
 from yolofs.registry.state import open_state, state_of
 from yolofs.rules import Index, RuleBook, Sources
+from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
-from yolofs.sandbox import native
+from yolofs.sandbox import native, private_tmp
 from yolofs.session import feedback
 from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
@@ -323,6 +324,19 @@ class Host:
         found, files = self._call(on_loop)
         names = native.linked(base, files)
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
+
+    def choose_tmp(self, wanted: str, home: bytes) -> private_tmp.Choice:
+        """Return what a run gets as ``/tmp`` that wants it "private", as in the "view", or "auto":
+        as the user's own file says.
+
+        ``home`` is the home directory of its command, which need not be the daemon's.
+        """
+        files = self.rules.files
+        if (files.run_tmp if wanted == "auto" else wanted) != "private" or self._session.base.root != b"/":
+            return private_tmp.Choice()
+        return private_tmp.choose(
+            self.rules.sources, (self._session.project, files.home, *filter(os.path.isabs, [home])), installation()
+        )
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes, and note

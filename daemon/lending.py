@@ -22,7 +22,7 @@ from yolofs.session.lock import MOUNT, note_holder
 from yolofs.session.session import Session
 
 if TYPE_CHECKING:
-    from yolofs.daemon.half_way import HalfWay  # with all that commits need
+    from yolofs.daemon.unfinished_commits import HalfWay  # with all that commits need
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -109,7 +109,7 @@ class Lending:
             try:
                 self._settle()
             except (YolofsError, OSError) as error:
-                from yolofs.daemon.half_way import HalfWay
+                from yolofs.daemon.unfinished_commits import HalfWay
 
                 self._half_way = HalfWay(self._session, self._overlay, error)
                 stale = Invalidation([], [], [], [])
@@ -138,7 +138,7 @@ class Lending:
         if self._half_way is not None:  # the user says which way, and when
             session.check_no_interrupted_commit()
         if directory != self._interrupted_before:  # else it began elsewhere, and nothing is done by it
-            from yolofs.daemon.half_way import finish_for_borrower
+            from yolofs.daemon.unfinished_commits import finish_for_borrower
 
             told = finish_for_borrower(session)
             log.warning("%s", told)

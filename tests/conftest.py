@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Compile the tests before several processes begin, each of which would compile all of them."""
     spread.compile_tests(config.rootpath)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Have nothing looked through for garbage while tests and modules come that stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -34,6 +34,7 @@ from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.commit.select.selection import Selection
@@ -84,7 +85,7 @@ class Asked(NamedTuple):
 
 
 @click.command()
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=PATH, shell_complete=staged_paths)
 @click.option("--outside", is_flag=True, help="Take what lies outside the project, too.")
 @click.option("--scratch", is_flag=True, help="Take what lies in scratch directories, too.")
 @click.option(

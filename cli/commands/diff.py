@@ -21,9 +21,9 @@ from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.completing import runs
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.nowhere import check_somewhere
+from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, paint, progress, say
 from yolofs.cli.pager import paged
@@ -122,7 +122,8 @@ def command(
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour. It only
     says how large a binary file is; --binary prints a patch of it, too. Into a pipe or a file the
-    patch is always whole. With --word-diff the output is for people: no program can apply it.
+    patch is always whole. With --word-diff the output is for people everywhere: no program can
+    apply it.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
@@ -141,7 +142,8 @@ def command(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
         at_terminal = sys.stdout.isatty()
-        look = Look(at_terminal and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        is_for_people = at_terminal or form is Form.WORDS
+        look = Look(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
         folds = at_terminal and not (unfolds or paths or len(words) > 1)
         _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
@@ -331,7 +333,7 @@ def _of_run(
     after = chapter.generation(run.end.after) if run.end is not None else None
     if chapter.commit is None:
         return session, before, after, None
-    from yolofs.session.past import states_of  # it takes all that commits need along
+    from yolofs.session.past_base import states_of  # it takes all that commits need along
 
     say(f"note: this was before commit {chapter.commit}")
     return states_of(session, chapter), before, after, chapter.commit

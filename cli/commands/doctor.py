@@ -158,7 +158,7 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
         if keeps_rest:
             rest = find_rest(path, damage)
             say(f"{_lines(len(rest.bodies))} from there on can be kept; {_lines(rest.left_out)} cannot{_missing(rest)}")
-            question = "keep the one and leave out the other? Everything from there on is kept as journal.torn as well"
+            question = "keep those and leave out the others? Everything from there on is kept as journal.torn as well"
         if not yes and not _agrees(question, instead):
             return
         if keeps_rest:

@@ -90,7 +90,7 @@ def _check_agreed(files: RuleFiles, waiting: Sequence[Waiting], digest: str | No
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise TrustError(
-            f"there is no terminal to ask you at about {lines}",
+            f"there is no terminal at which to ask you about {lines}",
             hint=f"read what they open, then: yolofs trust --digest {shown}",
         )
     if not ask(f"agree to {lines}?"):

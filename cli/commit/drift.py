@@ -61,7 +61,7 @@ class Settled(NamedTuple):
     dropped: tuple[RelPath, ...] = ()
     """At these nothing is staged any more."""
     ours: frozenset[RelPath] = frozenset()
-    """At these what is staged replaces what base has."""
+    """The paths at which what is staged replaces what base has."""
     unmerged: tuple[RelPath, ...] = ()
     """Those of them that had marks, and are what was staged before the merge."""
     lost: tuple[RelPath, ...] = ()

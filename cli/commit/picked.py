@@ -64,8 +64,8 @@ def commit_hunks(
 ) -> CommittedHunks:
     """Commit the picked hunks; the rest stays staged, and the view is the same before and after.
 
-    ``tell`` is given what is about to be committed, and the conflicts; what it raises ends this,
-    and nothing is done.  The session is open for writing, and a mount of it paused.  Blocks.
+    ``tell`` is called with what is about to be committed, and the conflicts.  If it raises, nothing
+    is done.  The session is open for writing, and a mount of it paused.  Blocks.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.

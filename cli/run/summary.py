@@ -13,16 +13,16 @@ from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, re
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.counting import counts
-from yolofs.cli.here import session_directory
 from yolofs.cli.output import progress, say
+from yolofs.cli.run.changes_of_others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
-from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, words_fields
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
+from yolofs.cli.which_project import session_directory
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
 from yolofs.rules.preset import SOURCE

@@ -75,8 +75,8 @@ class Drifts:
         return changes
 
     def of(self, changes: Iterable[Change], may_see: Callable[[bytes], bool] = lambda _: True) -> Sequence[Drift]:
-        """Return what is to be said of the drift at the paths of some changes, and at those of none
-        that one may see.
+        """Return the drift at the paths of some changes, and at paths without a change that may be
+        seen.
 
         ``may_see`` judges absolute paths.
         """

@@ -23,9 +23,9 @@ from yolofs.text.git_packs import DamagedPackError, Index, Pack, Work
 _PACKS = b"objects/pack/"
 _INDEX, _PACK = b".idx", b".pack"
 MOST_COMMITS = 1_000
-"""So many are counted at the most."""
+"""At most this many are counted."""
 _MOST_NAMES = 20_000
-"""So many parents are gone by at the most: a commit may have any number."""
+"""At most this many parents are followed: a commit may have any number."""
 _MOST_PACKS = 50
 _MOST_WORK_BYTES = 1 << 28
 """A pack may be made so that a look takes hours; this takes seconds."""

@@ -24,10 +24,10 @@ GROUP_SHARE = 128
 _MODEST = 4
 """A client with as many gets no more once all are taken: others need not make room for that."""
 _SLOW_S = 1.0
-"""A client that has said nothing for so long, or not read an answer, makes room before others."""
+"""A client that has said nothing for this long, or not read an answer, makes room before others."""
 _READS_S = 0.25
-"""A client with one connection, whose answer is on its way, is not hung up on for so long: what it
-asked for has been done.
+"""For this long, a client with one connection, whose answer is on its way, is not hung up on: what
+it asked for has been done.
 """
 
 

@@ -213,12 +213,15 @@ class Client:
             raise DaemonError("the daemon has sent no output")
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
-    def begin_run(self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool) -> BeginRunResult:
+    def begin_run(
+        self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool, tmp: str, home: bytes
+    ) -> BeginRunResult:
         """Begin a run, which ends with :meth:`end_run` or with this connection.
 
-        ``native``: tell what may be bound straight from base.
+        ``native``: tell what may be bound straight from base.  ``tmp``: what the run is to have as
+        ``/tmp``, as :attr:`BeginRunParams.tmp`.  ``home`` is the command's home directory.
         """
-        params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native)
+        params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native, tmp, quote(home))
         return self._call("begin_run", params, BeginRunResult)
 
     def enter_run(self, run: int, namespace: int) -> None:

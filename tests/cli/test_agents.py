@@ -66,7 +66,7 @@ class TestHook:
         words = shlex.split(rewritten(agent, hook(agent, requests(agent, TRICKY)))["command"])
         assert words == ["yolofs", "run", "--", "bash", "-c", TRICKY]
 
-    def test_the_other_arguments_stay(self, agent: str) -> None:
+    def test_a_hook_leaves_the_other_arguments_as_they_are(self, agent: str) -> None:
         arguments = rewritten(agent, hook(agent, requests(agent, "true")))
         request = requests(agent, "true")
         before = request.get("tool_input") or json.loads(request["toolArgs"])

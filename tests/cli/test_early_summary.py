@@ -69,7 +69,7 @@ def test_of_what_was_committed_or_dropped_meanwhile_nothing_is_taken(yolofs: Pro
         assert early.take() == (None, None)
 
 
-def test_a_signal_is_left_to_who_waits_for_the_command(yolofs: Program) -> None:
+def test_a_signal_is_left_to_the_thread_that_waits_for_the_command(yolofs: Program) -> None:
     with yolofs.mounted():
         early = early_summary_of(yolofs)
         with early.reading():

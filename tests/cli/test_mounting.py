@@ -351,3 +351,11 @@ def test_what_was_open_at_an_abort_is_freed_when_it_is_closed(yolofs: Program) -
             assert new.read() == b"new\n"
             changed.write(b"CHANGED\n")
         wait_until(lambda: staged() == [], "the files of the old journal are removed")
+
+
+def test_what_the_mount_table_names_is_taken_for_no_path(yolofs: Program) -> None:
+    (yolofs.project / "yolofs").mkdir()
+    with yolofs.mounted() as mountpoint:
+        words = ["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", str(mountpoint)]
+        shown = subprocess.run(words, cwd=yolofs.project, capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["yolofs:view", "fuse.yolofs"]

@@ -58,7 +58,7 @@ def signalled(
 
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda one: one.name)
-def test_it_is_taken_back_in_the_switch(tmp_path: Path, number: signal.Signals, is_mounted: bool) -> None:
+def test_a_signal_in_the_switch_takes_the_commit_back(tmp_path: Path, number: signal.Signals, is_mounted: bool) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)

@@ -33,7 +33,7 @@ from yolofs.state.tree import Staged
 from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
-from yolofs.system.plain_files import is_there, read_note
+from yolofs.system.plain_files import is_there, make_directory, read_note
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -259,3 +259,16 @@ def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: P
         expected, found = stays(), []
         for failure in each_read_fails(place, lambda: found.append(stays())):
             assert failure is not None or found.pop() == expected
+
+
+def test_a_directory_that_cannot_be_looked_at_is_not_in_the_way_of_itself(place: Path) -> None:
+    """Who is told that it exists looks for somebody else's."""
+    path = os.fsencode(place / "commits/1")
+    make_directory(path)
+    ends = list(each_read_fails(place, lambda: make_directory(path)))
+    assert len(ends) > 1
+    assert not any(isinstance(end, FileExistsError) for end in ends)
+    assert ends[-1] is None
+    (place / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_directory(os.fsencode(place / "file"))

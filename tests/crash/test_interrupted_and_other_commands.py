@@ -144,6 +144,31 @@ def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_un
 @pytest.mark.parametrize(
     "words",
     [
+        *REFUSED,
+        ("restore", "c"),
+        ("restore", "--hunk", "0123456789abcdef"),
+        ("restore", "--from", "base", "c"),
+        ("travel", "0", "--only", "c"),
+        ("hunks", "--edit", "0123456789abcdef"),
+        ("commit", "--yes"),
+        ("commit", "--dry-run"),
+        ("commit", "--hunk", "0123456789abcdef", "--yes"),
+        ("gc",),
+        ("gc", "--dry-run"),
+        ("undo", "--dry-run"),
+        ("mount",),
+        ("run", "true"),
+    ],
+)
+def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    project, _ = interrupted(tmp_path)
+    said = Program(project).refused(*words, code=INTERRUPTED)
+    assert said.count("a commit was interrupted: commit 1 of ") == 1, said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
         ("commit", "--yes"),
         ("commit", "--continue"),
         ("commit", "--roll-back"),

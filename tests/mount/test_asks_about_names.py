@@ -34,9 +34,8 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 def is_absent(path: Path) -> bool:
     """Tell whether a process of its own, which may hang, sees nothing at a path."""
-    return (
-        subprocess.run([sys.executable, "-c", STAT, path], timeout=DEADLINE_S, check=False).returncode == errno.ENOENT
-    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", STAT, path], timeout=DEADLINE_S, check=False)
+    return done.returncode == errno.ENOENT
 
 
 STAT = """
@@ -175,7 +174,9 @@ for thread in threads: thread.join()
     assert len(list((view / "secret").glob("made-*"))) == 50
 
 
-def test_who_looks_at_the_directory_all_the_time_does_not_get_in_the_way(yolofs: Program, view: Path) -> None:
+def test_a_process_that_looks_at_the_directory_all_the_time_does_not_get_in_the_way(
+    yolofs: Program, view: Path
+) -> None:
     """The kernel must not learn the directory's permissions from others just as somebody was sent
     to ask for them.
     """

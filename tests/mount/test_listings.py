@@ -178,7 +178,7 @@ def test_every_change_shows_at_once(scene: SimpleNamespace, change: str) -> None
         assert_true(scene.view)
 
 
-def test_a_change_shows_to_who_is_in_the_middle_of_a_listing(scene: SimpleNamespace) -> None:
+def test_a_change_shows_to_a_process_in_the_middle_of_a_listing(scene: SimpleNamespace) -> None:
     for number in range(500):  # so many that they are told in several answers
         (scene.top / "d" / f"many{number}").write_text("")
     look(scene.top / "d")

@@ -202,7 +202,7 @@ def test_a_link_that_is_copied_up_as_another_one_shows_that(
     wait_until(lambda: os.readlink(at(view, "link")) == "new", "the target that was copied")
 
 
-def test_a_link_that_a_rule_hides_cannot_be_read_by_who_holds_it(
+def test_a_link_that_a_rule_hides_cannot_be_read_by_a_process_that_holds_it(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
     make_link(base / "link", "secret")

@@ -45,6 +45,11 @@ class Faults:
         self._only = only
         self._is_noting = False
 
+    @property
+    def reads(self) -> bool:
+        """Whether calls that read count."""
+        return self._within is not None
+
     def _call(self, name: str, really: Callable[..., Any], *args: Any, **options: Any) -> Any:
         self._count(name, args)
         return really(*args, **options)
@@ -77,7 +82,7 @@ class Faults:
             patch.setattr(os, "fsync", lambda _: None)
             patch.setattr(os, "fdatasync", lambda _: None)
             patch.setattr(syscalls, "sync_filesystem", lambda _: None)
-            (self._fail_reading if self._within is not None else self._fail_writing)(patch)
+            (self._fail_reading if self.reads else self._fail_writing)(patch)
             yield
 
     def _fail_writing(self, patch: pytest.MonkeyPatch) -> None:

@@ -54,3 +54,12 @@ class PostponedError(Exception):
         super().__init__()
         self.inode = inode
         self.size = size
+
+
+class UncountedError(PostponedError):
+    """The kernel has to count first that a file lost a name
+    (:mod:`yolofs.fuse.cache.lost_names`).
+    """
+
+    def __init__(self, inode: Inode) -> None:
+        super().__init__(inode, None)

@@ -20,9 +20,10 @@ from typing import Any
 
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation
-from yolofs.fuse.answers import Answer, DirHandle, Opened, PostponedError
+from yolofs.fuse.answers import Answer, DirHandle, Opened, PostponedError, UncountedError
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.cache.listings import Listings
+from yolofs.fuse.cache.lost_names import LostNames
 from yolofs.journal.journal import Journal
 from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
@@ -61,6 +62,7 @@ class Handlers:
         self.gate = gate
         self._lifetimes = lifetimes
         self._inodes = overlay.inodes.by_number
+        self.lost_names = LostNames()
         self.listings = Listings(lambda: (overlay.upheavals, gate.book.version))
         self._files: dict[int, Inode] = {}
         self._directories: dict[int, DirHandle] = {}
@@ -93,7 +95,12 @@ class Handlers:
         if not self.gate.shows(directory, name):
             return _ABSENT
         found = self.overlay.lookup(directory, name)
-        return self._answer(directory, name, found[1] if found is not None else None)
+        if found is None:
+            return self._answer(directory, name, None)
+        if self.lost_names.uncounted and self.lost_names.may_be_uncounted(found[0].number):
+            self.overlay.forget(found[0].number, 1)
+            raise UncountedError(found[0])
+        return self._answer(directory, name, found[1])
 
     def forget(self, items: Sequence[tuple[int, int]]) -> None:
         """Take back look-ups: pairs of inode number and count."""
@@ -127,13 +134,14 @@ class Handlers:
             self.gate.check_create(directory, name)
             return self._answer(directory, name, self.overlay.give_name(inode, directory, name)[1])
         self.gate.check_link(inode, directory, name)
+        self._check_counted(inode)
         return self._answer(directory, name, self.overlay.link(inode, directory, name)[1])
 
     def unlink(self, parent: int, name: bytes) -> None:
         """Remove a name that is no directory."""
         directory = self._inode(parent)
         self.gate.check_remove(directory, name)
-        self.overlay.unlink(directory, name)
+        self._lost_name(self.overlay.unlink(directory, name), directory)
 
     def rmdir(self, parent: int, name: bytes) -> None:
         """Remove an empty directory."""
@@ -145,7 +153,7 @@ class Handlers:
         """Rename, as renameat2(2)."""
         directory, new_directory = self._inode(parent), self._inode(new_parent)
         self.gate.check_rename(directory, name, new_directory, new_name, flags)
-        self.overlay.rename(directory, name, new_directory, new_name, flags)
+        self._lost_name(self.overlay.rename(directory, name, new_directory, new_name, flags), new_directory)
 
     # ---- attributes
 
@@ -153,6 +161,7 @@ class Handlers:
         """Return a file's attributes."""
         inode = self._inode(number)
         self.gate.check_stat(inode)
+        self._check_counted(inode)
         attr = self.overlay.getattr(inode)
         return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
@@ -184,6 +193,7 @@ class Handlers:
         inode = self._inode(number)
         if not is_open or mode is not None or uid is not None or gid is not None:
             self.gate.check_change(inode, Operation.WRITE if size is not None else Operation.METADATA)
+        self._check_counted(inode)
         if size is None or size:
             self._postpone(inode, size=size, metadata_only=size is None)
         attr = self.overlay.setattr(inode, mode=mode, uid=uid, gid=gid, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns)
@@ -455,6 +465,9 @@ class Handlers:
             return self.lookup(directory.inode.number, name)
         except OSError:
             return _UNKNOWN
+        except UncountedError as error:
+            self.lost_names.on_seen(error.inode.number)
+            return _UNKNOWN
 
     def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: Answer, entry: Any) -> None:
         """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name
@@ -479,6 +492,15 @@ class Handlers:
         self.overlay.release(self._directories.pop(handle).inode, writer=False)
 
     # ---- inside
+
+    def _lost_name(self, inode: Inode | None, directory: Inode) -> None:
+        if inode is not None:
+            self.lost_names.note(inode.number, directory.number)
+
+    def _check_counted(self, inode: Inode) -> None:
+        """Raise UncountedError if the kernel might count a lost name twice by what it hears now."""
+        if self.lost_names.uncounted and self.lost_names.may_be_uncounted(inode.number):
+            raise UncountedError(inode)
 
     def _inode(self, number: int) -> Inode:
         inode = self._inodes.get(number)

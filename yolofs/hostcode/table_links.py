@@ -29,7 +29,7 @@ _HOOKS = (
 ).split()
 """All that git runs by itself (githooks(5))."""
 _MOST_NAMES = 1_000
-"""So many names are looked at in a directory."""
+"""How many names of a directory are looked at."""
 
 
 class Links:

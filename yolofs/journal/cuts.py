@@ -21,7 +21,7 @@ SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
 ACKNOWLEDGE = "yolofs doctor --acknowledge"
 _MOST_BYTES = 1 << 20
-"""So much is read of the notes; each is some hundred bytes."""
+"""How much of the notes is read; each has some hundred bytes."""
 
 
 class Cut(msgspec.Struct, frozen=True):

@@ -41,7 +41,7 @@ __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDRK"
 _NOTED_EACH = 64
-"""After so many records their number is noted, at the latest."""
+"""Their number is noted after this many records at the latest."""
 _MARKERS = (Snapshot, Travel)
 _REPAIR_HINT = (
     "yolofs doctor --repair --keep-rest loses the bad lines alone; yolofs doctor --repair all changes from there on"

@@ -284,7 +284,7 @@ class Attributes:
 
 
 def count_subdir(directory: Inode, change: int) -> None:
-    """Note that a directory has so many more subdirectories."""
+    """Note that a directory has some more subdirectories, or fewer."""
     if directory.subdirs is not None:
         directory.subdirs += change
 

@@ -23,7 +23,7 @@ from yolofs.state.tree import Staged
 from yolofs.store import copying
 
 BIG = 1 << 20
-"""From so many bytes on copying is worth another thread."""
+"""From this size on, a copy is made in another thread."""
 
 
 @dataclass(slots=True)

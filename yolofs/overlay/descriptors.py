@@ -28,7 +28,7 @@ class Descriptors:
     """
 
     def __init__(self, layers: Layers, *, most: int) -> None:
-        """``most``: so many are kept open between operations."""
+        """``most``: how many are kept open between operations."""
         self._layers = layers
         self._base = layers.base
         self._store = layers.store
@@ -90,8 +90,8 @@ class Descriptors:
 
     @staticmethod
     def is_other_file(inode: Inode, st: os.stat_result) -> bool:
-        """Tell whether what is open of the base file that has a staged file's data is not what base
-        has there now.
+        """Tell whether the open base file that has a staged file's data is no longer the one that
+        base has there.
 
         Whoever has it open keeps it; ``st`` are the attributes of what the host has put in its
         place.

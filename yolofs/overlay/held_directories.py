@@ -17,7 +17,7 @@ from yolofs.store import copying
 from yolofs.store.base import Base, hold
 
 Later: TypeAlias = Callable[[float, Callable[[], object]], object]
-"""Calls a function in so many seconds, on the thread that owns the overlay."""
+"""Calls a function after a number of seconds, on the thread that owns the overlay."""
 
 _MOST = 8
 """A compiler looks for a header in one directory after another."""

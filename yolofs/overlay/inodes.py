@@ -152,9 +152,10 @@ class Inode:
         store, as the kernel sees all that changes it.
         """
         self.ragged = 0
-        """How many writes began or ended within a page since the kernel last dropped the pages.  A
-        page that it had not before it has in part then, and reads it alone; of what it does not
-        have at all it reads 32 pages at a time."""
+        """How many writes began or ended within a page since the kernel last dropped the pages.
+        After such a write the kernel has only a part of a new page, and reads that page alone.  It
+        reads pages that it does not have at all 32 at a time.
+        """
         self.free_of_acl: Staged | int | None = None
         """What was seen to have no access control list: what is staged, or the base file at this
         ctime.

@@ -17,7 +17,7 @@ class RecentLooks:
 
     def __init__(self) -> None:
         self.lately_ns = 0
-        """For so long a look at base counts as one at the same time as a change that follows."""
+        """For how long a look at base counts as being at the same time as a change that follows."""
         self.missed: tuple[bytes, int] = (b"", 0)
         """The base path that was last found to lead nowhere, and when."""
         self.looked_at: tuple[Inode, Staged | None, os.stat_result, int] | None = None

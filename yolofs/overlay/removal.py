@@ -15,7 +15,7 @@ from yolofs.store.readers import Readers
 
 _MOST_LATE = 100_000
 _MOST_LATE_BYTES = 1 << 30
-"""A pager that nobody leaves must not fill the disk: what is more goes at once, and who reads may
+"""A pager that nobody leaves must not fill the disk: what is more goes at once, and the reader may
 miss it.
 """
 
@@ -99,7 +99,7 @@ class Removal:
                 self.close_removed(fd)
 
     def close(self) -> None:
-        """Remove what had to wait for readers; the next mount does that of what is read still."""
+        """Remove what had to wait for readers.  The next mount removes what is still being read."""
         if self._late and not self._readers.are_there():
             self._remove_late()
         self._readers.close()

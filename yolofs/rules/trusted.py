@@ -35,7 +35,7 @@ from yolofs.system.symlinks import TargetOf
 
 _WORD = "rules"
 _EXAMPLES = 3
-"""So many places of a kind are named."""
+"""How many places of a kind are named."""
 UNJUDGED = "not judged: the file has too many rules to tell what each of them opens"
 """How :attr:`Waiting.opens` starts where that is so."""
 _TRIES = 4

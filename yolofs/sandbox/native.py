@@ -31,9 +31,10 @@ _LINKS = (b"/bin", b"/lib", b"/lib32", b"/lib64", b"/libx32", b"/sbin")
 kernel keeps none.
 """
 _OVERRIDDEN_LIMIT = 1_000
-"""Where more than so many names are overridden, nothing is bound."""
+"""If more names than this are overridden, nothing is bound."""
 _NAMES_LOOKED_AT = 5_000
-"""The names of a file with hard links are looked for among so many names of base, as the gate does.
+"""Among how many names of base the names of a file with hard links are looked for, as the gate
+does.
 """
 
 

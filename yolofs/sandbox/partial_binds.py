@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from yolofs.paths import is_below
 
 LIMIT = 256
-"""So many parts of one directory there may be: each is a mount, which takes a tenth of a
+"""How many parts of one directory there may be: each is a mount, which takes a tenth of a
 millisecond at each start.
 """
 

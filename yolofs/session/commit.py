@@ -44,7 +44,7 @@ from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import is_there, read_plain
+from yolofs.system.plain_files import is_there, make_directory, read_plain
 
 _FORCED = b"forced"
 """In a commit's directory: the inode numbers of what it replaces although the host has changed
@@ -210,7 +210,7 @@ def commit(
     def carry_out(is_spare: Spare) -> Outcome:
         with before_it_begins(directory, plan.root):
             seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
-            os.makedirs(directory, 0o700, exist_ok=True)
+            make_directory(directory)
             if split.rest:
                 _write_rest(directory, number, split.rest)
             note_counts(directory, done)

@@ -28,7 +28,7 @@ from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 
 CHECKPOINT_RECORDS = 20_000
-"""So many records take a tenth of a second or more to replay."""
+"""Replaying this many records takes a tenth of a second or more."""
 
 
 class State(msgspec.Struct, frozen=True):

@@ -39,7 +39,7 @@ from yolofs.system.plain_files import is_there
 CONTENTS = b"contents"
 """In the directory of a commit that was given up: what in it was where."""
 _NEXT = 5
-"""So many of the steps that come next are told."""
+"""How many of the next steps are told."""
 
 
 class Interrupted(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ MOUNT = "mount"
 _NOTE = re.compile(rb"([1-9][0-9]{0,9})(?: ([a-z-]{1,32}))?\n")
 _NOTE_BYTES = 64
 _LOOK_S = 0.02
-"""So long somebody may hold the lock who only looks whether another one does."""
+"""How long a process may hold the lock that only looks whether another one holds it."""
 
 
 class Holder(NamedTuple):

@@ -20,7 +20,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
-from yolofs.session.beside import beside
+from yolofs.session.journal_beside import beside
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,
@@ -257,7 +257,7 @@ def _mtime_ns(session: Session, merge: Merge) -> int:
 def _replace_journal(session: Session, records: Sequence[Keep], name_before: bytes, name_after: bytes) -> None:
     """Go on with another state, durably and at once: no crash leaves a part of it.
 
-    The names are those of the generations of what was there before and of what is there after.
+    The names are those of the generations before and after it.
     """
     now = coarse_clock_ns()
     with beside(session) as new:

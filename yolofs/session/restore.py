@@ -252,7 +252,7 @@ def source_to_restore(session: Session, text: str) -> Source:
     if int(number) == max(kept):
         tree = session.state(BASE)
         return Source(text, StateFiles(session, tree), tree)
-    from yolofs.session.past import past_ground  # it takes all that commits need along
+    from yolofs.session.past_base import past_ground  # it takes all that commits need along
 
     return Source(f"commit {number}", StateFiles(past_ground(session, int(number) + 1), Tree()), None)
 

@@ -110,8 +110,8 @@ def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
 
 
 def _number_of(line: bytes, form: Form, first: int, lines: list[bytes]) -> int | None:
-    """Return which record of the journal one of its last ``lines`` is, the first of which should be
-    ``first``.
+    """Return the number of the record in one of the journal's last ``lines``; the first of them
+    should be record ``first``.
     """
     return journal_damage.number_of(line, form, first + len(lines) + journal_damage.MOST_MISSING)
 
@@ -232,7 +232,7 @@ def begin_anew(directory: bytes) -> bytes | None:
     """Begin an empty journal for the session in ``directory``, whose own is missing or says nothing
     any more.
 
-    What there is of the old one is in ``journal.torn`` before, and the staged files that no journal
+    What is left of the old one is first kept in ``journal.torn``.  The staged files that no journal
     names are moved to a directory below ``lost``, which is returned; None if there are none.  The
     lock is held.
 

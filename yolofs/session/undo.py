@@ -54,9 +54,10 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.plain_files import make_directory
 
 _LOOKED_AT = 8
-"""So many commits are read at first to find the last one that may be undone."""
+"""How many commits are read at first to find the last one that may be undone."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -410,7 +411,7 @@ def _undo(
             return result
         composed = _left_staged(session, commit, prepared, made)
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
-        os.makedirs(directory, 0o700, exist_ok=True)
+        make_directory(directory)
         forget_sizes(session.directory)
         besides = list(commit.undone_by)
         note = Undoes(

@@ -48,7 +48,7 @@ MOST_COPIED_BYTES = 1 << 20
 millisecond.
 """
 _LEAST_SHARED_BYTES = 128 << 10
-"""So much is copied sooner than blocks are shared."""
+"""Content below this size is copied, as that is faster than sharing blocks."""
 _BLOCK_BYTES = 4096
 """What is shared begins at a multiple of that; a disk of larger blocks refuses, and it is
 copied.
@@ -274,8 +274,8 @@ def path_in(store: Store) -> bytes:
 
 
 def find_kept(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
-    """Return what is kept of base files, by path and what knows them, if that is wanted; of several
-    the last.
+    """Return what is kept of base files, by path and by what each entry is found, if that is
+    wanted; of several the last.
 
     Blocks while the headers of all are read.
     """

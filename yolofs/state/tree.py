@@ -84,7 +84,7 @@ class Staged:
 class Entry:
     """One name of the override tree (see the module's table)."""
 
-    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns")
+    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns", "was")
 
     def __init__(self, parent: Entry | None, name: bytes, *, base: RelPath | None = None) -> None:
         self.parent = parent
@@ -103,6 +103,10 @@ class Entry:
         self.had_base = False
         """Whether base had something at this name when the view put something else there, or has it
         shown.
+        """
+        self.was: Fingerprint | None = None
+        """What base had at this name, if the view had staged that before it put something else
+        there.
         """
 
     @property
@@ -248,7 +252,7 @@ class Tree:
         while stack:
             entry, made = stack.pop()
             made.base, made.touched_ns, made.since_ns = entry.base, entry.touched_ns, entry.since_ns
-            made.had_base = entry.had_base
+            made.had_base, made.was = entry.had_base, entry.was
             if entry.staged is not None:
                 made.staged = files[id(entry.staged)]
                 entries[id(entry)] = made
@@ -419,10 +423,11 @@ class Tree:
         directory, name = split(record.path)
         parent = self._directory(directory, record)
         parent.touched_ns = record.time_ns
-        since_ns = self._since_ns(parent.children.get(name) if parent.children else None)
+        there = parent.children.get(name) if parent.children else None
+        since_ns, was = self._since_ns(there), _known_of_base(there)
         self._drop(parent, name)
         if not record.absent and parent.source is not None:
-            self._put_tombstone(parent, name, since_ns or record.time_ns)
+            self._put_tombstone(parent, name, since_ns or record.time_ns, was)
         self._unlink(record.unlinks)
 
     def _rename(self, record: Rename) -> Entry:
@@ -433,11 +438,12 @@ class Tree:
         new_parent = self._directory(new_directory, record)
         self._last_dir = None
         assert parent.children is not None
-        since_ns = self._since_ns(entry)
+        since_ns, was = self._since_ns(entry), _known_of_base(entry)
         del parent.children[name]
         if not record.absent and parent.source is not None:
-            self._put_tombstone(parent, name, since_ns or record.time_ns)
+            self._put_tombstone(parent, name, since_ns or record.time_ns, was)
         there = new_parent.children.get(new_name) if new_parent.children else None
+        entry.was = _known_of_base(there)
         entry.since_ns = self._since_ns(there) or record.time_ns
         entry.had_base = there.had_base if there is not None else record.replaces
         self._drop(new_parent, new_name)
@@ -458,6 +464,7 @@ class Tree:
         since = self._since_ns(entry), self._since_ns(other)
         other.since_ns, entry.since_ns = (since_ns or record.time_ns for since_ns in since)
         other.had_base, entry.had_base = entry.had_base, other.had_base
+        other.was, entry.was = _known_of_base(entry), _known_of_base(other)
         entry.parent, entry.name, other.parent, other.name = other_parent, other_name, parent, name
         self._put(other_parent, entry)
         self._put(parent, other)
@@ -473,9 +480,9 @@ class Tree:
             return 0
         return entry.since_ns
 
-    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int) -> None:
+    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int, was: Fingerprint | None) -> None:
         entry = Entry(parent, name)
-        entry.since_ns, entry.had_base = since_ns, True
+        entry.since_ns, entry.had_base, entry.was = since_ns, True, was
         self._put(parent, entry)
 
     @staticmethod
@@ -535,6 +542,16 @@ def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
     ``recorded``.
     """
     return recorded if recorded is None or not staged.links else staged.home
+
+
+def _known_of_base(entry: Entry | None) -> Fingerprint | None:
+    """Return what base had at a name, as far as what is staged there, or was before, tells."""
+    if entry is None:
+        return None
+    staged = entry.staged
+    if staged is not None and staged.home is not None and staged.home == _natural(entry):
+        return staged.base
+    return entry.was
 
 
 def _natural(entry: Entry) -> RelPath | None:

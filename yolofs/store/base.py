@@ -389,8 +389,8 @@ def read_link(path: bytes) -> bytes:
 
 
 def path_of(fd: int) -> bytes:
-    """Return a path that leads, by one link of the system's, to what is held: for what wants a
-    path.
+    """Return a path that leads to what is held through one link of the system's, for functions that
+    need a path.
     """
     return b"/proc/self/fd/%d" % fd
 

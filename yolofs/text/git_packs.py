@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 MOST_DELTAS: Final = 50
-"""So long a chain of deltas is followed; git makes none longer unless told to."""
+"""How long a chain of deltas may be; git makes no longer ones unless told to."""
 _INSTRUCTION_BYTES = 128
-"""An instruction of a delta takes as long as so many bytes."""
+"""An instruction of a delta takes as long as this many bytes."""
 _HEAD = b"\xfftOc\0\0\0\x02"
 _FANOUT_AT = len(_HEAD)
 _PACK_HEADS = (b"PACK\0\0\0\x02", b"PACK\0\0\0\x03")

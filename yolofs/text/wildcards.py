@@ -23,7 +23,7 @@ class Wildcards:
         ]
         self._plain = self._written.difference(self._others)
         self.looks = 0
-        """So many patterns were compared with a name so far; looking a name up counts as one."""
+        """How many patterns were compared with a name so far; looking a name up counts as one."""
 
     def fit(self, name: str) -> bool:
         """Tell whether any of them fits a name."""

@@ -61,6 +61,6 @@ def test_the_picture_has_a_dot_for_each_ratio(results: Results) -> None:
     assert titles == ["fuse-overlayfs", "yolofs", "fuse-overlayfs: x20.0", "yolofs: x5.00"]
 
 
-def test_results_survive_the_file(results: Results, tmp_path: Path) -> None:
+def test_results_are_read_from_a_file_as_they_were_saved(results: Results, tmp_path: Path) -> None:
     results.save(tmp_path / "r.json")
     assert Results.load(tmp_path / "r.json") == results

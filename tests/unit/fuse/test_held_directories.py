@@ -69,7 +69,7 @@ def test_a_directory_is_held_while_its_names_are_looked_up(handlers: Handlers, b
     assert size_of(handlers, b"file", directory) is None
 
 
-def test_it_is_let_go_after_a_moment(handlers: Handlers, base: Path, clockwork: Clockwork) -> None:
+def test_a_held_directory_is_let_go_after_a_moment(handlers: Handlers, base: Path, clockwork: Clockwork) -> None:
     handlers.overlay.held.hold_for(1, clockwork.later)
     directory = number_of(handlers, b"d3")
     assert size_of(handlers, b"file", directory) == 1

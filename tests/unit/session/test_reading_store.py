@@ -63,7 +63,7 @@ def test_what_is_removed_while_somebody_reads_is_there_until_nobody_does(view: V
     assert view.store == set()
 
 
-def test_it_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
+def test_what_was_removed_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
     view.make(b"a")
     with reading_store(view.session.directory):
         view.remove(b"a")

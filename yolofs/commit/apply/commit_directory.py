@@ -46,7 +46,7 @@ GONE = b"gone-"
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
 _MOST_READY = 1 << 30
-"""So many bytes ``made`` has at the most: some five million files."""
+"""The largest size of ``made``: some five million files."""
 
 
 def has_begun(parking: bytes) -> bool:

@@ -44,7 +44,7 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
 from yolofs.system import stopping
-from yolofs.system.plain_files import is_there
+from yolofs.system.plain_files import is_there, make_directory
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -132,7 +132,7 @@ def execute(
     counted = _Counted(plan, progress) if progress is not None else None
     with contextlib.ExitStack() as held, contextlib.ExitStack() as opened:
         with before_it_begins(parking, plan.root):
-            os.makedirs(parking, 0o700, exist_ok=True)
+            make_directory(parking)
             if seal:  # before the plan: one that lies there without a seal is nobody's
                 write_new(parking, SEAL, seal, durable=durable)
             write_new(parking, PLAN, text, durable=durable)

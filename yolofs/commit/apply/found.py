@@ -19,7 +19,7 @@ taken out with.
 """
 _SECTOR_BYTES = 512
 _SECTORS = 1024
-"""So many are read at a time."""
+"""How many are read at a time."""
 
 
 def places_of(directory: bytes, step: Step) -> list[bytes]:

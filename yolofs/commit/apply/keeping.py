@@ -125,7 +125,7 @@ class Keeping(Preparing):
         """Leave a note of which object was made for a step just now: what is at its path may be the
         host's.
 
-        It is made durable before, as who finds the note takes it for whole.
+        It is made durable before, as a reader of the note takes it for whole.
         """
         self._mark_number(spot, step.number)
 

@@ -30,7 +30,7 @@ _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _OWNERS = stat.S_IRUSR | stat.S_IWUSR
 _BLOCK_BYTES = 512
 _SPACE_BYTES = 1 << 16
-"""So much more than its size a file may take on the disk, in whole blocks of it."""
+"""How much more than its size a file may take on the disk, as it takes whole blocks."""
 
 
 def is_spare_never(_: int) -> bool:

@@ -18,11 +18,11 @@ from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.store.copying import at
-from yolofs.system.plain_files import read_plain
+from yolofs.system.plain_files import make_directory, read_plain
 from yolofs.system.syscalls import open_by_no_link
 
 _MOST_KEPT = 64
-"""So many directories of earlier commits are open at a time."""
+"""How many directories of earlier commits are open at a time."""
 
 SEAL = b"seal"
 """The file in a commit's directory that vouches for its plan."""
@@ -170,5 +170,5 @@ class Places:
 
 def _make_folder(directory: bytes, name: bytes) -> Folder:
     path = os.path.join(directory, name)
-    os.makedirs(path, 0o700, exist_ok=True)
+    make_directory(path)
     return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

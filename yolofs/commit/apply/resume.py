@@ -36,6 +36,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.system.plain_files import make_directory
 
 
 class ResumedSteps(DoneSteps):
@@ -158,7 +159,7 @@ class ResumedSteps(DoneSteps):
         over.
         """
         found = os.path.join(self._parking, FOUND)
-        os.makedirs(found, 0o700, exist_ok=True)
+        make_directory(found)
         half = self._in(self._new, step.number)
         self._clear(half)
         copying.copy_node(self._at(spot), self._at(half))

@@ -46,6 +46,7 @@ from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.plain_files import make_directory
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
@@ -258,7 +259,7 @@ class BackSteps(BackInPlace):
             self._keep_found(target, step)
 
     def _keep_found(self, spot: Spot, step: Step) -> None:
-        os.makedirs(self._found_path, 0o700, exist_ok=True)
+        make_directory(self._found_path)
         folder = Folder(self._found_path, os.open(self._found_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         try:
             name = os.path.basename(place_for(self._parking, step))

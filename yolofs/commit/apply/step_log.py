@@ -21,7 +21,7 @@ UNKNOWN_NS = 0
 name goes.
 """
 _MOST_HELD = 64
-"""So many lines may be lost to a kill."""
+"""A kill may lose at most this many lines."""
 _MOST_BYTES = 1 << 30
 """As much as ten million steps write."""
 

@@ -7,10 +7,10 @@ What the override tree can tell:
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree does not say what base had there
-  then.  It does say since when the view has something else there.  If anything that base has there,
-  or in a directory there, has changed since (by ctime, which no program can set back), the view did
-  not know it.  It also says whether base had something there: if it has nothing any more, the host
-  has deleted it.
+  then, unless it was staged before; then the fingerprint is compared.  It does say since when the
+  view has something else there.  If anything that base has there, or in a directory there, has
+  changed since (by ctime, which no program can set back), the view did not know it.  It also says
+  whether base had something there: if it has nothing any more, the host has deleted it.
 
 A file that both sides changed to the same is no conflict (git does that with its index): if base
 has a file of the same content at the same name, and only their times differ, a commit loses only a

@@ -36,7 +36,7 @@ from yolofs.store.store import Store
 from yolofs.text.git_binary import is_binary
 
 _FEW = 3
-"""So many files are merged at once, and less one after another."""
+"""From this number on files are merged at the same time, fewer one after another."""
 _MOST_THREADS = 16
 
 

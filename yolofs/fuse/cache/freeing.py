@@ -29,23 +29,21 @@ log = logging.getLogger("yolofs.fuse")
 
 _QUICK_NS = 20_000
 _SLOW_FOR = 64
-"""So many small files are handed over after one that took longer than that to close."""
+"""How many small files are handed over after one that took longer than that to close."""
 _LARGE_BYTES = 1 << 20
 _BATCH = 32
-"""So many are handed over at once: each time that wakes a thread, which wants the interpreter
-lock.
-"""
+"""How many are handed over at once: each time, a thread wakes up and wants the interpreter lock."""
 _SOON_S = 0.01
 """Fewer are handed over after this time."""
 _MAX_COUNT = 256
 _MAX_BYTES = 64 << 20
-"""With so much waiting, whoever brings more closes it: what comes faster than it is freed must not
-fill the disk.
+"""If this much waits, the caller closes further files itself: what comes faster than it is freed
+must not fill the disk.
 """
 
 
 class Later(Protocol):
-    """Has something called in so many seconds, as
+    """Has something called after a number of seconds, as
     :meth:`yolofs.fuse.loop.loop.DeviceLoop.call_later`.
     """
 

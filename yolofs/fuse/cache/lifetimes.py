@@ -24,7 +24,7 @@ from yolofs.paths import ROOT, RelPath, is_below
 from yolofs.store.base import Base
 
 MAX_TRUSTED = 4096
-"""Of so many files the attributes are trusted for long; to look at them all takes some 8 ms."""
+"""How many files have attributes that are trusted for long; looking at them all takes some 8 ms."""
 
 
 class Told(msgspec.Struct, gc=False):
@@ -103,8 +103,8 @@ class Lifetimes:
         return bool(self._trusted)
 
     def unnoticed(self) -> tuple[list[tuple[RelPath, Told]], list[tuple[RelPath, Told]]]:
-        """Return which files have changed since the kernel was told of them, and which it does not
-        trust any more.
+        """Return which files have changed since the kernel was told of them, and of which it no
+        longer trusts the attributes.
 
         Both are to be given to :meth:`drop`.  Looks at each file; for any thread.
         """

@@ -14,8 +14,8 @@ from yolofs.changes.picks import Picks
 from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
-from yolofs.session.beside import Beside, beside, trying_beside
 from yolofs.session.history import BEFORE_SELECTED, SELECTED
+from yolofs.session.journal_beside import Beside, beside, trying_beside
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places

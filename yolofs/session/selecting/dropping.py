@@ -24,7 +24,7 @@ from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
-from yolofs.session.beside import Beside
+from yolofs.session.journal_beside import Beside
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
@@ -239,7 +239,7 @@ class _TakingBack(ViewWriter):
         return there is None or now is None or there.identity != now.identity
 
     def _replace(self, index: int, path: RelPath) -> None:
-        """Replace what is there by what was, where changing it would not do."""
+        """Replace what is there by what was there before, if it cannot be changed into that."""
         change, kept = self._changes[index], self._kept.of(index)
         gone = self._gone(index)
         stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]

@@ -113,7 +113,7 @@ def test_extended_attributes_come_along_with_a_file(store: Store, folder: int, p
 
 @pytest.mark.parametrize("who", [ROOT], indirect=True)
 @pytest.mark.skipif(not IS_ROOT, reason="only root may")
-def test_the_owner_comes_along(store: Store, folder: int, place: bytes) -> None:
+def test_a_made_file_has_the_owner_of_the_store_inode(store: Store, folder: int, place: bytes) -> None:
     ino = add(store, mode=0o640)
     os.chown(store.path(ino), NOBODY, NOBODY)
     os.chmod(store.path(ino), 0o4750)

@@ -18,7 +18,7 @@ class Work(NamedTuple):
     """The changes from before a run until its end, sorted by the run that made them."""
 
     own: list[Change]
-    """Those of the run, and those of which no record tells whose they are."""
+    """The changes of the run, and those of which no record tells who made them."""
     also: dict[int, tuple[int, ...]]
     """Which others had a part in a change of the run, by ``id`` of the change."""
     others: dict[int, list[Change]]

@@ -1,4 +1,4 @@
-"""An option whose value is a directory that has to be there."""
+"""What click is told of arguments and options that are paths."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Any
 import click
 
 from yolofs.paths import display
+
+PATH = click.Path(readable=False, path_type=bytes)
+"""Any path, also one that nothing is at, or that the user may not read."""
 
 
 class Directory(click.Path):
