@@ -34,6 +34,7 @@ class Table:
         base.
         """
         self._project = base.relative(project)
+        self._mountpoint = mountpoint
         self._links = Links(base, project, home, mountpoint)
         table = [(parse(pattern, b"/", home), mark) for pattern, mark in _rows()]
         lines = [*table, *((parse(text, project, home), Mark.LISTED) for text in more)]
@@ -55,6 +56,14 @@ class Table:
         tops = [self._project] if self._project is not None else []
         more = self._links.of_directories(dict.fromkeys([*tops, *directories]), tops, self._anywhere)
         return Patterns([*self._fixed, *more])
+
+    def in_base(self, path: bytes) -> bytes:
+        """Return the path in base that an absolute one stands for: the mount stands for base, and
+        must not be touched, as it may wait for this very process.
+        """
+        mountpoint = self._mountpoint
+        is_in = mountpoint is not None and is_below(path, mountpoint)
+        return path[len(mountpoint or b"") :] or b"/" if is_in else path
 
     def is_exempt(self, path: RelPath) -> bool:
         """Tell whether :attr:`anywhere` does not count at a path."""
@@ -161,6 +170,12 @@ class FileMarker:
             return self._base.names(self._place(path))
         except OSError:
             return None
+
+    def in_base(self, path: bytes) -> bytes:
+        """Return the path in base that an absolute one stands for, as it may lead into the
+        mount.
+        """
+        return self._table.in_base(path)
 
     def read(self, side: Side, most: int) -> bytes | None:
         """Return the content of a regular file; None if it is longer than ``most``, or cannot be

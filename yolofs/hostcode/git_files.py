@@ -49,6 +49,10 @@ class Look(Protocol):
         """Tell whether something is there now."""
         ...
 
+    def in_base(self, path: bytes) -> bytes:
+        """Return the path in base that an absolute one stands for."""
+        ...
+
     def names(self, path: RelPath) -> list[bytes] | None:
         """Return the names in a directory that is there already; None if it cannot be read, or is
         none.
@@ -240,7 +244,7 @@ class GitFiles:
         if text is None or not text.startswith(b"gitdir: "):
             return False
         target = text.removeprefix(b"gitdir: ").rstrip(b"\r\n")
-        place = RelPath(_normal(directory, target)[1:])
+        place = RelPath(self._look.in_base(_normal(directory, target))[1:])
         names = place.split(b"/")
         if any(
             names[at] == _GIT and names[at + 1] in (b"modules", b"worktrees") and len(names) > at + 2
