@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
 from tests.security.planting import interrupt
 from tests.support.looks import looks
 
@@ -527,3 +528,33 @@ def test_what_the_host_had_put_in_the_place_of_a_directory_comes_back(yolofs: Pr
     yolofs("commit", "--yes")
     assert looks(yolofs.project) == after
     assert (outside / "x").read_text() == "outside\n"
+
+
+@pytest.mark.parametrize("how", ["written", "chmod"])
+def test_a_link_whose_file_a_later_commit_changed_under_another_name_stays_and_is_no_drift(
+    tmp_path: Path, how: str
+) -> None:
+    """Nobody but commits has changed it; the later one is named."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "one").write_text("text\n")
+    (project / "two").hardlink_to(project / "one")
+    (project / "apart").write_text("apart\n")
+    program = Program(project)
+    program("init")
+    for number in (1, 2):
+        view = CoreDriver(os.fsencode(project))
+        if number == 1:
+            view.link(b"one", b"three")
+            view.unlink(b"apart")
+        elif how == "written":
+            view.append(b"two", b"more\n")
+        else:
+            view.chmod(b"two", 0o600)
+        view.close()
+        program("commit", "--yes")
+    done = program("undo", "1", "--yes", code=16)
+    assert "commit 2 has changed it since" in done.err
+    assert "three" in done.err
+    assert (project / "apart").read_text() == "apart\n"
+    assert (project / "three").samefile(project / "one")

@@ -103,8 +103,7 @@ def test_who_takes_a_commit_back_is_told_what_could_not_be_set(
                 patch.setattr("yolofs.commit.apply.rollback.BackSteps.sync", _fails)
                 with pytest.raises(CommitError):
                     roll_back_interrupted(session)
-            else:
-                result = roll_back_interrupted(session)
+            result = roll_back_interrupted(session) if not is_killed_again else None
         if is_killed_again:
             result = roll_back_interrupted(session)
     assert result is not None

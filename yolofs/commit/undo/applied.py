@@ -171,7 +171,7 @@ class Later(NamedTuple):
     undoes: int | None = None
     """Which commit it undoes, if it is an undo."""
     inodes: Collection[int] = ()
-    """The inode numbers of the files that it has written in place."""
+    """The inode numbers of what it has changed in place."""
 
     @classmethod
     def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> Later:
@@ -179,6 +179,10 @@ class Later(NamedTuple):
         plan = read_plan(directory)
         paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}
         inodes = {step.inode for step in plan.steps if isinstance(step, Rewrite)}
+        if any(isinstance(step, SetMetadata) for step in plan.steps):
+            lines = zip(plan.steps, step_log.read(directory), strict=False)
+            came = (line.came for step, line in lines if isinstance(step, SetMetadata))
+            inodes.update(one.inode for one in came if one is not None)
         return cls(number, paths, takes_back, undoes=undoes, inodes=inodes)
 
     def touches(self, path: RelPath, inode: int | None = None) -> bool:

@@ -197,7 +197,8 @@ class Whose:
             self._blame(step.path, self._why_lost(lost, "its directory", "that"))
             self._blocked.add(step.path)
             return
-        if st is not None and self._is_it(index, step.path, st):
+        is_it = st is not None and self._is_it(index, step.path, st)
+        if st is not None and is_it:
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
             if is_moved or is_directory or self._is_as_left(step.path, st):
                 return
@@ -209,7 +210,7 @@ class Whose:
             return  # the host has removed it already
         if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, step, self._base, self._store):
             return
-        if not self._blame(step.path):
+        if not self._blame(step.path, inode=st.st_ino if st is not None and is_it else None):
             self._blocked.add(step.path)
 
     def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
