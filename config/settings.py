@@ -96,6 +96,10 @@ class RunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     native_binds: Flag = True
     """Whether commands get directories in which nothing can differ from base straight from base."""
 
+    tmp: Annotated[Literal["auto", "private", "view"], Meta(description='"auto", "private" or "view"')] = "auto"
+    """What commands have as ``/tmp`` and ``/var/tmp``: directories of the session, which are not
+    staged, or what the view shows; "auto": as the user's own file says."""
+
     hide_env: Names = (
         "SSH_AUTH_SOCK",
         "SSH_AGENT_PID",
@@ -154,6 +158,13 @@ class KeepCommits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How much they keep of what base had before, in GiB on the disk."""
 
 
+class UserRunSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``[run]`` of the user's own file."""
+
+    tmp: Annotated[Literal["private", "view"], Meta(description='"private" or "view"')] = "private"
+    """As in a project's file, which says more only once that was agreed to."""
+
+
 class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that the user's own ``config.toml`` says, for all projects."""
 
@@ -175,6 +186,8 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     notify: Annotated[str, Meta(description="a string")] = ""
     """A shell command that is run when something is asked, with the ask as JSON on its stdin."""
+
+    run: UserRunSettings = UserRunSettings()
 
     keep_commits: KeepCommits = KeepCommits()
     """As in a project's file; one says more for itself, and less once that was agreed to."""
@@ -215,8 +228,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     or relative to the project."""
 
     host_code: Patterns = ()
-    """Patterns of more files that something on the host executes, or goes by, so that a commit
-    takes them only by name; absolute, below ``~``, relative to the project, or ``**/`` anywhere."""
+    """Patterns of more files that the host runs or obeys, so that a commit takes them only by name:
+    absolute, below ``~``, relative to the project, or ``**/`` for anywhere.
+    """
 
     mount: MountSettings = MountSettings()
     run: RunSettings = RunSettings()

@@ -32,10 +32,10 @@ from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
-from yolofs.fuse.choice import transport_for
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
+from yolofs.fuse.transport_choice import transport_for
 from yolofs.journal import cuts
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
@@ -49,9 +49,11 @@ from yolofs.registry.runtime import (
 )
 from yolofs.registry.state import open_state, state_of
 from yolofs.rules import Index, RuleBook, Sources
+from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
-from yolofs.sandbox import native
+from yolofs.sandbox import native, private_tmp
 from yolofs.session import feedback
+from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import detach_stale, unmount
@@ -139,7 +141,7 @@ class Host:
             YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot
                 be trusted, an interrupted commit, or FUSE refuses.
         """
-        session = Session.open(project, Access.WRITE, root=root)
+        session = Session.open(project, Access.WRITE, root=root, command=MOUNT)
         try:
             session.check_no_interrupted_commit()
             rule_files = RuleFiles(session.project, session.directory)
@@ -232,8 +234,8 @@ class Host:
     def warnings(self) -> tuple[str, ...]:
         """What the user should know.
 
-        That the journal had lost its end, rules that are not in order or not in force everywhere,
-        no notes being taken, a commit that was finished because its command had died.
+        For example: the journal lost its end, rules are wrong or not in force everywhere, no notes
+        can be taken, a commit was finished because its command had died.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
         return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))
@@ -322,6 +324,19 @@ class Host:
         found, files = self._call(on_loop)
         names = native.linked(base, files)
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
+
+    def choose_tmp(self, wanted: str, home: bytes) -> private_tmp.Choice:
+        """Return what a run gets as ``/tmp`` that wants it "private", as in the "view", or "auto":
+        as the user's own file says.
+
+        ``home`` is the home directory of its command, which need not be the daemon's.
+        """
+        files = self.rules.files
+        if (files.run_tmp if wanted == "auto" else wanted) != "private" or self._session.base.root != b"/":
+            return private_tmp.Choice()
+        return private_tmp.choose(
+            self.rules.sources, (self._session.project, files.home, *filter(os.path.isabs, [home])), installation()
+        )
 
     def flush(self) -> None:
         """Have the kernel hand over what it holds back of mmapped and cached writes, and note

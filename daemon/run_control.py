@@ -12,7 +12,14 @@ from yolofs.daemon.host import Host
 from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.rpc.admission import Lasting
 from yolofs.daemon.rpc.protocol import Done, quote, unquote
-from yolofs.daemon.rpc.run_messages import BeginRunParams, BeginRunResult, EndRunParams, EndRunResult, EnterRunParams
+from yolofs.daemon.rpc.run_messages import (
+    BeginRunParams,
+    BeginRunResult,
+    EndRunParams,
+    EndRunResult,
+    EnterRunParams,
+    RuledTmp,
+)
 from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.errors import UsageError, YolofsError
 
@@ -72,6 +79,7 @@ class RunMethods:
         directory = unquote(params.directory)
         native = await self._native().choose() if params.native else []
         waiting = await trio.to_thread.run_sync(self._host().rules.count_waiting)
+        tmp = await trio.to_thread.run_sync(lambda: self._host().choose_tmp(params.tmp, unquote(params.home)))
         async with self._alone() as host:
             number, before = await trio.to_thread.run_sync(
                 lambda: host.begin_run(command, directory, snapshot=params.snapshot)
@@ -85,6 +93,9 @@ class RunMethods:
                 quote(host.agent_socket_path),
                 tuple(map(quote, native)),
                 waiting,
+                tuple(map(quote, tmp.private)),
+                tuple(map(quote, tmp.shown)),
+                tuple(RuledTmp(quote(one.directory), quote(one.path), one.source) for one in tmp.ruled),
             )
         )
 

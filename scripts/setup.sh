@@ -77,6 +77,7 @@ need sqlite3 command -v sqlite3
 need make command -v make
 need rsync command -v rsync
 need acl command -v setfacl
+need attr command -v setfattr
 need vim command -v vim
 need tmux command -v tmux
 need zsh command -v zsh

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from yolofs.cli.guard import hidden_by
-from yolofs.cli.output import ask, check_can_ask, progress, say
-from yolofs.cli.project import changing, find_project, reading
+from yolofs.cli.output import ask, check_can_ask, progress, say, warn
+from yolofs.cli.project import changing, find_project, reading, session_directory
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.listing import Place, emit_changes, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.journal.timeline import BASE
+from yolofs.paths import display
+from yolofs.session import run_tmp
 from yolofs.session.commit import abort
+from yolofs.system.disk_usage import size_at_least_text
 
 
 @click.command()
@@ -22,8 +27,8 @@ from yolofs.session.commit import abort
 def command(yes: bool, unfolds: bool) -> None:
     """Drop everything that is staged, snapshots too.
 
-    The view is base again. This cannot be undone. Files that programs have open keep their content
-    until they are closed.
+    The view is base again, and the private /tmp and /var/tmp of runs are empty. This cannot be
+    undone. Files that programs have open keep their content until they are closed.
     """
     project = find_project()
     if not yes:
@@ -34,7 +39,18 @@ def command(yes: bool, unfolds: bool) -> None:
         abort(session)
         if not is_mounted:
             session.collect()
+    _empty_tmp(session_directory(project))
     say("all that was staged is dropped")
+
+
+def _empty_tmp(directory: bytes) -> None:
+    """Empty what runs have as /tmp."""
+    try:
+        run_tmp.clear(directory)
+    except OSError as error:
+        name = os.fsencode(error.filename) if error.filename else b""
+        where = os.path.join(run_tmp.top_of(directory), name)
+        warn(f"the private /tmp of runs is not all empty: {display(where)}: {error.strerror}; try again: yolofs abort")
 
 
 def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
@@ -50,6 +66,9 @@ def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
         emit_changes(shown, place, session.regions, marks_of(session, shown), hidden, shortener=short)
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
+        tmp = run_tmp.size(session.directory)
+        if tmp.size_bytes or tmp.is_more:
+            say(f"and {size_at_least_text(tmp)} in the private /tmp of runs")
         generations = session.timeline.present
     count = f" and {generations} generation{'s' if generations > 1 else ''}" if generations else ""
     if ask(f"drop {summary(changes)}{count}, for good?"):

@@ -15,6 +15,7 @@ from yolofs.config.load import load
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConfigError, YolofsError
 from yolofs.os_errors import said_as
+from yolofs.session import run_tmp
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
 from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written
 from yolofs.session.undo import Ended
@@ -55,8 +56,9 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
             freed = freed_by(session, gone, generations=generations)
     else:
         directory = session_directory(project)
-        before = size_of(directory)  # opening it removes what a killed command has left
-        sentence = "not all that is not kept any more is removed"
+        others = {run_tmp.top_of(directory)}  # in which programs are at work
+        before = size_of(directory, without=others)  # opening it removes what a killed command has left
+        sentence = "some of what is no longer kept could not be removed"
         with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
             with changing(project, LoanKind.GC) as (session, is_mounted):
                 session.check_no_interrupted_commit()
@@ -67,7 +69,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
                 if not is_mounted:
                     session.collect()
             remove_gone(directory)
-        freed = before - size_of(directory)
+        freed = before - size_of(directory, without=others)
     if as_json:
         numbers = [one.number for one in gone]
         document = {"commits": numbers, "generations": dropped, "freed_bytes": max(0, freed), "dry_run": dry_run}

@@ -14,13 +14,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.cli import output
-from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
+from yolofs.cli.run import private_tmp
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.new_feedback import say_new_feedback
 from yolofs.cli.run.untrusted_settings import say_what_waits
 from yolofs.cli.run.waiting import told_of_asks
+from yolofs.cli.which_project import find_project, session_directory
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import RunSettings, Settings
 from yolofs.daemon.rpc.client import Client
@@ -87,13 +88,21 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         _check_root(root_path(described), settings)
         directory = start_directory()
         started_ns = time.time_ns()
-        begun = client.begin_run(words, directory, snapshot=manner.has_snapshots, native=settings.run.native_binds)
+        run = settings.run
+        begun = client.begin_run(
+            words,
+            directory,
+            snapshot=manner.has_snapshots,
+            native=run.native_binds,
+            tmp=run.tmp,
+            home=os.path.abspath(os.path.expanduser(b"~")),
+        )
         say_what_waits(waiting + begun.waiting_rules)
         code: int | None = None
         try:
             early = EarlySummary(project, session, Generation(begun.generation)) if manner.is_reviewed else None
             place = mountpoint_path(described)
-            code = ended = _confined(client, place, begun, words, manner, settings.run, directory, early)
+            code = ended = _confined(client, place, session, begun, words, manner, run, directory, early)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
@@ -223,6 +232,7 @@ def _check_root(root: bytes, settings: Settings) -> None:
 def _confined(
     client: Client,
     mountpoint: bytes,
+    session: bytes,
     begun: BeginRunResult,
     words: Sequence[bytes],
     manner: Manner,
@@ -235,18 +245,24 @@ def _confined(
     if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
         raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
     native = bindable([unquote(path) for path in begun.native], mounts)
+    runtime_root = os.path.dirname(os.path.dirname(mountpoint))
+    environment = _environment(begun, runtime_root, settings)
+    tmp = private_tmp.make(session, begun, environment, runtime_root)
+    private_tmp.say_what_is_ruled(begun)
+    private_tmp.say_what_is_not_there(tmp, words, environment, directory, mountpoint)
     place = Place(
         mountpoint=mountpoint,
-        runtime_root=os.path.dirname(os.path.dirname(mountpoint)),
+        runtime_root=runtime_root,
         agent_socket=unquote(begun.agent_socket),
         directory=directory,
         native=by_directory(native, mounts),
         has_network=settings.network == "host",
+        tmp=tmp,
         is_for_shell=_is_for_shell(words),
     )
     stdin = Stdin()
     try:
-        with confined(place, [*words, *manner.unsaid], _environment(begun, place, settings), stdin.fd) as running:
+        with confined(place, [*words, *manner.unsaid], environment, stdin.fd) as running:
             client.enter_run(begun.run, running.info.pid_namespace)
             if early is None:
                 return running.go(warn)
@@ -256,11 +272,11 @@ def _confined(
         stdin.close()
 
 
-def _environment(begun: BeginRunResult, place: Place, settings: RunSettings) -> Mapping[bytes, bytes]:
+def _environment(begun: BeginRunResult, runtime_root: bytes, settings: RunSettings) -> Mapping[bytes, bytes]:
     hidden = hidden_variables(os.environ, settings.hide_env, settings.keep_env)
     own = with_own_tmux(without(os.environ, hidden), settings.keep_env)
     environment = {os.fsencode(k): os.fsencode(v) for k, v in own.items()}
-    environment[SOCKET_VARIABLE] = agent_socket_inside(place.runtime_root)
+    environment[SOCKET_VARIABLE] = agent_socket_inside(runtime_root)
     environment[RUN_VARIABLE] = b"%d" % begun.run
     return environment
 

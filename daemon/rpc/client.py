@@ -213,12 +213,15 @@ class Client:
             raise DaemonError("the daemon has sent no output")
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
-    def begin_run(self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool) -> BeginRunResult:
+    def begin_run(
+        self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool, tmp: str, home: bytes
+    ) -> BeginRunResult:
         """Begin a run, which ends with :meth:`end_run` or with this connection.
 
-        ``native``: tell what may be bound straight from base.
+        ``native``: tell what may be bound straight from base.  ``tmp``: what the run is to have as
+        ``/tmp``, as :attr:`BeginRunParams.tmp`.  ``home`` is the command's home directory.
         """
-        params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native)
+        params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native, tmp, quote(home))
         return self._call("begin_run", params, BeginRunResult)
 
     def enter_run(self, run: int, namespace: int) -> None:
@@ -232,14 +235,18 @@ class Client:
         return self._call("end_run", EndRunParams(run, code, snapshot, quote(name)), EndRunResult)
 
     @contextlib.contextmanager
-    def lend(self, kind: LoanKind) -> Iterator[frozenset[int] | None]:
+    def lend(self, kind: LoanKind, command: str = "") -> Iterator[frozenset[int] | None]:
         """Borrow the session for the time of the block: no request is served meanwhile, and its
-        lock is ours too.
+        lock is ours too, for ``command``.
 
         Gives the store inodes that somebody has open, None if that is not known.
         """
+        from yolofs.session.lock import note_holder  # for commands that change something alone
+
         in_use = self._call("lend", LendParams(kind), Lent).in_use
         try:
+            if self._received_fds:
+                note_holder(self._received_fds[-1], command)
             yield frozenset(in_use) if in_use is not None else None
         except BaseException:
             with contextlib.suppress(YolofsError):  # the first error is the one to tell

@@ -43,6 +43,22 @@ class BeginRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether what is not snapshotted yet is snapshotted before."""
     native: bool = False
     """Whether to tell what may be bound straight from base."""
+    tmp: str = "view"
+    """What the run is to have as ``/tmp``: "private", "view", or "auto", which means what the
+    user's own file says.
+    """
+    home: str = ""
+    """The home directory of the command, which it sees in any case; "" for none."""
+
+
+class RuledTmp(msgspec.Struct, frozen=True):
+    """A directory that is not private, as the user has a rule for something in there."""
+
+    directory: str
+    path: str
+    """What the rule is about."""
+    source: str
+    """Where it is written."""
 
 
 class BeginRunResult(msgspec.Struct, frozen=True):
@@ -60,6 +76,11 @@ class BeginRunResult(msgspec.Struct, frozen=True):
     """
     waiting_rules: int = 0
     """How many rules of ``.yolofs.toml`` are not in force until the user agrees to them."""
+    private_tmp: tuple[str, ...] = ()
+    """Which of ``/tmp`` and ``/var/tmp`` are the run's own, as :attr:`BeginRunParams.tmp` asked."""
+    shown_tmp: tuple[str, ...] = ()
+    """What the view shows in these all the same."""
+    ruled_tmp: tuple[RuledTmp, ...] = ()
 
 
 class EnterRunParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,18 @@ def yolofs(shared: Program) -> Iterator[Program]:
     """Return the program in the project, with nothing staged at the end."""
     yield shared
     shared("travel", "base", "--force")
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[Path]:
+    """Return a directory beside all projects that programs may change.
+
+    It does not lie in /tmp, of which each run has its own.
+    """
+    caches = Path.home() / ".cache"
+    caches.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="yolofs-test.", dir=caches) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture

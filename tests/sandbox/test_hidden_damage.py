@@ -134,9 +134,9 @@ def laid_out(trap: Trap, parent: Path) -> Program:
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, tmp_path: Path) -> None:
+def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, elsewhere: Path) -> None:
     trap = TRAPS[name]
-    parent = tmp_path / "work"
+    parent = elsewhere / "work"
     yolofs = laid_out(trap, parent)
     before = content_of(parent)
     with yolofs.mounted("--root", "/") as mountpoint:

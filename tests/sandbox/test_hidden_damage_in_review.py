@@ -43,9 +43,9 @@ def test_there_are_keys_for_each_project_and_never_more_than_five() -> None:
 
 
 @pytest.mark.parametrize("name", TRAPS)
-def test_the_damage_is_on_the_first_screen_and_undone_within_five_keys(name: str, tmp_path: Path) -> None:
+def test_the_damage_is_on_the_first_screen_and_undone_within_five_keys(name: str, elsewhere: Path) -> None:
     trap: Trap = TRAPS[name]
-    parent = tmp_path / "work"
+    parent = elsewhere / "work"
     yolofs: Program = laid_out(trap, parent)
     before = content_of(parent)
     with yolofs.mounted("--root", "/") as mountpoint:

@@ -199,8 +199,8 @@ def test_a_run_whose_daemon_was_killed_has_ended_with_it(tmp_path: Path) -> None
         yolofs("unmount", "--force")
 
 
-def test_a_commit_meanwhile_ends_no_summary(yolofs: Program, tmp_path: Path) -> None:
-    yolofs("run", "touch", tmp_path / "by-an-earlier-one")
+def test_a_commit_meanwhile_ends_no_summary(yolofs: Program, elsewhere: Path) -> None:
+    yolofs("run", "touch", elsewhere / "by-an-earlier-one")
     with stepped(yolofs) as one:
         one.do("echo 1 > committed")
         yolofs("commit", "--yes")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -31,30 +30,31 @@ def test_a_command_that_changes_nothing_leaves_no_generation_and_says_nothing(yo
     assert yolofs("timeline", "--json").json["generations"] == before
 
 
-def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_undoes_it_all(yolofs: Program) -> None:
-    with tempfile.TemporaryDirectory(prefix="yolofs-outside.") as outside:
-        Path(outside, "theirs").write_text("theirs")
-        (yolofs.project / "kept.txt").write_text("kept")
-        (yolofs.project / "old").mkdir()
-        (yolofs.project / "old/one").write_text("1")
-        script = f"echo 2 > added; echo more >> kept.txt; rm -r old; rm {outside}/theirs; echo x > {outside}/mine"
-        done = yolofs("run", "sh", "-c", script)
-        lines = done.err.splitlines()
-        assert lines[0].startswith("yolofs: run ")
-        assert lines[1:-1] == [
-            "deleted:",
-            "  D  old/  (and 1 in it)",
-            "outside the project:",
-            f"  D  {outside}/theirs",
-            f"  A  {outside}/mine",
-            "in the project:",
-            "  M  kept.txt",
-            "  A  added",
-        ]
-        undo = lines[-1].partition("undo it: yolofs ")[2].split()
-        yolofs(*undo)
-        shown = yolofs("run", "sh", "-c", f"cat kept.txt old/one {outside}/theirs; ls {outside}; [ ! -e added ]").out
-        assert shown == "kept1theirstheirs\n"
+def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_undoes_it_all(
+    yolofs: Program, elsewhere: Path
+) -> None:
+    (elsewhere / "theirs").write_text("theirs")
+    (yolofs.project / "kept.txt").write_text("kept")
+    (yolofs.project / "old").mkdir()
+    (yolofs.project / "old/one").write_text("1")
+    script = f"echo 2 > added; echo more >> kept.txt; rm -r old; rm {elsewhere}/theirs; echo x > {elsewhere}/mine"
+    done = yolofs("run", "sh", "-c", script)
+    lines = done.err.splitlines()
+    assert lines[0].startswith("yolofs: run ")
+    assert lines[1:-1] == [
+        "deleted:",
+        "  D  old/  (and 1 in it)",
+        "outside the project:",
+        f"  D  {elsewhere}/theirs",
+        f"  A  {elsewhere}/mine",
+        "in the project:",
+        "  M  kept.txt",
+        "  A  added",
+    ]
+    undo = lines[-1].partition("undo it: yolofs ")[2].split()
+    yolofs(*undo)
+    shown = yolofs("run", "sh", "-c", f"cat kept.txt old/one {elsewhere}/theirs; ls {elsewhere}; [ ! -e added ]").out
+    assert shown == "kept1theirstheirs\n"
 
 
 def test_of_many_changes_the_number_that_is_not_shown_is_told(yolofs: Program) -> None:

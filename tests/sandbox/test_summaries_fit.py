@@ -36,17 +36,17 @@ def wheel(directory: Path) -> Path:
 
 
 def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_screen(
-    repository: Program, tmp_path: Path
+    repository: Program, elsewhere: Path
 ) -> None:
-    with tempfile.TemporaryDirectory(prefix="yolofs-user.", dir=tmp_path) as user:
+    with tempfile.TemporaryDirectory(prefix="yolofs-user.", dir=elsewhere) as user:
         script = f"""set -e
             echo 'one = 2' > src/one.py
             {sys.executable} -m compileall -q src
             git add src/one.py; git commit -q -m second
             {sys.executable} -m venv --without-pip .venv
             pip="{sys.executable} -m pip --python .venv/bin/python install -q --no-index"
-            $pip {wheel(tmp_path)}
-            $pip --target {user}/lib/site-packages {wheel(tmp_path)}
+            $pip {wheel(elsewhere)}
+            $pip --target {user}/lib/site-packages {wheel(elsewhere)}
             mkdir build; echo > build/a.o; echo > a.log
             echo 'two = 3' > src/two.py
             touch src/three.py

@@ -95,11 +95,11 @@ def test_a_pack_that_comes_without_all_that_the_one_before_had_does_not_hide_wha
     assert "packed" not in told_of_git(repository)
 
 
-def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "-q", str(repository.project), "other")
+def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, elsewhere: Path) -> None:
+    git(elsewhere, "clone", "-q", str(repository.project), "other")
     for number in range(3):
         git(
-            tmp_path / "other",
+            elsewhere / "other",
             "-c",
             "user.name=a",
             "-c",
@@ -109,7 +109,7 @@ def test_commits_that_were_fetched_in_a_pack_are_counted(repository: Program, tm
             "-m",
             str(number),
         )
-    repository("run", "git", "-c", "fetch.unpackLimit=1", "pull", "-q", "--ff-only", str(tmp_path / "other"), "main")
+    repository("run", "git", "-c", "fetch.unpackLimit=1", "pull", "-q", "--ff-only", str(elsewhere / "other"), "main")
     assert list((Path(repository.daemon["mountpoint"]) / str(repository.project)[1:]).rglob("*.pack"))
     assert told_of_git(repository).startswith("3 commits on main")
 

@@ -17,7 +17,7 @@ import pytest
 
 from yolofs.system import syscalls
 
-_MAKING = ("mkdir", "mkfifo", "mknod", "symlink", "link", "unlink", "rmdir", "rename", "replace")
+_MAKES_OR_REMOVES = ("mkdir", "mkfifo", "mknod", "symlink", "link", "unlink", "rmdir", "rename", "replace")
 _WRITING = ("write", "pwrite", "ftruncate", "truncate", "copy_file_range", "sendfile", "fsync", "fdatasync")
 _GIVING = ("chmod", "fchmod", "chown", "fchown", "utime", "setxattr", "removexattr")
 _SYSTEM_CALLS = ("_renameat2", "sync_filesystem")
@@ -86,7 +86,7 @@ class Faults:
             yield
 
     def _fail_writing(self, patch: pytest.MonkeyPatch) -> None:
-        for name in (*_MAKING, *_WRITING, *_GIVING):
+        for name in (*_MAKES_OR_REMOVES, *_WRITING, *_GIVING):
             patch.setattr(os, name, partial(self._call, name, getattr(os, name)))
         for name in _SYSTEM_CALLS:
             patch.setattr(syscalls, name, partial(self._call, name, getattr(syscalls, name)))

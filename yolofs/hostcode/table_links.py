@@ -29,7 +29,7 @@ _HOOKS = (
 ).split()
 """All that git runs by itself (githooks(5))."""
 _MOST_NAMES = 1_000
-"""So many names are looked at in a directory."""
+"""How many names of a directory are looked at."""
 
 
 class Links:
@@ -72,7 +72,7 @@ class Links:
                 yield from self.named_by_git(self._place(settings), self._base.path(directory))
 
     def _is_repository(self, directory: RelPath) -> bool:
-        return self._base.has(join(directory, b".git"))
+        return self._base.may_have(join(directory, b".git"))
 
     def _settings_elsewhere(self, path: bytes) -> list[bytes]:
         """Return where the settings are of a submodule or worktree, whose ``.git`` is a file."""

@@ -30,9 +30,8 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
     none in it.  What is written about a path itself comes before what a link adds; of two that
     links add the stricter one counts.
 
-    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's
-    path begins: whoever works in the project could have made such a link, and thereby rules of his
-    own.
+    Through a link in the project that leads out of it, only deny and hidden hold at the place that
+    it leads to.  Otherwise any program that works in the project could make rules by making links.
     """
     written = {subject(rule) for rule in rules.rules}
     added: dict[Subject, Rule] = {}

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
 from yolofs.config.lines import Meaning, key_lines
 from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
-from yolofs.config.settings import RuleLine, Settings, UserSettings
+from yolofs.config.settings import RuleLine, Settings, UserRunSettings, UserSettings
 from yolofs.config.trust import Waiting, with_lines
 from yolofs.errors import ConfigError
 from yolofs.paths import display
@@ -38,7 +38,7 @@ from yolofs.system.symlinks import HostLinks
 
 FILES = (Level.LEARNED, Level.PROJECT, Level.USER)
 """The sources that are files."""
-_MEND = "mend it, or move it away and start afresh"
+_MEND = "repair it, or move it away and start afresh"
 
 
 _NOTHING = Loaded(Settings.defaults(), Settings.defaults(), (), b"")
@@ -71,6 +71,8 @@ class _Content:
     agreements: Agreements = _NO_AGREEMENTS
     """About the project's file."""
     notify: str = ""
+    """Of the user's file."""
+    run_tmp: str = UserRunSettings().tmp
     """Of the user's file."""
 
 
@@ -157,6 +159,11 @@ class RuleFiles:
         """What ``.yolofs.toml`` says of asks, and the user's own file of ``notify``."""
         asks = self._contents[Level.PROJECT].asks or _asks_of(Settings.defaults())
         return dataclasses.replace(asks, notify=self._contents[Level.USER].notify)
+
+    @property
+    def run_tmp(self) -> str:
+        """What runs have as ``/tmp`` by the user's own file: "private" or "view"."""
+        return self._contents[Level.USER].run_tmp
 
     def sources(self, answers: RuleSet = RuleSet()) -> Sources:  # noqa: B008 - it is frozen
         """Return the rules of all sources, those that links add among them, and what waits to be
@@ -337,7 +344,7 @@ class RuleFiles:
         if level is Level.USER:
             user = load_file(path, display(path), UserSettings)
             rules = parse_rules(user.rules, None, self.home, file_name=display(path))
-            return _Content(rules, user.preset, notify=user.notify)
+            return _Content(rules, user.preset, notify=user.notify, run_tmp=user.run.tmp)
         loaded = load_in_force(self.project, self.directory, agreed=Agreed())
         if not (loaded.waiting or loaded.written.rules):
             return self._content_of(loaded, _NO_AGREEMENTS)

@@ -36,6 +36,10 @@ class Sandbox(NamedTuple):
     """Gets bubblewrap's own JSON about the namespaces that it made."""
     block_fd: int
     """Nothing is started before there is something to read from this."""
+    covers_runtime_root: bool = True
+    """Whether ``runtime_root`` is still to be covered; it is not where that was done before
+    (:mod:`yolofs.sandbox.tmp_mounts`).
+    """
 
     def command(self, start: Sequence[bytes]) -> list[bytes]:
         """Return the command line that makes the sandbox and runs ``start`` in it."""
@@ -64,9 +68,10 @@ class Sandbox(NamedTuple):
         yield from (b"--dev", b"/dev")
         for path in self.covered:
             yield from (b"--perms", b"0700", b"--tmpfs", path)
-        yield from (b"--perms", b"0700", b"--tmpfs", self.runtime_root)
-        yield from (b"--ro-bind", self.agent_socket, agent_socket_inside(self.runtime_root))
-        yield from (b"--remount-ro", self.runtime_root)
+        if self.covers_runtime_root:
+            yield from (b"--perms", b"0700", b"--tmpfs", self.runtime_root)
+            yield from (b"--ro-bind", self.agent_socket, agent_socket_inside(self.runtime_root))
+            yield from (b"--remount-ro", self.runtime_root)
         yield from (b"--chdir", b"/")  # the launcher goes to the directory that the command is to start in
 
     def _descriptors(self) -> Iterator[bytes]:

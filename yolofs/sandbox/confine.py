@@ -16,6 +16,7 @@ import msgspec
 
 from yolofs.errors import NotExecutableError, SandboxError, YolofsError
 from yolofs.paths import display, in_shell
+from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
 from yolofs.sandbox.host_files import make_read_only, own_host_files
@@ -25,11 +26,13 @@ from yolofs.sandbox.namespaces import find_possible, leave_mounts
 from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter, has_filter
 from yolofs.sandbox.start_errors import start_error
+from yolofs.sandbox.tmp_mounts import Cover, PrivateTmp, mount_private
 from yolofs.system.host_programs import find_program
 from yolofs.system.processes import pidfd_of
 
 _MOST_HANDLES = 250
-"""So many descriptors can be sent at once, less a few."""
+"""A few less than the number of descriptors that can be sent at once."""
+_STAGED_TMP = 'try it again, or have the view show it: run.tmp = "view" in ~/.config/yolofs/config.toml'
 _GONE_S = 5.0
 """How long the processes that a command has left behind may take to die."""
 
@@ -53,6 +56,8 @@ class Place(NamedTuple):
     it.
     """
     has_network: bool
+    tmp: PrivateTmp = PrivateTmp()
+    """What it has in place of the view's ``/tmp``, where mounts can be made."""
     is_for_shell: bool = False
     """Whether the command is a shell for somebody at a terminal."""
 
@@ -175,6 +180,7 @@ def confined(
         raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
     possible = find_possible()
     native = place.native if possible.native_mounts else {}
+    tmp = place.tmp if possible.native_mounts else PrivateTmp()
     is_root = os.geteuid() == 0
     search_path = os.fsdecode(environment.get(b"PATH", os.defpath.encode()))
     program = find_program(PROGRAM, search_path)
@@ -196,13 +202,14 @@ def confined(
             seccomp_fd=_filter(handed_on, machine, has_network=place.has_network),
             info_fd=info_write,
             block_fd=block_read,
+            covers_runtime_root=not tmp.lies_in(place.runtime_root),
         )
         here, there = socket.socketpair()
         kept.callback(here.close)
         handed_on.callback(there.close)
         with ignoring_signals() as ignored:
             start = _start(report_write, ignored, place, command)
-            process = _popen(program, sandbox, native, guarded, start, environment, stdin, report_write, there)
+            process = _popen(program, sandbox, native, tmp, guarded, start, environment, stdin, report_write, there)
         handed_on.close()
         names = HostNames(_received(here, kept), [path for paths in native.values() for path in paths])
         try:
@@ -225,6 +232,7 @@ def _popen(
     program: str,
     sandbox: Sandbox,
     native: Mapping[bytes, Sequence[bytes]],
+    tmp: PrivateTmp,
     guarded: Sequence[bytes],
     start: Sequence[bytes],
     environment: Mapping[bytes, bytes],
@@ -232,8 +240,18 @@ def _popen(
     report_fd: int,
     handles: socket.socket,
 ) -> subprocess.Popen[bytes]:
+    cover = None
+    if not sandbox.covers_runtime_root:
+        cover = Cover(sandbox.runtime_root, AGENT_SOCKET_NAME, sandbox.agent_socket)
+    told_read, told_write = os.pipe()
+
     def prepare() -> None:
         leave_mounts()
+        try:
+            mount_private(sandbox.view, tmp, cover)
+        except OSError as error:
+            os.write(told_write, b"%b: %b" % (display(os.fsencode(error.filename or b"/tmp")).encode(), _reason(error)))
+            raise
         socket.send_fds(handles, [b"\0"], mount_over(sandbox.view, native)[:_MOST_HANDLES])
         make_read_only(guarded)
 
@@ -244,11 +262,22 @@ def _popen(
             stdin=stdin or None,
             env=environment,
             process_group=0,
-            preexec_fn=prepare if native or guarded else None,
+            preexec_fn=prepare if native or guarded or tmp.sources else None,
             pass_fds=(sandbox.seccomp_fd, sandbox.info_fd, sandbox.block_fd, report_fd),
         )
     except subprocess.SubprocessError:
+        os.set_blocking(told_read, False)
+        with contextlib.suppress(BlockingIOError):
+            told = os.read(told_read, 4096).decode()
+            raise SandboxError(f"the private /tmp of a run cannot be mounted: {told}", hint=_STAGED_TMP) from None
         raise SandboxError("the mounts of a sandbox cannot be made here", hint=why_not()) from None
+    finally:
+        os.close(told_read)
+        os.close(told_write)
+
+
+def _reason(error: OSError) -> bytes:
+    return (error.strerror or "it failed").encode()
 
 
 def _received(handles: socket.socket, stack: contextlib.ExitStack) -> list[int]:

@@ -34,6 +34,17 @@ _ERRNO: Final = 0x00050000
 _NEW_USER_NAMESPACE: Final = 0x10000000
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
+SUBVOLUMES: Final = (
+    0x50009401,  # BTRFS_IOC_SNAP_CREATE
+    0x5000940E,  # BTRFS_IOC_SUBVOL_CREATE
+    0x5000940F,  # BTRFS_IOC_SNAP_DESTROY
+    0x50009417,  # BTRFS_IOC_SNAP_CREATE_V2
+    0x50009418,  # BTRFS_IOC_SUBVOL_CREATE_V2
+    0x5000943F,  # BTRFS_IOC_SNAP_DESTROY_V2
+    0x4020BC10,  # BCH_IOCTL_SUBVOLUME_CREATE
+    0x4020BC11,  # BCH_IOCTL_SUBVOLUME_DESTROY
+)
+"""Requests that make subvolumes and take them away (linux/btrfs.h; bcachefs_ioctl.h)."""
 _F_SETLEASE: Final = 1024
 _F_SETDELEG: Final = 1040
 _X32_BIT: Final = 0x40000000
@@ -279,7 +290,9 @@ def _section(abi: Abi) -> Iterator[Instruction]:
     for number in (abi.clone, abi.unshare):
         body = [_load(0), Instruction(_JUMP_ANY_BIT, 0, 1, _NEW_USER_NAMESPACE), _refuse(errno.EPERM), _return(_ALLOW)]
         yield from _where_it_is(number, body)
-    yield from _refused_requests(abi.ioctl, _TIOCSTI, _TIOCLINUX)
+    # On btrfs a snapshot of all that lies around a directory could be put into it, and read there:
+    # older kernels ask only for a directory of one's own.
+    yield from _refused_requests(abi.ioctl, _TIOCSTI, _TIOCLINUX, *SUBVOLUMES)
     # Whoever opens a file waits up to 45 seconds for its owner, who has a lease on it: also on the
     # host, where the file is one of those that a sandbox has straight from base.
     for number in abi.fcntl:

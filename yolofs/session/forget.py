@@ -9,12 +9,13 @@ from yolofs.registry.link import remove_link
 from yolofs.registry.registry import Entry
 from yolofs.registry.start import unregister
 from yolofs.registry.trust import forget as forget_agreements
+from yolofs.session import run_tmp
 from yolofs.session.lock import locked
 
 
 def forget(entry: Entry) -> None:
-    """Remove a session: what is staged, its history and what its commits keep.  Base and the
-    project stay as they are.
+    """Remove a session: what is staged, its history, what its commits keep, and the private
+    ``/tmp`` of its runs.  Base and the project stay as they are.
 
     Raises:
         SessionBusyError: it is mounted, or in use.
@@ -25,6 +26,7 @@ def forget(entry: Entry) -> None:
         with locked(session):
             unregister(entry)
             forget_agreements(session)
+            run_tmp.remove(session)  # a run that its daemon has left alone may still write there
             remove_tree(session)
     else:
         unregister(entry)

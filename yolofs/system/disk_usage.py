@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 
+from yolofs.system.living_trees import Measured
+
 _BLOCK = 512
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -49,3 +51,8 @@ def size_text(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} {_UNITS[-1]}"
+
+
+def size_at_least_text(found: Measured) -> str:
+    """Return how much something takes that may not all have been looked at, as people read it."""
+    return f"more than {size_text(found.size_bytes)}" if found.is_more else size_text(found.size_bytes)

@@ -117,7 +117,7 @@ def test_the_users_file_lies_where_xdg_says(place: Place, tmp_path: Path, monkey
     assert place.read().paths[Level.USER] == bytes(place.config)
 
 
-LAST = "keep_commits, rules"
+LAST = "run, keep_commits, rules"
 
 
 @pytest.mark.parametrize(

@@ -97,6 +97,19 @@ class TestOneWayOfCalling:
         for request in (0x5401, 0x5413, 0x5411):
             assert judge(machine, arch, numbers["ioctl"], 0, request) == ALLOW
 
+    def test_no_subvolume_is_made_and_blocks_can_be_shared(
+        self, machine: str, arch: int, refused: dict[str, int], numbers: dict[str, int]
+    ) -> None:
+        """A snapshot on btrfs could hold all that lies around a directory of one's own; what ``cp``
+        asks for is of the same kind.
+        """
+        snapshot, subvolume = 0x50009417, 0x50009418
+        for request in (0x50009401, 0x5000940E, snapshot, subvolume, 0x4020BC10):
+            assert judge(machine, arch, numbers["ioctl"], 3, request) == REFUSED
+        clone, clone_range, same_range = 0x40049409, 0x4020940D, 0xC0189436
+        for request in (clone, clone_range, same_range):
+            assert judge(machine, arch, numbers["ioctl"], 3, request) == ALLOW
+
     def test_a_lease_is_refused_whatever_stands_in_the_upper_half(
         self, machine: str, arch: int, refused: dict[str, int], numbers: dict[str, int]
     ) -> None:
@@ -117,7 +130,9 @@ HIGH = 0xFFFFFFFF << 32
 @pytest.mark.parametrize("has_network", [True, False])
 @pytest.mark.parametrize(("machine", "arch"), WAYS)
 class TestTheFirstProcess:
-    def test_it_cannot_be_traced_and_others_can(self, machine: str, arch: int, has_network: bool) -> None:
+    def test_the_first_process_cannot_be_traced_and_others_can(
+        self, machine: str, arch: int, has_network: bool
+    ) -> None:
         for request in (16, 0x4206, 12, 0x4207):  # ATTACH, SEIZE, GETREGS, INTERRUPT
             for pid in (1, 1 | HIGH):
                 assert judge(machine, arch, PTRACE[arch], request, pid, has_network=has_network) == REFUSED

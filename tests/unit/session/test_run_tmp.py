@@ -1,0 +1,73 @@
+"""The private directories of a session's runs: made, measured, emptied, removed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from yolofs.session import run_tmp
+from yolofs.system.living_trees import Measured
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> bytes:
+    return bytes(tmp_path)
+
+
+def test_they_are_made_once_with_modes_that_no_umask_changes(session: bytes, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        found = run_tmp.make(session, [])
+        assert run_tmp.make(session, []) == found
+    finally:
+        os.umask(before)
+    assert found == {b"/tmp": session + b"/run-tmp/tmp", b"/var/tmp": session + b"/run-tmp/var-tmp"}
+    modes = [stat.S_IMODE((tmp_path / path).stat().st_mode) for path in ("run-tmp", "run-tmp/tmp", "run-tmp/var-tmp")]
+    assert modes == [0o700, 0o1777, 0o1777]
+
+
+def test_where_there_are_none_nothing_is_to_be_measured_emptied_or_removed(session: bytes, tmp_path: Path) -> None:
+    assert run_tmp.size(session) == Measured(0)
+    run_tmp.clear(session)
+    run_tmp.remove(session)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ways_do_not_count_and_stay(session: bytes, tmp_path: Path) -> None:
+    """Whatever their names are, and however often they are noted."""
+    ways = [b"/tmp/x/project", b"/var/tmp/a b\n\xff"]
+    tmp = tmp_path / "run-tmp/tmp"
+    run_tmp.make(session, ways[:1])
+    run_tmp.make(session, ways)
+    assert (tmp_path / "run-tmp/ways").read_text().splitlines() == ["/tmp/x/project", "/var/tmp/a%20b%0A%FF"]
+    (tmp / "x/project/left").mkdir(parents=True)
+    os.mkdir(bytes(tmp_path / "run-tmp/var-tmp") + b"/a b\n\xff")
+    (tmp / "x/file").write_text("x")
+    assert run_tmp.size(session).size_bytes == sum(
+        os.lstat(tmp / name).st_blocks * 512 for name in ("x/file", "x/project/left")
+    )
+    run_tmp.clear(session)
+    assert [path.relative_to(tmp).as_posix() for path in sorted(tmp.rglob("*"))] == ["x", "x/project"]
+    assert os.listdir(bytes(tmp_path / "run-tmp/var-tmp")) == [b"a b\n\xff"]
+    assert run_tmp.size(session) == Measured(0)
+
+
+def test_removing_takes_ways_too(session: bytes, tmp_path: Path) -> None:
+    run_tmp.make(session, [b"/tmp/x/project"])
+    (tmp_path / "run-tmp/tmp/x/project").mkdir(parents=True)
+    run_tmp.remove(session)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_in_their_place_is_not_followed(session: bytes, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/file").write_text("x")
+    (tmp_path / "run-tmp").mkdir()
+    (tmp_path / "run-tmp/tmp").symlink_to(tmp_path / "other")
+    with pytest.raises(NotADirectoryError):
+        run_tmp.clear(session)
+    run_tmp.remove(session)
+    assert (tmp_path / "other/file").read_text() == "x"
