@@ -14,7 +14,7 @@ from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import RelPath, split
+from yolofs.paths import RelPath, in_shell, split
 from yolofs.session.restore import source_of
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
@@ -42,7 +42,8 @@ def parse_version(session: Session, text: str) -> Version:
     """
     colons = [at for at, letter in enumerate(text) if letter == ":"]
     if not colons:
-        raise UsageError(f"{text} names no generation", hint=f"GENERATION:PATH, or for the view as it is now: :{text}")
+        hint = f"GENERATION:PATH, or for the view as it is now: :{text}"
+        raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:

@@ -123,7 +123,7 @@ def _number(text: str | None) -> int | None:
         return None
     if not (text.isascii() and text.isdigit()):
         raise UsageError(
-            f"{text!r} is not the number of a commit",
+            f"{in_shell(os.fsencode(text))} is not the number of a commit",
             hint="yolofs commits lists them; yolofs undo N PATH... takes paths",
         )
     return int(text)

@@ -30,6 +30,8 @@ def command(allow_all: bool, deny_all: bool, answer_with: str | None) -> None:
     """
     if sum((allow_all, deny_all, answer_with is not None)) > 1:
         raise UsageError("--allow-all, --deny-all and --answer-with exclude each other", hint="yolofs watch --help")
+    if answer_with is not None and not answer_with.strip():
+        raise UsageError("--answer-with names no command", hint="yolofs watch --help")
     project = find_project()
     with connected_or_refused(project) as events, connected_or_refused(project) as calls:
         try:

@@ -283,7 +283,7 @@ def test_commits_are_counted_in_the_words_of_status(
 def test_an_undo_of_no_commit_is_refused(committed: tuple[Program, dict[str, tuple[object, ...]]]) -> None:
     yolofs, _ = committed
     assert "there is no commit 7\n" in yolofs.refused("undo", "7", "--yes", code=1)
-    assert "'a.txt' is not the number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
+    assert "a.txt is not the number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
     assert "no place for a question" in yolofs.refused("undo", "--json", code=2)
     asked = yolofs("undo", code=2)
     assert "yolofs undo --yes" in asked.err

@@ -319,3 +319,12 @@ def test_one_version_of_a_file_is_no_range_and_what_to_compare_it_with_is_told(y
     assert "hint: with the view as it is now: yolofs diff 1:a.txt :a.txt; or what generation 1 changed there" in said
     assert "yolofs diff 1 -- a.txt" in said
     assert yolofs("diff", "1:a.txt", ":a.txt").out == ""
+
+
+def test_an_empty_word_and_bytes_that_are_no_text_are_shown_as_one_would_type_them(yolofs: Program) -> None:
+    assert yolofs.refused("cat", "", code=2).startswith("yolofs: '' names no generation")
+    assert yolofs.refused("restore", "--hunk", "", code=2).startswith("yolofs: '' is not a hunk")
+    assert yolofs.refused("undo", b"\xff", code=2).startswith("yolofs: $'\\377' is not the number of a commit")
+    assert yolofs.refused("undo", "", code=2).startswith("yolofs: '' is not the number of a commit")
+    for command in ("watch", "--answer-with"), ("review", "--tool"):
+        assert f"{command[1]} names no command" in yolofs.refused(*command, " ", code=2)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from yolofs.changes.hunks import ID_CHARS, FileHunks, Hunk, HunkKind
 from yolofs.errors import StaleHunkError, UsageError
-from yolofs.paths import display
+from yolofs.paths import in_shell
 from yolofs.text import line_diff
 
 Lines: TypeAlias = frozenset[int]
@@ -58,7 +58,7 @@ def _parse(word: str) -> tuple[str, Lines | None]:
     found = _pick(word)
     if found is None:
         raise UsageError(
-            f"{display(os.fsencode(word))} is not a hunk: an id has {ID_CHARS} of 0-9 and a-f,"
+            f"{in_shell(os.fsencode(word))} is not a hunk: an id has {ID_CHARS} of 0-9 and a-f,"
             " and perhaps lines (:1-3,5)",
             hint="yolofs hunks",
         )
