@@ -4,8 +4,8 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start yolofs thousands of times: as an installed program does, it finds its bytecode.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
-# Tests mostly wait for the processes that they start.
-WORKERS ?= $(shell expr $$(nproc) \* 2 + 1)
+# There is more work than waiting, and each process collects all tests.
+WORKERS ?= $(shell expr $$(nproc) \* 2)
 SPREAD = --numprocesses $(WORKERS) --dist worksteal
 # What a run draws, another draws again that has the seed which the first one printed.
 ifdef SEED

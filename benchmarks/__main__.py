@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks import machine, picture, report
+from benchmarks import machine, picture, result_tables
 from benchmarks.cleaning import scratch_directory
 from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, Yolofs, yardsticks
 from benchmarks.results import Results
@@ -32,11 +32,11 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted; everything is taken away", file=sys.stderr)
         return INTERRUPTED
-    print(report.as_text(results))
+    print(result_tables.as_text(results))
     if arguments.svg:
         arguments.svg.write_text(picture.draw(results, arguments.modes[0].value), encoding="utf-8")
     if arguments.markdown:
-        arguments.markdown.write_text(report.as_markdown(results), encoding="utf-8")
+        arguments.markdown.write_text(result_tables.as_markdown(results), encoding="utf-8")
     return 1 if results.failures else 0
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import trees
+from benchmarks import made_trees
 from benchmarks.workload import Cell, Scene, Size, Workload, check
 
 FILES_IN_DIRECTORY = 50
@@ -21,7 +21,7 @@ def _make_tree(directory: Path, files: int) -> None:
         part = directory / f"part{first // FILES_IN_DIRECTORY}"
         part.mkdir(parents=True)
         for number in range(first, min(first + FILES_IN_DIRECTORY, files)):
-            (part / f"f{number}").write_bytes(trees.content(number, FILE_BYTES))
+            (part / f"f{number}").write_bytes(made_trees.content(number, FILE_BYTES))
 
 
 def _build(base: Path, size: Size) -> None:
@@ -37,7 +37,7 @@ def _build(base: Path, size: Size) -> None:
 
 def _check_tree(directory: Path, cell: Cell) -> None:
     expected = {
-        f"part{number // FILES_IN_DIRECTORY}/f{number}": trees.content(number, FILE_BYTES)
+        f"part{number // FILES_IN_DIRECTORY}/f{number}": made_trees.content(number, FILE_BYTES)
         for number in range(cell.size.tree_files)
     }
     found = {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("f*")}

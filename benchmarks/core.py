@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 
-from benchmarks.report import duration
+from benchmarks.result_tables import duration
 from yolofs.commit.plan.planner import plan_commit
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Stage

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import trees
+from benchmarks import made_trees
 from benchmarks.workload import Cell, Figures, Scene, Size, Workload, check
 
 ROWS = {"p50": "median", "p99": "99th percentile", "max": "longest"}
 
 
 def _build(base: Path, size: Size) -> None:
-    trees.make_files(base / "looked_at", size.files, 4096)
+    made_trees.make_files(base / "looked_at", size.files, 4096)
 
 
 def _beside_writer(operation: str, cell: Cell) -> Figures:

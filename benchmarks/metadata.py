@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import trees
+from benchmarks import made_trees
 from benchmarks.workload import Cell, Scene, Size, Workload, check
 
 FILE = 4096
@@ -28,12 +28,12 @@ TITLES = {
 def _build(base: Path, size: Size) -> None:
     for operation in LOOKED_AT:
         for state in ("warm", "cold"):
-            trees.make_files(base / f"{operation}_base_{state}", size.files, FILE)
+            made_trees.make_files(base / f"{operation}_base_{state}", size.files, FILE)
     for state in ("warm", "cold"):
-        trees.make_directories(base / f"readdir_base_{state}", READDIR_DIRECTORIES, NAMES)
+        made_trees.make_directories(base / f"readdir_base_{state}", READDIR_DIRECTORIES, NAMES)
     for name in ("overwrite", "rename", "unlink", "chmod"):
-        trees.make_files(base / f"{name}_base", size.files, FILE)
-    trees.make_files(base / "append_base", size.files, LONG)
+        made_trees.make_files(base / f"{name}_base", size.files, FILE)
+    made_trees.make_files(base / "append_base", size.files, LONG)
     for name in ("create", "mkdir", "symlink"):
         (base / name).mkdir()
 
@@ -58,7 +58,7 @@ def _looking(operation: str, state: str, is_cold: bool) -> Workload:
 
 def _stage_for(cell: Cell, operation: str, directory: str) -> None:
     if operation == "readdir":
-        trees.make_directories(cell.path(directory), READDIR_DIRECTORIES, NAMES)
+        made_trees.make_directories(cell.path(directory), READDIR_DIRECTORIES, NAMES)
     else:
         cell.path(directory).mkdir()
         cell.micro("create", directory, cell.size.files)
@@ -119,7 +119,7 @@ def _workloads(size: Size) -> Sequence[Workload]:
 
 def _build_directories(base: Path, size: Size) -> None:
     for files in size.directories:
-        trees.make_files(base / f"of{files}", files, 16)
+        made_trees.make_files(base / f"of{files}", files, 16)
 
 
 def _rename_directory(files: int, cell: Cell) -> float:
@@ -139,7 +139,7 @@ def _rename_directory(files: int, cell: Cell) -> float:
     check("the old name is gone", holds=not old.exists())
     check("all the files are at the new place", holds=set(os.listdir(new)) == names)
     last = files - 1
-    check("with their content", holds=(new / f"f{last}").read_bytes() == trees.content(last, 16))
+    check("with their content", holds=(new / f"f{last}").read_bytes() == made_trees.content(last, 16))
     return took
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from benchmarks.report import duration, multiple
+from benchmarks.result_tables import duration, multiple
 from benchmarks.results import REFERENCE, Results, Row
 
 COLOURS = {

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks import archives, building, data, history, latency, metadata, trees
+from benchmarks import archives, building, latency, made_trees, metadata, reading_and_writing, session_history
 from benchmarks.columns import Column, UnsupportedError, View, Yolofs
 from benchmarks.results import Requests, Results, Row
 from benchmarks.workload import Cell, Scene, Size, Workload
@@ -25,10 +25,10 @@ from yolofs.fuse.trace import Figure, Trace
 
 SCENES: tuple[Scene, ...] = (
     *metadata.SCENES,
-    *data.SCENES,
+    *reading_and_writing.SCENES,
     *building.SCENES,
     *archives.SCENES,
-    *history.SCENES,
+    *session_history.SCENES,
     *latency.SCENES,
 )
 
@@ -111,15 +111,15 @@ class Run:
         stands = []
         for column in self.options.columns:
             scratch = self._directory(f"{scene.name}-{column.name}")
-            stack.callback(trees.remove, scratch)
+            stack.callback(made_trees.remove, scratch)
             shown = base
             keeps_base = column.is_staging and scene.keeps_base
             if not keeps_base or column.takes_copy:
                 shown = scratch / "base"
-                trees.copy(base, shown)
+                made_trees.copy(base, shown)
                 scratch = scratch / "scratch"
                 scratch.mkdir()
-            fingerprint = trees.fingerprint(shown) if keeps_base else ""
+            fingerprint = made_trees.fingerprint(shown) if keeps_base else ""
             try:
                 view = stack.enter_context(column.view(shown, scratch))
             except (OSError, RuntimeError, subprocess.SubprocessError) as error:
@@ -137,7 +137,7 @@ class Run:
         before = self._figures()
         try:
             found = workload.run(cell)
-            if stand.fingerprint and trees.fingerprint(stand.base) != stand.fingerprint:
+            if stand.fingerprint and made_trees.fingerprint(stand.base) != stand.fingerprint:
                 self._failed(f"{where}: the base directory has changed")
         except UnsupportedError as error:
             for row in workload.rows or ("",):
@@ -148,7 +148,7 @@ class Run:
             self._failed(f"{where}: {type(error).__name__}: {error}")
             return
         finally:
-            trees.remove(scratch)
+            made_trees.remove(scratch)
         figures = {"": found} if isinstance(found, (int, float)) else found
         for row, seconds in figures.items():
             self._row(workload, row, mode).seconds.setdefault(name, []).append(seconds)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from yolofs.changes.picks import Picks
-from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.output import emit_json, say
-from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes
@@ -32,7 +32,7 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
         UsageError: there is nothing at a path, neither then nor now.
     """
     project = find_project()
-    with reading(project) as session:  # whoever has mistyped keeps nobody waiting
+    with reading_whole(project) as session:  # whoever has mistyped keeps nobody waiting
         paths = relative_paths(session, typed)
         _check(session, text, typed)
     with changing(project, LoanKind.RESTORE) as (session, _):
@@ -57,7 +57,7 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
         UnnamedError: a hunk stays, as it goes only together with others.
     """
     project = find_project()
-    with reading(project) as session:  # whoever names what is gone keeps nobody waiting
+    with reading_whole(project) as session:  # whoever names what is gone keeps nobody waiting
         paths = relative_paths(session, typed)
         Hunks(session, source_of(session, text)[0], paths=paths).find(picks)
     with changing(project, LoanKind.RESTORE) as (session, _):

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import yolofs
-from yolofs.cli.here import session_directory
 from yolofs.cli.run.untrusted_settings import waiting_lines
+from yolofs.cli.which_project import session_directory
 from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
@@ -46,7 +46,7 @@ _OLDEST_KERNEL = (5, 4)
 _LITTLE_SPACE = 1 << 30
 _NO_SPACE = 16 << 20
 _MOST_LOST = 5
-"""So many lost files are named."""
+"""How many lost files are named."""
 _FUSE_CONF = "/etc/fuse.conf"
 
 
@@ -107,7 +107,7 @@ def _core() -> Finding:
     stale = stale_sources(PACKAGE)
     if stale:
         more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
-        message = f"{display(os.fsencode(stale[0]))}{more} was changed since it was compiled, and is not what runs"
+        message = f"{display(os.fsencode(stale[0]))}{more} has changed since it was compiled, so the older version runs"
         return Finding("core", Level.WARN, message, "install yolofs again, or remove the .so beside it")
     if is_compiled():
         return Finding("core", Level.OK, "compiled")
@@ -319,7 +319,7 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
             yield Finding("lock", Level.OK, "is free")
             yield _stale_mounts(directory)
     except SessionBusyError as error:
-        yield Finding("lock", Level.WARN, error.message, "wait for it to end")
+        yield Finding("lock", Level.WARN, error.message, error.hint)
 
 
 def _stale_mounts(directory: bytes) -> Finding:
@@ -337,10 +337,13 @@ def _stale_mounts(directory: bytes) -> Finding:
 def _commits(project: bytes) -> Iterator[Finding]:
     try:
         with Session.open(project, Access.READ) as session:
+            at_work = session.at_work
             found = session.interrupted()
     except (YolofsError, OSError):
         return  # said by another check
-    if found is not None:
+    if at_work is not None:
+        yield Finding("commits", Level.WARN, at_work.text, at_work.hint)
+    elif found is not None:
         yield Finding("commits", Level.FAIL, found.text, found.hint)
     else:
         yield Finding("commits", Level.OK, "none was interrupted")

@@ -55,7 +55,7 @@ def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Complet
 
 @contextlib.contextmanager
 def _session(context: click.Context) -> Iterator[Session]:
-    from yolofs.cli.here import find_project
+    from yolofs.cli.which_project import find_project
     from yolofs.session.session import Access, Session
 
     set_options(Options(context.find_root().params.get("start") or b"."))

@@ -78,7 +78,7 @@ _yolofs_completion() {{
         esac
     done < <(env COMP_WORDS="${{words[*]}}" COMP_CWORD=$((CURRENT - 1)) {VARIABLE}=zsh_complete \\
         "${{program/#\\~\\//$HOME/}}" 2>/dev/null)
-    (( $#plain )) && compadd -V yolofs $apart -d shown -a plain
+    (( $#plain )) && compadd -V yolofs "${{apart[@]}}" -d shown -a plain
 }}
 
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then

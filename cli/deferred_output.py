@@ -1,9 +1,9 @@
 """Output that may wait for the very mount that a command has paused: files in there, and readers
 that write to it.
 
-``yolofs commit --yes | tee FILE`` with a FILE in the view comes to a stop once the pipe is full:
-``tee`` waits for the mount, and the mount for the command.  So what nobody takes for some seconds
-is kept until the mount goes on.
+``yolofs commit --yes | tee FILE`` with a FILE in the view stops when the pipe is full: ``tee``
+waits for the mount, and the mount for the command.  So what nobody takes for some seconds is kept
+until the mount goes on.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from yolofs.system.syscalls import device_and_type
+
 _PATIENCE_S = 3.0
-"""So long a reader may take nothing.  Somebody who reads a list page by page takes longer, and gets
-the rest afterwards.
+"""How long a reader may take nothing.  Somebody who reads a list page by page takes longer, and
+gets the rest afterwards.
 """
 _MOMENT_MS = 20
 _AT_ONCE_BYTES = 256
@@ -33,10 +35,11 @@ def deferred_output(mountpoint: bytes) -> Iterator[None]:
     """Keep what is written to stdout and stderr, as far as it cannot be written, until the end of
     the block.
 
-    To be entered while the mount is served, and left when it is again.  What is kept is lost with
+    To be left when the mount is served again; entering it asks the mount nothing, as another
+    command may have paused it.  What is kept is lost with
     the process, and an error of writing it is raised at the end.
     """
-    device = os.stat(mountpoint).st_dev
+    device, _ = device_and_type(mountpoint)
     with contextlib.ExitStack() as stack:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
@@ -52,7 +55,7 @@ class _Kept(io.RawIOBase):
         self._fd = fd
         self._impatient_fd = -1 if is_in_mount else _without_waiting(fd)
         self._keeps = is_in_mount
-        self._is_terminal = os.isatty(fd)
+        self._is_terminal = not is_in_mount and os.isatty(fd)
         self.kept = io.BytesIO()
 
     def writable(self) -> bool:
@@ -102,8 +105,8 @@ class _Kept(io.RawIOBase):
 
 
 def _without_waiting(fd: int) -> int:
-    """Open a pipe or terminal once more, so that writing never waits, and that only here; -1 if
-    that cannot be.
+    """Open a pipe or terminal once more, so that only writes through this descriptor never wait; -1
+    if that is not possible.
     """
     try:
         return os.open(f"/proc/self/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -116,12 +119,11 @@ def _kind(stream: io.TextIOWrapper, device: int) -> int | None:
     waits for the mount.
     """
     try:
-        st = os.fstat(stream.fileno())
+        found, kind = device_and_type(stream.fileno())
     except (OSError, ValueError):  # closed, or no file at all
         return None
-    kind = stat.S_IFMT(st.st_mode)
-    is_passed_on = kind in (stat.S_IFIFO, stat.S_IFSOCK) or os.isatty(stream.fileno())
-    return kind if is_passed_on or st.st_dev == device else None
+    is_passed_on = found == device or kind in (stat.S_IFIFO, stat.S_IFSOCK) or os.isatty(stream.fileno())
+    return kind if is_passed_on else None
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from yolofs.cli import output
 from yolofs.cli.completing import VARIABLE
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
+from yolofs.cli.path_types import Directory
 
 _GROUPS = {
     "Work": ("init", "mount", "unmount", "run", "shell"),
@@ -83,7 +84,7 @@ def near_command(name: str) -> str:
     "start",
     metavar="DIR",
     default=b".",
-    type=click.Path(exists=True, file_okay=False, path_type=bytes),
+    type=Directory(),
     help="Start from this directory instead of the current one.",
 )
 @click.option(

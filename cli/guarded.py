@@ -12,8 +12,8 @@ import sys
 
 from yolofs.cli import main
 from yolofs.cli.guard import SandboxGuard
-from yolofs.cli.here import session_directory
 from yolofs.cli.options import Options
+from yolofs.cli.which_project import session_directory
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import DaemonError
 from yolofs.rules import RuleBook

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from yolofs.cli.options import Options
 
 _GARBAGE_THRESHOLD = 20_000
-"""So many objects more, and garbage is looked for."""
+"""Garbage is looked for after this many new objects."""
 
 
 def program() -> NoReturn:

@@ -56,7 +56,7 @@ class _Output:
         self._program = program
         self._words = words
         self._columns, self._rows = shutil.get_terminal_size()
-        self._held: list[bytes] = []
+        self._pending: list[bytes] = []
         self._lines = 0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -67,7 +67,7 @@ class _Output:
             BrokenPipeError: the pager has ended.
         """
         if self._process is None:
-            self._held.append(data)
+            self._pending.append(data)
             self._lines += data.count(b"\n") + len(data) // self._columns
             if self._lines < self._rows:
                 return
@@ -75,7 +75,7 @@ class _Output:
             self._process = subprocess.Popen(
                 self._words, executable=self._program, stdin=subprocess.PIPE, env={**_SETTINGS, **os.environ}
             )
-            data, self._held = b"".join(self._held), []
+            data, self._pending = b"".join(self._pending), []
         assert self._process.stdin is not None
         self._process.stdin.write(data)
 
@@ -86,7 +86,7 @@ class _Output:
             BrokenPipeError: the pager has ended.
         """
         if self._process is None:
-            emit_bytes(b"".join(self._held))
+            emit_bytes(b"".join(self._pending))
         elif self._process.stdin is not None:
             self._process.stdin.flush()
 

@@ -10,21 +10,23 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import click
+
 from yolofs.cli.deferred_output import deferred_output
-from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
+from yolofs.cli.which_project import find_project, session_directory
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
 from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session.archive import interrupted_commit
-from yolofs.session.lock import locked
+from yolofs.session.lock import command_at_work
 from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 from yolofs.system import stopping
 from yolofs.system.symlinks import follow_parent
 
@@ -58,7 +60,7 @@ def reading(project: bytes) -> Iterator[Session]:
     """Open a session to look at it; what programs in the mount have written by now is in it, and
     stays for the time of the block.
     """
-    with held(session_directory(project)):
+    with reading_store(session_directory(project)):
         with connected(project) as client:
             if client is not None:
                 client.flush()
@@ -68,8 +70,8 @@ def reading(project: bytes) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def reading_whole(project: bytes) -> Iterator[Session]:
-    """Open a session as :func:`reading`, to tell what a commit, an undo or a removal of old ones
-    would do.
+    """Open a session as :func:`reading`, for what is nothing while a commit is interrupted: what a
+    commit, an undo or a removal of old ones would do, what is to be brought back.
 
     Raises:
         CommitError, TrustError: a commit was interrupted, and nothing can be told before that has
@@ -95,8 +97,10 @@ def was_interrupted(project: bytes) -> bool:
         return False
     with connected(project) as client:
         if client is None:
-            with locked(directory):
-                return interrupted_commit(directory) is not None
+            at_work = command_at_work(directory)
+            if at_work is not None:
+                raise at_work.error
+            return interrupted_commit(directory) is not None
         client.flush()  # answered when what was lent has come back
     return interrupted_commit(directory) is not None
 
@@ -113,22 +117,32 @@ def looking(project: bytes) -> Iterator[Session]:
 
 def warnings_of(session: Session) -> list[str]:
     """Return what is said of a session whoever looks at it."""
-    interrupted = session.interrupted()
-    found = [f"{interrupted.text}: {interrupted.hint}"] if interrupted is not None else []
+    found = list(_told_of_commit(session))
     if session.settings_problem:
-        found.append(f"{session.settings_problem}; no mount, commit or abort until that is mended")
+        found.append(f"{session.settings_problem}; no mount, commit or abort until that is fixed")
     return found
 
 
-def warn_of_interrupted_commit(project: bytes) -> None:
-    """Say so if a commit was interrupted; a session that cannot be opened is for other commands to
-    complain of.
+def _told_of_commit(session: Session) -> Iterator[str]:
+    """Give a line if base is half committed: by a process that goes on, or by one that is gone."""
+    at_work = session.at_work
+    if at_work is not None:
+        root = display(session.base.root)
+        yield f"{at_work.text}, so base ({root}) may be partly what the view was: {at_work.hint}"
+        return
+    found = session.interrupted()
+    if found is not None:
+        yield f"{found.text}: {found.hint}"
+
+
+def warn_of_half_commit(project: bytes) -> None:
+    """Say so if a commit was interrupted, or goes on; a session that cannot be opened is for other
+    commands to complain of.
     """
     if interrupted_commit(session_directory(project)) is not None:
         with contextlib.suppress(YolofsError, OSError), Session.open(project, Access.READ) as session:
-            found = session.interrupted()
-            if found is not None:
-                warn(f"{found.text}: {found.hint}")
+            for line in _told_of_commit(session):
+                warn(line)
 
 
 @contextlib.contextmanager
@@ -145,9 +159,12 @@ def connected_or_refused(project: bytes) -> Iterator[Client]:
 
 
 @contextlib.contextmanager
-def writing(project: bytes, access: Access = Access.WRITE) -> Iterator[Session]:
-    """Open a session to change it, and say so if its journal was found to have lost its end."""
-    with Session.open(project, access) as session:
+def writing(project: bytes, access: Access = Access.WRITE, *, command: str = "") -> Iterator[Session]:
+    """Open a session to change it, and say so if its journal was found to have lost its end.
+
+    ``command``: what others are told of it, if that is not the word on the command line.
+    """
+    with Session.open(project, access, command=_word() or command) as session:
         for cut in session.journal.cuts:
             warn(cuts.sentence(cut, session.journal.path))
         yield session
@@ -173,14 +190,14 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     stopping.hear()
     with connected(project) as client:
         if client is None:
-            with writing(project) as session:
+            with writing(project, command=kind.value) as session:
                 yield Changing(session, is_mounted=False)
             return
         is_done = False
         try:
             with (
                 deferred_output(unquote(client.info().mountpoint)),
-                client.lend(kind) as in_use,
+                client.lend(kind, _word() or kind.value) as in_use,
                 writing(project, Access.LENT) as session,
             ):
                 session.in_use = in_use
@@ -190,6 +207,14 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
             if not is_done:
                 raise
             warn(f"it is done, but the mount cannot take the session back: {error.message}; {error.hint}")
+
+
+def _word() -> str:
+    """Return the word after `yolofs` on the command line, "" in another thread than the command's
+    own.
+    """
+    context = click.get_current_context(silent=True)
+    return (context.info_name or "") if context is not None else ""
 
 
 def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:

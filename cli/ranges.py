@@ -14,8 +14,27 @@ from yolofs.errors import GenerationError
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
 
+_OF_BEFORE = ("-:", "-..")
+_DISGUISE = "\0"
+"""No argument of a program can have it."""
 
-class PathsCommand(click.Command):
+
+class GenerationsCommand(click.Command):
+    """A command that takes ``-:PATH`` and ``-..``, whose ``-`` is a generation, for no options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Disguise them while click looks for options."""
+        left = super().parse_args(ctx, [_DISGUISE + word if word.startswith(_OF_BEFORE) else word for word in args])
+        for name, value in ctx.params.items():
+            ctx.params[name] = tuple(map(_undisguised, value)) if isinstance(value, tuple) else _undisguised(value)
+        return left
+
+
+def _undisguised(value: object) -> object:
+    return value.removeprefix(_DISGUISE) if isinstance(value, str) else value
+
+
+class PathsCommand(GenerationsCommand):
     """A command whose arguments after ``--`` are paths; :func:`paths_given` has them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

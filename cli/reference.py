@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from yolofs.cli.group import COMMANDS, cli
-from yolofs.hostcode.row import Part, Row
-from yolofs.hostcode.table import PARTS
+from yolofs.hostcode.row import Row, Topic
+from yolofs.hostcode.table import TOPICS
 from yolofs.rules.preset_table import SECTIONS, PresetRule, Section
 
 _WIDTH = 80
@@ -72,16 +72,16 @@ def render() -> str:
     """Return the page of commands."""
     settings: dict[str, Any] = {**cli.context_settings, "terminal_width": _WIDTH}
     top = click.Context(cli, info_name="yolofs", **settings)
-    parts = [_HEAD, _section("yolofs", cli.get_help(top))]
+    sections = [_HEAD, _section("yolofs", cli.get_help(top))]
     for name in COMMANDS:
         command = cli.get_command(top, name)
         assert command is not None
         context = click.Context(command, info_name=name, parent=top)
-        parts.append(_section(f"yolofs {name}", command.get_help(context)))
+        sections.append(_section(f"yolofs {name}", command.get_help(context)))
         for below, inner in command.commands.items() if isinstance(command, click.Group) else ():
             inner_context = click.Context(inner, info_name=below, parent=context)
-            parts.append(_section(f"yolofs {name} {below}", inner.get_help(inner_context)))
-    return "\n".join(parts)
+            sections.append(_section(f"yolofs {name} {below}", inner.get_help(inner_context)))
+    return "\n".join(sections)
 
 
 def _section(title: str, text: str) -> str:
@@ -90,7 +90,7 @@ def _section(title: str, text: str) -> str:
 
 def render_preset() -> str:
     """Return the page of built-in rules."""
-    return "\n".join([_PRESET_HEAD, *map(_preset_section, SECTIONS), _HOST_CODE_HEAD, *map(_host_code_part, PARTS)])
+    return "\n".join([_PRESET_HEAD, *map(_preset_section, SECTIONS), _HOST_CODE_HEAD, *map(_host_code_topic, TOPICS)])
 
 
 def _preset_section(section: Section) -> str:
@@ -103,8 +103,8 @@ def _preset_rule(rule: PresetRule) -> str:
     return f"`{rule.key}`" + (f" ({rule.reason})" if rule.reason else "")
 
 
-def _host_code_part(part: Part) -> str:
-    lines = [f"### {part.title}", "", _wrapped(part.reason), "", _wrapped(", ".join(map(_row, part.rows))), ""]
+def _host_code_topic(topic: Topic) -> str:
+    lines = [f"### {topic.title}", "", _wrapped(topic.reason), "", _wrapped(", ".join(map(_row, topic.rows))), ""]
     return "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from yolofs.cli.completing import PATHS_KEY, generation_words, offered, staged_paths
-from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
@@ -54,7 +54,7 @@ def parse_version(session: Session, text: str) -> Version:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
         return Version(tree, named, relative_paths(session, [path])[0])
-    raise AssertionError("one of the colons is the last")
+    raise AssertionError("one of the colons stands last")
 
 
 def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, File]:

@@ -119,8 +119,8 @@ class WholeScreen:
         self._app.invalidate()
 
     def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Start what goes on beside the keys; if it fails, :meth:`run` ends with that: what would
-        go on without it shows what is not so any more.
+        """Start what goes on beside the keys.  If it fails, :meth:`run` ends with that error, as
+        the screen would be out of date without it.
         """
 
         async def whole() -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from yolofs.config.settings import KeepCommits, Settings, UserSettings
 from yolofs.errors import ConfigError
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
@@ -159,7 +159,9 @@ def _load_raw(path: bytes, name: str) -> bytes | None:
             return None
         raise ConfigError(f"{name}: cannot be read: {display(link)} is a link to what does not exist") from None
     except OSError as error:
-        raise ConfigError(f"{name}: cannot be read: {error.strerror}") from error
+        raise ConfigError(
+            f"{name}: cannot be read: {error.strerror}", hint=f"mend that: ls -l {in_shell(path)}"
+        ) from error
 
 
 _NULL = os.makedev(1, 3)

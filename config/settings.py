@@ -228,8 +228,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     or relative to the project."""
 
     host_code: Patterns = ()
-    """Patterns of more files that something on the host executes, or goes by, so that a commit
-    takes them only by name; absolute, below ``~``, relative to the project, or ``**/`` anywhere."""
+    """Patterns of more files that the host runs or obeys, so that a commit takes them only by name:
+    absolute, below ``~``, relative to the project, or ``**/`` for anywhere.
+    """
 
     mount: MountSettings = MountSettings()
     run: RunSettings = RunSettings()

@@ -166,8 +166,8 @@ def _preset(written: Settings, agreed: frozenset[Meaning], around: Surroundings)
     if written.preset == around.preset():
         return written.preset, None
     what = {
-        "none": "no built-in rule is in force, so nothing keeps credentials out of sight but what asks",
-        "standard": "the built-in rules are in force, which let the project be changed, and the system be read",
+        "none": "no built-in rule is in force, so only a rule of yours can hide credentials",
+        "standard": "the built-in rules are in force: the project may be changed, and the system may be read",
     }[written.preset]
     return _whole(("preset",), written.preset, what, ("preset", written.preset), agreed)
 
@@ -176,7 +176,7 @@ def _scratch(written: Settings, agreed: frozenset[Meaning], around: Surroundings
     usual = {around.place_of(path) for path in _DEFAULTS.scratch}
     meanings = {path: ("scratch", around.place_of(path)) for path in written.scratch}
     waits = [path for path, meaning in meanings.items() if meaning[1] not in usual and meaning not in agreed]
-    what = "changes in there are not shown, and commit leaves them out, unless one asks for them"
+    what = "changes in them are neither shown nor committed unless you ask for them"
     return _some(("scratch",), written.scratch, waits, what, meanings)
 
 
@@ -223,7 +223,7 @@ def _hide_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) ->
         return names, None
     left_out = ", ".join(map(toml_text, missing))
     shown = f"run.hide_env without {left_out}"
-    what = "commands get the variables of these names, which are kept from them otherwise"
+    what = "commands get the variables that have these names, which are otherwise kept from them"
     return (*names, *missing), Waiting(path, shown, what, tuple(meanings[name] for name in missing))
 
 
@@ -231,7 +231,7 @@ def _keep_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) ->
     path = ("run", "keep_env")
     meanings = {name: (".".join(path), name) for name in written.run.keep_env}
     waits = [name for name, meaning in meanings.items() if meaning not in agreed]
-    what = "commands get all variables" if "*" in waits else "commands get the variables that are called so"
+    what = "commands get all variables" if "*" in waits else "commands get the variables that have these names"
     what += ", also where hide_env keeps them back: tokens, passwords, keys"
     return _some(path, written.run.keep_env, waits, what, meanings)
 

@@ -61,6 +61,7 @@ from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import RunMethods
 from yolofs.errors import BusyFilesError, SessionBusyError, UsageError
 from yolofs.rules import RuleState
+from yolofs.session.lock import Holder
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
@@ -175,8 +176,11 @@ class Control:
                 self._lock.release()
                 raise SessionBusyError("the mount is ending", hint="yolofs mount")
             return
-        what = "another process commits or aborts" if self._is_lent else "another command is at work"
-        raise SessionBusyError(f"{what}, for more than {BUSY_WAIT_S:.0f} seconds now", hint="wait for it to end")
+        for_long = f"for more than {BUSY_WAIT_S:.0f} seconds now"
+        if not self._is_lent:
+            raise SessionBusyError(f"another command is at work, {for_long}", hint="wait for it to end")
+        borrower = Holder.noted_in(self._host.lock_fd)
+        raise SessionBusyError(f"{borrower.text}, {for_long}", hint=borrower.hint)
 
 
 class _Conversation:

@@ -32,10 +32,10 @@ from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
-from yolofs.fuse.choice import transport_for
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
+from yolofs.fuse.transport_choice import transport_for
 from yolofs.journal import cuts
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
@@ -53,6 +53,7 @@ from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native, private_tmp
 from yolofs.session import feedback
+from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import detach_stale, unmount
@@ -140,7 +141,7 @@ class Host:
             YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot
                 be trusted, an interrupted commit, or FUSE refuses.
         """
-        session = Session.open(project, Access.WRITE, root=root)
+        session = Session.open(project, Access.WRITE, root=root, command=MOUNT)
         try:
             session.check_no_interrupted_commit()
             rule_files = RuleFiles(session.project, session.directory)
@@ -233,8 +234,8 @@ class Host:
     def warnings(self) -> tuple[str, ...]:
         """What the user should know.
 
-        That the journal had lost its end, rules that are not in order or not in force everywhere,
-        no notes being taken, a commit that was finished because its command had died.
+        For example: the journal lost its end, rules are wrong or not in force everywhere, no notes
+        can be taken, a commit was finished because its command had died.
         """
         told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
         return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))

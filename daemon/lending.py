@@ -18,10 +18,11 @@ from yolofs.fuse.mount import Mount
 from yolofs.journal import cuts
 from yolofs.journal.cuts import Cut
 from yolofs.overlay import Invalidation, Overlay
+from yolofs.session.lock import MOUNT, note_holder
 from yolofs.session.session import Session
 
 if TYPE_CHECKING:
-    from yolofs.daemon.half_way import HalfWay  # with all that commits need
+    from yolofs.daemon.unfinished_commits import HalfWay  # with all that commits need
 
 log = logging.getLogger("yolofs.daemon")
 
@@ -101,14 +102,14 @@ class Lending:
             try:
                 self._session.store.remove_others(kept, below=below)
             except OSError as error:  # the next mount tries again
-                log.warning("what nothing shows any more was not removed from the store: %s", error)
+                log.warning("store inodes that nothing shows any more could not be removed: %s", error)
 
     def _take_back_on_loop(self, loan: LoanKind) -> Invalidation:
         with or_end_mount(self._mount, "taking the session back"):
             try:
                 self._settle()
             except (YolofsError, OSError) as error:
-                from yolofs.daemon.half_way import HalfWay
+                from yolofs.daemon.unfinished_commits import HalfWay
 
                 self._half_way = HalfWay(self._session, self._overlay, error)
                 stale = Invalidation([], [], [], [])
@@ -126,6 +127,7 @@ class Lending:
                 away.
         """
         session = self._session
+        note_holder(session.lock_fd, MOUNT)
         session.reopen()
         for cut in session.journal.cuts:  # the lender died while it wrote
             self.cuts.append(cut)
@@ -136,7 +138,7 @@ class Lending:
         if self._half_way is not None:  # the user says which way, and when
             session.check_no_interrupted_commit()
         if directory != self._interrupted_before:  # else it began elsewhere, and nothing is done by it
-            from yolofs.daemon.half_way import finish_for_borrower
+            from yolofs.daemon.unfinished_commits import finish_for_borrower
 
             told = finish_for_borrower(session)
             log.warning("%s", told)

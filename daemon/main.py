@@ -94,8 +94,8 @@ def _prepare_process() -> None:
 
 
 def _reserve_descriptors(count: int) -> None:
-    """Have the kernel make a table for so many descriptors: with threads, each doubling of it stops
-    us for 15 ms.
+    """Have the kernel make a table for a number of descriptors: with threads, each doubling of it
+    stops us for 15 ms.
     """
     os.close(fcntl.fcntl(sys.stderr.fileno(), fcntl.F_DUPFD_CLOEXEC, count - 1))
 

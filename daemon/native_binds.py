@@ -27,10 +27,10 @@ _FRESH_S = 60.0
 _SHARE = 20
 """... and neither is one that took more than this part of its age."""
 _FIRST_WAIT_S = 0.05
-"""So long a run waits for the first survey: what it saves by what may be bound is hardly more."""
+"""How long a run waits for the first survey.  What may be bound hardly saves it more."""
 _HASTE = 256
-"""So many directories the first survey reads before nobody waits for it any more; of what it knows
-it reads none.
+"""After how many directories read by the first survey nobody waits for it any more; directories
+that it knows do not count.
 """
 
 

@@ -77,6 +77,7 @@ need sqlite3 command -v sqlite3
 need make command -v make
 need rsync command -v rsync
 need acl command -v setfacl
+need attr command -v setfattr
 need vim command -v vim
 need tmux command -v tmux
 need zsh command -v zsh
@@ -93,9 +94,9 @@ python=$(find_python)
 [ -n "$python" ] || stop "Python 3.11 or newer is needed, and neither python3 nor python3.11 to python3.14 is that"
 
 # The venv is made anew when it does not work (as after a new Python) or the project was moved, and filled when
-# pyproject.toml has changed.
+# pyproject.toml or this script has changed.
 stamp=.venv/.setup
-content=$(sha256sum <pyproject.toml)
+content=$(cat pyproject.toml scripts/setup.sh | sha256sum)
 if [ "$(sed -n 1p "$stamp" 2>/dev/null)" != "$PWD" ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
     say "making .venv with $("$python" -V) ($python)"
     rm -rf .venv
@@ -103,8 +104,10 @@ if [ "$(sed -n 1p "$stamp" 2>/dev/null)" != "$PWD" ] || ! .venv/bin/python -m pi
 fi
 if [ "$(sed -n 2p "$stamp" 2>/dev/null)" != "$content" ]; then
     say "installing yolofs and its tools into .venv (a minute or two the first time)"
-    # As it is, as any editable install: to compile the core takes minutes, and a checkout is edited.
-    YOLOFS_COMPILE=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input --editable '.[dev]' ||
+    # As it is, as any editable install: to compile the core takes minutes, and a checkout is edited.  By a path alone:
+    # what pip installs otherwise to find the sources takes each start of Python longer than Python does.
+    YOLOFS_COMPILE=0 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+        --config-settings editable_mode=compat --editable '.[dev]' ||
         stop "pip failed; its message is above" \
             "it needs a package index: is the network up? for a mirror set PIP_INDEX_URL, for a proxy HTTPS_PROXY"
     printf '%s\n%s\n' "$PWD" "$content" >"$stamp"

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere, huge_pages, spread
+from tests.support import elsewhere, huge_pages, kept_survey, spread
 from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
@@ -85,6 +85,16 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     """Compile the tests before several processes begin, each of which would compile all of them."""
     spread.compile_tests(config.rootpath)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Have nothing looked through for garbage while tests and modules come that stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
@@ -180,8 +190,11 @@ def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterato
     The directory is short, as the path of a Unix socket may have 107 bytes only.
     """
     runtime_dir = tempfile.mkdtemp(prefix="yolofs-test.")
+    temporary = tmp_path_factory.getbasetemp()
+    common = temporary.parent if "PYTEST_XDIST_WORKER" in os.environ else temporary
+    kept_survey.share(runtime_dir, str(common / "survey"))
     mark = uuid.uuid4().hex
-    directories = (runtime_dir, str(tmp_path_factory.getbasetemp()))
+    directories = (runtime_dir, str(temporary))
     traces = Traces(mark=mark, directories=directories, older=all_processes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)

@@ -45,7 +45,7 @@ def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: 
         what, hint = explain_os_error(error, then=again)
         if not isinstance(error.filename, str | bytes):
             what = f"{display(place)}: {what}"
-        raise error_type(f"{sentence}: {what}", hint=hint or f"mend that, and then: {again}") from error
+        raise error_type(f"{sentence}: {what}", hint=hint or f"fix that, and then: {again}") from error
 
 
 def _hint(number: int | None, names: list[bytes]) -> str:

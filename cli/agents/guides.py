@@ -80,9 +80,7 @@ def install(project: bytes, name: str) -> list[bytes]:
     try:
         text = with_guide(_read(guide))
     except ValueError as error:
-        raise ConfigError(
-            f"{display(guide)}: {error}", hint="mend that, or take what is left of the block out"
-        ) from None
+        raise ConfigError(f"{display(guide)}: {error}", hint="repair it, or remove what is left of the block") from None
     return [path for path, content in ((hooks, new), (guide, text)) if _write(path, content)]
 
 
@@ -101,7 +99,9 @@ def with_guide(text: bytes) -> bytes:
     if (text.count(begin), text.count(end)) == (1, 1) and text.index(begin) < text.index(end):
         return text[: text.index(begin)] + block.rstrip() + text[text.index(end) + len(end) :]
     if begin in text or end in text:
-        raise ValueError(f"the block between {begin.decode()} and {end.decode()} is not whole, or there twice")
+        raise ValueError(
+            f"the block between {begin.decode()} and {end.decode()} is incomplete, or there are two of them"
+        )
     separator = b"" if not text else b"\n" if text.endswith(b"\n") else b"\n\n"
     return text + (separator.replace(b"\n", b"\r\n") if b"\r\n" in text else separator) + block
 

@@ -11,6 +11,7 @@ import msgspec
 from yolofs.access.answers import Lifetime
 from yolofs.cli.completing import asks
 from yolofs.cli.output import say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import absolute_path, connected_or_refused, find_project
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult
 from yolofs.daemon.rpc.client import Client
@@ -27,7 +28,7 @@ from yolofs.rules import RuleState
 @click.option(
     "--scope",
     metavar="PATH",
-    type=click.Path(path_type=bytes),
+    type=PATH,
     help="What the rule covers: the asked path, or a directory above it with all that it holds.",
 )
 @click.option(

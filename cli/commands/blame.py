@@ -11,11 +11,12 @@ from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Change, Kind
 from yolofs.changes.counting import counts
 from yolofs.cli.completing import staged_paths
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.guard import seen
-from yolofs.cli.nowhere import nothing_at
+from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, local_time
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.listing import Place, counts_text
@@ -42,7 +43,7 @@ class LastChange(NamedTuple):
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=bytes), shell_complete=staged_paths)
+@click.argument("path", type=PATH, shell_complete=staged_paths)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(path: bytes, as_json: bool) -> None:
     """Tell which run and generation made the present content of PATH.

@@ -9,11 +9,12 @@ import click
 
 from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
+from yolofs.cli.ranges import GenerationsCommand
 from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
 from yolofs.errors import UsageError
 
 
-@click.command()
+@click.command(cls=GenerationsCommand)
 @click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True, shell_complete=versions)
 def command(versions: tuple[str, ...]) -> None:
     """Print files as they were in another generation, without a mount.

@@ -34,6 +34,7 @@ from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.hunk_words import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.commit.select.selection import Selection
@@ -84,7 +85,7 @@ class Asked(NamedTuple):
 
 
 @click.command()
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=staged_paths)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=PATH, shell_complete=staged_paths)
 @click.option("--outside", is_flag=True, help="Take what lies outside the project, too.")
 @click.option("--scratch", is_flag=True, help="Take what lies in scratch directories, too.")
 @click.option(
@@ -252,12 +253,12 @@ def command(
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             selection = asked.selection(session)
-            shown, parts = look(session, selection, asked.generation(session))
+            shown, split = look(session, selection, asked.generation(session))
             if before is not None and before != shown:
                 wish.forget(before.taken, shown.taken)
                 say("something of it has changed meanwhile, here or in base; look again")
                 continue
-            looked = look_at_base(session, parts)
+            looked = look_at_base(session, split)
             if up_to is None:
                 wish.take_base(looked.unchanged)
             settled = Settled()
@@ -267,8 +268,8 @@ def command(
                         raise marks_error(looked.marked)
                     settled = wish.settle(session, looked, makes_again=up_to is None)
                     selection = msgspec.structs.replace(selection, left=settled.left)
-                    shown, parts = look(session, selection, asked.generation(session), is_again=True)
-                    looked = look_at_base(session, parts)
+                    shown, split = look(session, selection, asked.generation(session), is_again=True)
+                    looked = look_at_base(session, split)
                 check_settled(settled, looked)
             except ConflictError as error:
                 error.root = session.base.root
@@ -288,7 +289,7 @@ def command(
                     apply = commit if up_to is None else commit_up_to
                     result = apply(
                         session,
-                        parts=parts,
+                        split=split,
                         looked=looked,
                         changes=shown.taken,
                         force=bool(settled.ours),
@@ -361,10 +362,10 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown, parts = look(session, asked.selection(session), asked.generation(session))
+        shown, split = look(session, asked.selection(session), asked.generation(session))
         if shown.taken:
             check_can_ask(instead="yolofs commit --yes")
-        looked = look_at_base(session, parts)
+        looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
         say_unchanged(session, shown)
@@ -373,7 +374,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         say_stays(session, shown)
         if asked.up_to is None:
             wish.take_base(looked.unchanged)
-            wish.ask(session, parts, looked)
+            wish.ask(session, split, looked)
         if shown.taken:
             question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), ends_text(session))
             if not (question and ask(question)):

@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,9 +21,9 @@ from yolofs.changes.patch import Look, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.completing import runs
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.nowhere import check_somewhere
+from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, paint, progress, say
 from yolofs.cli.pager import paged
@@ -108,7 +109,8 @@ def command(
     RANGE is one generation (what it changed), A..B, A.. (up to now), ..B (from base), or all
     (everything that a commit would apply). A generation is a number, the name of a snapshot, base,
     or - for where you were before the last travel. Given GENERATION:PATH twice, diff compares the
-    two; :PATH alone is what the view shows now.
+    two; :PATH alone is what the view shows now. --run N shows what that run did, even if the real
+    files have changed since.
 
     Paths are relative to the project, or, if something outside it changed, to the base directory;
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
@@ -120,7 +122,8 @@ def command(
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour. It only
     says how large a binary file is; --binary prints a patch of it, too. Into a pipe or a file the
-    patch is always whole. With --word-diff the output is for people: no program can apply it.
+    patch is always whole. With --word-diff the output is for people everywhere: no program can
+    apply it.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
@@ -133,11 +136,14 @@ def command(
         # it needs more
         expands = bool(paths) or form not in (Form.LIST, Form.JSON)
         differences = _differences(session, found, words, run, paths, expand=expands)
+        if run is not None and differences.states is session:
+            differences = differences._replace(changes=_as_taken_over(session, differences, stack))
         visible = _visible(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
         at_terminal = sys.stdout.isatty()
-        look = Look(at_terminal and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        is_for_people = at_terminal or form is Form.WORDS
+        look = Look(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
         folds = at_terminal and not (unfolds or paths or len(words) > 1)
         _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
@@ -181,7 +187,7 @@ def _differences(
         return _Differences(session, None, None, _compare_two(session, words, run, paths))
     range_text = words[0] if words else "all"
     if run is not None:
-        states, old, new, commit = _of_run(session, found, run, range_text, paths)
+        states, old, new, commit = _of_run(session, found, run, range_text)
         changes = _made_by(states, run, old, new, _compare(states, old, new, paths, expand=expand))
         return _Differences(states, old, new, changes, commit)
     try:
@@ -308,7 +314,7 @@ def _check_is_no_version(text: str) -> None:
 
 
 def _of_run(
-    session: Session, found: Sequence[Chapter], number: int, range_text: str, paths: Sequence[RelPath]
+    session: Session, found: Sequence[Chapter], number: int, range_text: str
 ) -> tuple[States, Generation, Generation | None, int | None]:
     """Return what has the two states between which a run lies, these two, and the commit that came
     after them.
@@ -317,8 +323,8 @@ def _of_run(
         UsageError: there is a range, too, or its generations have been dropped, or their commit is
             not kept.
     """
-    if range_text != "all" or paths:
-        raise UsageError("--run has a range and paths of its own", hint=f"yolofs diff --run {number}")
+    if range_text != "all":
+        raise UsageError("--run has a range of its own", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
     before = chapter.generation(run.start.before) if chapter is not None else None
@@ -327,7 +333,7 @@ def _of_run(
     after = chapter.generation(run.end.after) if run.end is not None else None
     if chapter.commit is None:
         return session, before, after, None
-    from yolofs.session.past import states_of  # it takes all that commits need along
+    from yolofs.session.past_base import states_of  # it takes all that commits need along
 
     say(f"note: this was before commit {chapter.commit}")
     return states_of(session, chapter), before, after, chapter.commit
@@ -362,6 +368,18 @@ def _made_by(session: States, run: int, old: Generation, new: Generation | None,
         say("note: there was a travel meanwhile, so this is all that differs, not only what the run changed")
         return changes
     return [change for change in changes if run in attribution.runs_of(change)]
+
+
+def _as_taken_over(session: Session, found: _Differences, stack: contextlib.ExitStack) -> list[Change]:
+    """Return what a run changed, whatever the host has done to the same files since."""
+    from yolofs.session.taken_over import as_taken_over  # seldom needed
+
+    name = stack.enter_context(tempfile.TemporaryDirectory(prefix="diff-", dir=os.fsdecode(session.directory)))
+    taken = as_taken_over(session, session.state(found.new), found.changes, os.fsencode(name))
+    place = Place(session.base.root, session.base.relative(session.project))
+    for path in taken.unknown:
+        say(f"note: base has changed since at {place.show_path(path)}, so its old version is shown as base has it now")
+    return taken.changes
 
 
 def _compare(

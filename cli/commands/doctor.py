@@ -158,7 +158,7 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
         if keeps_rest:
             rest = find_rest(path, damage)
             say(f"{_lines(len(rest.bodies))} from there on can be kept; {_lines(rest.left_out)} cannot{_missing(rest)}")
-            question = "keep the one and leave out the other? All from there on is kept as journal.torn, too"
+            question = "keep those and leave out the others? Everything from there on is kept as journal.torn as well"
         if not yes and not _agrees(question, instead):
             return
         if keeps_rest:
@@ -212,7 +212,7 @@ def _mend_first_line(directory: bytes, *, yes: bool, instead: str) -> bool:
                 _begin_anew(directory)
             return False
         say(f"{found.sound} of the {_lines(found.others)} after it tell what it was")
-        if not yes and not _agrees("write it anew? The journal as it is is kept as journal.torn, too", instead):
+        if not yes and not _agrees("write it anew? The journal as it is now is kept as journal.torn as well", instead):
             return False
         restore_first_line(path, found)
         say("the first line is written anew")

@@ -58,7 +58,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
         directory = session_directory(project)
         others = {run_tmp.top_of(directory)}  # in which programs are at work
         before = size_of(directory, without=others)  # opening it removes what a killed command has left
-        sentence = "not all that is not kept any more is removed"
+        sentence = "some of what is no longer kept could not be removed"
         with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
             with changing(project, LoanKind.GC) as (session, is_mounted):
                 session.check_no_interrupted_commit()

@@ -14,9 +14,10 @@ from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.hunk_words import hunk_ids
-from yolofs.cli.nowhere import check_somewhere
+from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
 from yolofs.cli.rules.in_force import hiding
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     "--edited",
     "edited_path",
     metavar="FILE",
-    type=click.Path(path_type=bytes),
+    type=PATH,
     help="With --edit: read the edited hunk from FILE (-: stdin).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the hunks as a JSON document.")

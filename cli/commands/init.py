@@ -9,10 +9,11 @@ from click.shell_completion import CompletionItem
 
 from yolofs.cli.adopting import adopt, adopt_harmless
 from yolofs.cli.agents.guides import AGENTS, install
-from yolofs.cli.here import unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say, warn
+from yolofs.cli.path_types import PATH
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
+from yolofs.cli.which_project import unregistered
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import ConfigError, UsageError
 from yolofs.paths import display, in_shell
@@ -44,7 +45,7 @@ def _agents(_context: click.Context, _: click.Parameter, incomplete: str) -> lis
 
 
 @click.command()
-@click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=bytes))
+@click.argument("directory", metavar="[DIR]", required=False, type=PATH)
 @click.option(
     "--agents",
     metavar="LIST",
@@ -55,7 +56,7 @@ def _agents(_context: click.Context, _: click.Parameter, incomplete: str) -> lis
 @click.option(
     "--state",
     metavar="DIR",
-    type=click.Path(path_type=bytes),
+    type=PATH,
     help="Keep the session in DIR: a directory that is new or empty, or holds sessions of yours already.",
 )
 @click.option(

@@ -12,8 +12,8 @@ import click
 from yolofs.audit.audit import AskNote, JournalEnd, Note, RefusalNote, RuleChange, RunEnd, RunStart, records_before
 from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
 from yolofs.cli.completing import generations, runs
-from yolofs.cli.earlier import chapters_told
-from yolofs.cli.nowhere import check_somewhere
+from yolofs.cli.earlier_history import chapters_told
+from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths

@@ -12,6 +12,7 @@ import click
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time
 from yolofs.cli.project import find_project, reading
+from yolofs.cli.ranges import GenerationsCommand
 from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
 from yolofs.paths import display
 from yolofs.registry.private import user_name
@@ -19,7 +20,7 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 
 
-@click.command()
+@click.command(cls=GenerationsCommand)
 @click.argument("versions", metavar="GENERATION:PATH...", nargs=-1, required=True, shell_complete=versions)
 @click.option("-l", "--long", "is_long", is_flag=True, help="Print mode, owner, size in bytes and time, too.")
 @click.option("-R", "--recursive", "is_recursive", is_flag=True, help="List the directories below, too.")

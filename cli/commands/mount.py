@@ -11,6 +11,7 @@ import click
 
 from yolofs.cli import output
 from yolofs.cli.options import start_directory
+from yolofs.cli.path_types import Directory
 from yolofs.cli.project import connected, find_project, session_directory
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
 from yolofs.daemon.rpc.protocol import Info, unquote
@@ -22,7 +23,7 @@ from yolofs.paths import display, is_below
 @click.option(
     "--root",
     metavar="DIR",
-    type=click.Path(exists=True, file_okay=False, path_type=bytes),
+    type=Directory(),
     help="The base directory that the view shows; / if neither this nor .yolofs.toml says otherwise.",
 )
 @click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C, the log on stderr.")

@@ -7,6 +7,7 @@ import click
 from yolofs.cli.bring_back import bring_back, drop_picked
 from yolofs.cli.completing import restorable_paths, sources
 from yolofs.cli.hunk_words import hunk_option, picks_of
+from yolofs.cli.path_types import PATH
 from yolofs.cli.versions import joined_run
 
 
@@ -18,7 +19,7 @@ class _Command(click.Command):
 
 
 @click.command(cls=_Command)
-@click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=restorable_paths)
+@click.argument("paths", metavar="PATH...", nargs=-1, type=PATH, shell_complete=restorable_paths)
 @click.option(
     "--from",
     "text",

@@ -12,6 +12,7 @@ from yolofs.access.questions import Operation
 from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import append_notes
 from yolofs.cli import output
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import connected, find_project
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
 from yolofs.cli.rules.rule_keys import read_key
@@ -22,8 +23,6 @@ from yolofs.rules import Level, PathRule, Rule, RuleBook, RuleSet, RuleState, So
 from yolofs.rules.rule_files import RuleFiles, with_waypoints
 
 T = TypeVar("T")
-
-_PATH = click.Path(path_type=bytes)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,7 +72,7 @@ def _since(before: Rule | None, state: RuleState) -> str:
 
 def _add_state_command(state: RuleState, summary: str) -> None:
     @command.command(state.value, help=summary)
-    @click.argument("paths", metavar="PATH...", type=_PATH, nargs=-1, required=True)
+    @click.argument("paths", metavar="PATH...", type=PATH, nargs=-1, required=True)
     def state_command(paths: tuple[bytes, ...]) -> None:
         project = find_project()
         rules = [read_key(project, path, state) for path in paths]  # all of them are right before one is learned
@@ -96,7 +95,7 @@ _add_state_command(RuleState.HIDDEN, "Hide each PATH, as if it did not exist.")
 
 
 @command.command("unset")
-@click.argument("path", metavar="PATH", type=_PATH)
+@click.argument("path", metavar="PATH", type=PATH)
 def unset_command(path: bytes) -> None:
     """Remove the learned rule about PATH.
 
@@ -119,7 +118,7 @@ def unset_command(path: bytes) -> None:
 
 
 @command.command("explain")
-@click.argument("path", metavar="PATH", type=_PATH)
+@click.argument("path", metavar="PATH", type=PATH)
 @click.option(
     "--op",
     "operation",

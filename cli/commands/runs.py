@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from yolofs.audit.runs import Run, read_runs
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import connected, find_project, session_directory

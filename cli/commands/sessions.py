@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from yolofs.cli.completing import session_ids
-from yolofs.cli.here import entry_of, unregistered
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.which_project import entry_of, unregistered
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
 from yolofs.journal.journal import Journal
@@ -23,6 +24,7 @@ from yolofs.registry.search import Found, session_of
 from yolofs.registry.start import check_owner
 from yolofs.session.archive import interrupted_commit, journal_loss
 from yolofs.session.forget import forget
+from yolofs.session.lock import command_at_work
 from yolofs.session.move import move_session
 from yolofs.state import checkpoint
 from yolofs.system.marks import JOURNAL
@@ -63,7 +65,7 @@ _ADVICE = {
     "--rebase",
     "target",
     metavar="PATH",
-    type=click.Path(path_type=bytes),
+    type=PATH,
     help="Let session ID, whose project is gone, go on with the directory PATH.",
 )
 @click.option("-y", "--yes", is_flag=True, help="With --forget: do not ask.")
@@ -174,8 +176,12 @@ def has_staged(entry: Entry) -> bool:
 
 
 def interrupted_number(entry: Entry) -> int | None:
-    """Return the number of the commit of a session that was interrupted, None if there is none."""
+    """Return the number of the commit of a session that was interrupted, None if there is none, or
+    a process is at work on it still.
+    """
     directory = interrupted_commit(entry.session_path)
+    if directory is not None and command_at_work(entry.session_path) is not None:
+        return None
     return int(os.path.basename(directory)) if directory is not None else None
 
 
@@ -246,9 +252,7 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
     where = display(entry.session_path)
     if not yes:
         check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
-        if not ask(
-            f"{where} is not there, on a disk that is away perhaps; is session {entry.id} not to be listed any more?"
-        ):
+        if not ask(f"{where} is missing, perhaps because its disk is not mounted; stop listing session {entry.id}?"):
             say("nothing forgotten")
             raise click.exceptions.Exit(1)
     forget(entry)

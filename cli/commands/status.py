@@ -26,9 +26,9 @@ from yolofs.errors import ConfigError
 from yolofs.journal import cuts
 from yolofs.paths import display
 from yolofs.session import run_tmp
-from yolofs.session.kept_size import session_bytes
+from yolofs.session.kept_size import size_of_session
 from yolofs.session.session import Access, Session
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 from yolofs.system.disk_usage import size_at_least_text, size_text
 
 if TYPE_CHECKING:  # takes long
@@ -62,7 +62,7 @@ def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> 
     each side changed.
     """
     project = find_project()
-    with held(session_directory(project)):
+    with reading_store(session_directory(project)):
         _show(project, scratch=scratch, shows_hidden=shows_hidden, unfolds=unfolds, as_json=as_json)
 
 
@@ -97,7 +97,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
         else:
             _emit_place(session, info)
             if is_half_made:
-                say("what is staged is listed once that is decided: base has a part of it already")
+                say("what is staged is listed once that has come to its end: base has a part of it already")
                 return
             emit()
             place = Place(session.base.root, session.base.relative(session.project))
@@ -148,8 +148,10 @@ def _emit_place(session: Session, info: Info | None) -> None:
     else:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
-    if size := session_bytes(session.directory):
-        emit(f".yolofs takes {size_text(size)}")
+    size = size_of_session(session.directory)
+    if size.all:
+        of_it = f", {size_text(size.kept)} of it for what base had before commits" if size.kept else ""
+        emit(f".yolofs takes {size_text(size.all)}{of_it}")
     tmp = run_tmp.size(session.directory)
     if tmp.size_bytes or tmp.is_more:
         where = display(run_tmp.top_of(session.directory))
@@ -170,6 +172,7 @@ def _document(
     session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
 ) -> dict[str, Any]:
     root, regions = session.base.root, session.regions
+    size = size_of_session(session.directory)
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),
@@ -179,7 +182,8 @@ def _document(
         "warnings": warnings,
         "cuts": [_cut_fields(cut, session) for cut in cuts.read(session.journal.path, session.journal.form.key)],
         "interrupted": _interrupted_fields(session.interrupted()),
-        "size_bytes": session_bytes(session.directory),
+        "size_bytes": size.all,
+        "kept_bytes": size.kept,
         "run_tmp": _run_tmp_fields(session.directory),
         "generation": session.timeline.present,
         "records_since": count_since(session),

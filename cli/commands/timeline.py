@@ -8,7 +8,7 @@ from typing import Any
 import click
 from msgspec import structs
 
-from yolofs.cli.earlier import chapters_told
+from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
 from yolofs.cli.project import find_project, reading

@@ -6,6 +6,7 @@ import click
 
 from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.output import emit_json, emit_number
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import connected, find_project, writing
 from yolofs.paths import Generation
 
@@ -22,7 +23,7 @@ from yolofs.paths import Generation
     "only",
     metavar="PATH",
     multiple=True,
-    type=click.Path(path_type=bytes),
+    type=PATH,
     shell_complete=staged_paths,
     help="Bring back only this path, as `yolofs restore` does. Repeatable.",
 )

@@ -84,17 +84,17 @@ def _check_agreed(files: RuleFiles, waiting: Sequence[Waiting], digest: str | No
     if digest is not None:
         if digest != shown:
             raise TrustError(
-                f"the digest is not that of {lines}: the file has changed, or what it opens",
+                f"the digest is not that of {lines}: the file, or what it opens, has changed",
                 hint=f"read what they open, then: yolofs trust --digest {shown}",
             )
         return
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise TrustError(
-            f"there is no terminal to ask at whether you agree to {lines}",
+            f"there is no terminal at which to ask you about {lines}",
             hint=f"read what they open, then: yolofs trust --digest {shown}",
         )
     if not ask(f"agree to {lines}?"):
-        say("nothing agreed to: they are not in force")
+        say("you have agreed to nothing; they are not in force")
         raise click.exceptions.Exit(1)
 
 

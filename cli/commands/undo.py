@@ -17,6 +17,7 @@ from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import commits, undone_paths
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
+from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, emit_changes, summary
@@ -42,7 +43,7 @@ _LISTED = 20
 
 @click.command()
 @click.argument("number", metavar="[N]", required=False, shell_complete=commits)
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=bytes), shell_complete=undone_paths)
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=PATH, shell_complete=undone_paths)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done to which real file, in order, and do nothing.")
 @click.option("--unfold", "unfolds", is_flag=True, help="List each change on a line of its own.")

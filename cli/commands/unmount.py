@@ -7,9 +7,9 @@ import os
 import click
 
 from yolofs.cli.completing import session_ids
-from yolofs.cli.here import entry_of
 from yolofs.cli.output import say
-from yolofs.cli.project import find_project, session_directory, warn_of_interrupted_commit
+from yolofs.cli.project import find_project, session_directory, warn_of_half_commit
+from yolofs.cli.which_project import entry_of
 from yolofs.daemon.rpc.client import Client, end_unreachable
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.errors import DaemonError
@@ -33,7 +33,7 @@ def command(session: str | None, force: bool) -> None:
         return
     project = find_project(follow_move=False)
     _take_away(session_directory(project), force=force)
-    warn_of_interrupted_commit(project)
+    warn_of_half_commit(project)
 
 
 def _take_away(directory: bytes, *, force: bool) -> None:

@@ -50,7 +50,7 @@ def _watch(
         DaemonError: the daemon has gone.
     """
     if allow_all or deny_all or answer_with is not None:
-        from yolofs.cli.watch.alone import answer_alone
+        from yolofs.cli.watch.unattended import answer_alone
 
         decide = "allow" if allow_all else "deny" if deny_all else None
         answer_alone(events, calls, decide, answer_with or "")

@@ -61,7 +61,7 @@ class Settled(NamedTuple):
     dropped: tuple[RelPath, ...] = ()
     """At these nothing is staged any more."""
     ours: frozenset[RelPath] = frozenset()
-    """At these what is staged replaces what base has."""
+    """The paths at which what is staged replaces what base has."""
     unmerged: tuple[RelPath, ...] = ()
     """Those of them that had marks, and are what was staged before the merge."""
     lost: tuple[RelPath, ...] = ()
@@ -224,7 +224,7 @@ class Wish:
         if self._side is not Way.OURS:
             self._chosen.update(dict.fromkeys(paths, Way.THEIRS))
 
-    def ask(self, session: Session, parts: Split, looked: Looked) -> None:
+    def ask(self, session: Session, split: Split, looked: Looked) -> None:
         """Ask about each conflict, unless options say what to do.
 
         Raises:
@@ -233,7 +233,7 @@ class Wish:
         if self._merges or self._side is not None or not can_ask():
             return
         place, now_ns = _place(session), time.time_ns()
-        tree, marked = parts.taken, frozenset(looked.marked)
+        tree, marked = split.taken, frozenset(looked.marked)
         drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked)
         texts = {drift.path: f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}" for drift in drifts}
         open_ones = [path for path in texts if path not in self._chosen]
@@ -268,12 +268,12 @@ class Wish:
         by_way = {way: {path for path in conflicts if self._way(path) is way} for way in Way}
         not_applied = by_way[Way.THEIRS] | by_way[Way.SKIP]
         applied = [change for change in taken if not_applied.isdisjoint(change.paths)]
-        parts = [f"apply {summary(applied)}{trusted}"] if applied else []
+        clauses = [f"apply {summary(applied)}{trusted}"] if applied else []
         if count := len(by_way[Way.THEIRS]):
-            parts.append(f"take base's version at {count} path{'' if count == 1 else 's'}")
+            clauses.append(f"take base's version at {count} path{'' if count == 1 else 's'}")
         if by_way[Way.MERGE]:
-            parts.append("what does not merge stays staged")
-        return f"{'; '.join(parts)}{ends}?" if parts else ""
+            clauses.append("what does not merge stays staged")
+        return f"{'; '.join(clauses)}{ends}?" if clauses else ""
 
     def settle(self, session: Session, looked: Looked, *, makes_again: bool) -> Settled:
         """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait
@@ -291,7 +291,7 @@ class Wish:
         return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged, made_again))
 
     def decide(self, session: Session, looked: Looked, *, makes_again: bool) -> Decided:
-        """Find what comes of what is wished for the conflicts of a commit; nothing is written.
+        """Find what the wishes for the conflicts of a commit would do; nothing is written.
 
         Raises:
             ConflictError: of some nothing is wished.

@@ -35,8 +35,8 @@ def dry_run_of(
         ConflictError: it would be refused, as base has changed, or some of it would stay staged.
         YolofsError: it would be refused for hard links.
     """
-    shown, parts = look(session, selection, up_to)
-    looked = look_at_base(session, parts)
+    shown, split = look(session, selection, up_to)
+    looked = look_at_base(session, split)
     if up_to is None and not as_script:  # a script takes nothing out of the view
         wish.take_base(looked.unchanged)
     settled = Settled()
@@ -46,15 +46,15 @@ def dry_run_of(
         if looked.marked and (as_script or up_to is not None):  # neither can take marks out
             raise marks_error(looked.marked)
         settled = wish.decide(session, looked, makes_again=up_to is None and not as_script).settled
-        told = frozenset((*settled.dropped, *_made_again(parts.taken, settled.made_again)))
+        told = frozenset((*settled.dropped, *_made_again(split.taken, settled.made_again)))
         if out := settled.left | told:
-            shown, parts = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
+            shown, split = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
             shown = _without(shown, told)
-            looked = look_at_base(session, parts)
-    plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
+            looked = look_at_base(session, split)
+    plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
     is_nothing = not plan.steps or not (shown.taken or may_change_links(plan, session.base))
     if up_to is not None and not is_nothing:
-        check_up_to(session, parts)
+        check_up_to(session, split)
     if is_nothing:
         say("nothing to commit")
     elif not as_script:

@@ -62,10 +62,10 @@ def _parse(session: Session, word: str) -> Pattern:
 
 def divide(changes: Iterable[Change], excluded: Excluded) -> tuple[list[Change], list[Change]]:
     """Return the changes that patterns do not leave out, and those that they do."""
-    parts: tuple[list[Change], list[Change]] = ([], [])
+    taken_and_excluded: tuple[list[Change], list[Change]] = ([], [])
     for change in changes:
-        parts[not excluded.paths.isdisjoint(change.paths)].append(change)
-    return parts
+        taken_and_excluded[not excluded.paths.isdisjoint(change.paths)].append(change)
+    return taken_and_excluded
 
 
 def unused_text(pattern: str) -> str:

@@ -11,7 +11,7 @@ from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import parse_picks
 from yolofs.cli.output import ask, can_ask, say
-from yolofs.cli.project import changing, reading, relative_paths
+from yolofs.cli.project import changing, reading_whole, relative_paths
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.paths import Generation, RelPath, display
@@ -36,7 +36,7 @@ def edit_by_id(project: bytes, word: str, typed: Sequence[bytes], patch: bytes |
     (name,) = picks
     if picks[name] is not None:
         raise UsageError("a hunk is edited as a whole", hint=f"yolofs hunks --edit {name}")
-    with reading(project) as session:
+    with reading_whole(project) as session:
         paths = relative_paths(session, typed)
         file, hunk, texts = find_text(session, name, paths)
         directory = session.directory

@@ -54,7 +54,7 @@ class _Checked(NamedTuple):
 
     selected: Selected
     shown: Shown
-    parts: Split
+    split: Split
     looked: Looked
     force: bool
 
@@ -64,8 +64,8 @@ def commit_hunks(
 ) -> CommittedHunks:
     """Commit the picked hunks; the rest stays staged, and the view is the same before and after.
 
-    ``tell`` is given what is about to be committed, and the conflicts; what it raises ends this,
-    and nothing is done.  The session is open for writing, and a mount of it paused.  Blocks.
+    ``tell`` is called with what is about to be committed, and the conflicts.  If it raises, nothing
+    is done.  The session is open for writing, and a mount of it paused.  Blocks.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
@@ -73,9 +73,9 @@ def commit_hunks(
         NotPreparedError: it cannot be written down; base is as it was, and all stays staged.
         YolofsError: as :func:`yolofs.session.commit.commit`.
     """
-    with _checked(session, picked) as (selected, shown, parts, looked, force):
+    with _checked(session, picked) as (selected, shown, split, looked, force):
         if not shown.taken:
-            return CommittedHunks(CommitResult(None, 0, {}, parts.held_back), shown, looked.conflicts, selected.held)
+            return CommittedHunks(CommitResult(None, 0, {}, split.held_back), shown, looked.conflicts, selected.held)
         if tell is not None:
             tell(shown, looked.conflicts)
         sentence = "the commit was not begun, base is as it was, and all stays staged"
@@ -84,7 +84,7 @@ def commit_hunks(
         with phases() as begin:
             result = commit_up_to(
                 session,
-                parts=parts,
+                split=split,
                 looked=looked,
                 changes=shown.taken,
                 force=force,
@@ -95,14 +95,14 @@ def commit_hunks(
 
 
 def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], Shown, tuple[HeldHunk, ...]]:
-    """Return what :func:`commit_hunks` would do to base, a line for each step in their order, what
-    it would take, and what was picked and would stay staged.  Nothing is done.
+    """Return what :func:`commit_hunks` would do: a line for each step, in their order; what it
+    would take; and the picked hunks that would stay staged.  Nothing is done.
 
     Raises:
         YolofsError: it would be refused.
     """
-    with _checked(session, picked) as (selected, shown, parts, looked, _):
-        plan = plan_commit(parts.taken, session.base, session.store, names=looked.names)
+    with _checked(session, picked) as (selected, shown, split, looked, _):
+        plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
         lines = list(plan_lines(plan, session.base, session.store)) if shown.taken else []
     return lines, shown, selected.held
 
@@ -111,13 +111,13 @@ def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], Shown, 
 def _checked(session: Session, picked: Picked) -> Iterator[_Checked]:
     with select_hunks(session, picked.picks, paths=picked.paths, up_to=picked.up_to) as selected:
         selection = Selection(session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted)
-        shown, parts = look(session, selection, tree=selected.tree, is_again=True)
-        looked = look_at_base(session, parts)
+        shown, split = look(session, selection, tree=selected.tree, is_again=True)
+        looked = look_at_base(session, split)
         force = picked.force or looked.unchanged.issuperset(looked.conflicts)  # these differ in nothing that counts
         if looked.conflicts and not force:
             raise conflict_error(looked)
         if looked.marked:
             raise marks_error(looked.marked)
         if shown.taken:
-            check_up_to(session, parts)
-        yield _Checked(selected, shown, parts, looked, force)
+            check_up_to(session, split)
+        yield _Checked(selected, shown, split, looked, force)

@@ -25,7 +25,8 @@ from yolofs.errors import UnnamedError
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
-from yolofs.session.commit import CommitResult, split
+from yolofs.paths import split as split_path
+from yolofs.session.commit import CommitResult, split_staged
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -90,11 +91,11 @@ def look(
         marking = marker(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
-            parts = split(session, unmarked(selection, marks, asked), tree=present)
-            if not parts.rest:
+            split = split_staged(session, unmarked(selection, marks, asked), tree=present)
+            if not split.rest:
                 taken = everything
                 break
-            taken = compare(before, parts.taken, session.base, session.store, progress=update)
+            taken = compare(before, split.taken, session.base, session.store, progress=update)
             # what lies in a directory whose rename stays lands elsewhere than the view has it
             more = {path: found for path, found in marking.marks(taken).items() if path not in marks}
             marks = {**marks, **more}
@@ -106,9 +107,9 @@ def look(
         known = {(change.kind, change.path, change.old_path) for change in taken}
         stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
     else:
-        stays = compare(parts.taken, session.state(), session.base, session.store)
+        stays = compare(split.taken, session.state(), session.base, session.store)
         marks = {**marking.marks(stays), **marks}
-    return Shown(taken, stays, parts.held_back, unchanged, selection.paths, excluded, marks, session.base.root), parts
+    return Shown(taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, session.base.root), split
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
@@ -125,9 +126,9 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
 def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
     """See that nothing stays for want of its name.
 
-    ``options`` are those that the next command needs, too, to take what this one would have taken;
-    with ``is_later`` none gives that, as what was asked for was an earlier state that is no
-    generation any more.
+    ``options`` are those that the next command needs to take what this one would have taken.  With
+    ``is_later`` there are none, as what was asked for was an earlier state that is no longer a
+    generation.
 
     Raises:
         UnnamedError: something does; the hint is the command that takes it.
@@ -230,6 +231,8 @@ def say_stays(session: Session, shown: Shown) -> None:
     held_back = {path for one in shown.held_back for path in one.paths}
     left = [change for change in shown.stays if not held_back.intersection(change.paths)]
     left, excluded = divide(left, shown.excluded)
+    going_along = sum(_goes_along(change, held_back) for change in left)
+    left = [change for change in left if not _goes_along(change, held_back)]
     others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
     say(f"{stays_text(shown)}:")
@@ -240,6 +243,8 @@ def say_stays(session: Session, shown: Shown) -> None:
         say(f"  {marked} that {'have' if marked > 1 else 'has'} to be named: yolofs status")
     if excluded:
         say(f"  {len(excluded)} left out by --exclude")
+    if going_along:
+        say(f"  {going_along} that {'go' if going_along > 1 else 'goes'} with what is named below")
     alike: dict[str, set[RelPath]] = {}
     for one in shown.held_back:
         if one.unnamed:
@@ -254,6 +259,16 @@ def say_stays(session: Session, shown: Shown) -> None:
         say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
     if len(others_held_back) > _LISTED:
         say(f"  … and {len(others_held_back) - _LISTED} more that cannot go alone: yolofs status --scratch")
+
+
+def _goes_along(change: Change, held_back: Collection[RelPath]) -> bool:
+    """Tell whether a file is deleted with a directory that is held back, as it goes or something
+    else takes its place.
+    """
+    above = split_path(change.path)[0] if change.new is None else b""
+    while above and above not in held_back:
+        above = split_path(above)[0]
+    return bool(above)
 
 
 def _named(session: Session, paths: Sequence[RelPath]) -> str:
@@ -332,7 +347,7 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
     if why:
         warn(
             f"commit {number} is done, but its journal could not be put away: {why}; "
-            "the next command does that first, so mend it (make room, for example), and then: yolofs status"
+            "the next command does that first, so fix that (make room, for example), and then: yolofs status"
         )
 
 

@@ -22,7 +22,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
-from yolofs.session.commit import Looked, look_at_base, split
+from yolofs.session.commit import Looked, look_at_base, split_staged
 from yolofs.session.merge import merges_at
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
@@ -117,7 +117,7 @@ def settle(reader: Reader, wish: Settle) -> tuple[str, Done | None]:
     way = wish.way
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
         everything = Selection(session.regions, frozenset(Region), (ROOT,), takes_marked=True)
-        looked = look_at_base(session, split(session, everything))
+        looked = look_at_base(session, split_staged(session, everything))
         looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(wish.paths)])
         before = Generation(session.timeline.present + session.has_unsnapshotted())
         choice = Wish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)

@@ -9,14 +9,16 @@ What it has that was not staged, somebody has written in the tool: that is stage
 from __future__ import annotations
 
 import os
+import re
+import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Collection, Container, Iterable, Mapping, Sized
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Side
-from yolofs.changes.hunks import FileHunks
+from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import Lines, all_but
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
@@ -38,6 +40,10 @@ files that are nothing but holes.
 """
 _GIT = b".git"
 _NAMED = 10
+_NO_PROGRAM, _NO_SUCH_COMMAND = 126, 127
+"""What a shell ends with that cannot run a command."""
+_BACKUPS = re.compile(rb"(?P<of>.+?)(?:~|\.un~|\.orig|\.bak|\.sw[a-p])", re.DOTALL)
+"""Names that tools give to what they keep of a file: kdiff3, emacs, vim and others."""
 
 
 class _Handed(NamedTuple):
@@ -49,6 +55,8 @@ class _Handed(NamedTuple):
     staged: bytes | None
     right: bytes
     """Where the tool has the new content."""
+    right_before: bytes | None
+    """Where a tool puts it that takes a rename back."""
     is_executable: bool
     """Whether that was, when it was handed out."""
 
@@ -69,6 +77,8 @@ def review_with(reader: Reader, tool: str) -> None:
         UsageError: what is reviewed is not the present.
         YolofsError: the tool fails, or something has changed meanwhile; nothing is done.
     """
+    if not tool.strip():
+        raise UsageError("--tool names no command", hint="yolofs review --tool meld")
     comparison = reader.with_marks(reader.compare())
     if not comparison.is_present:
         raise UsageError("a diff tool can only select from the present", hint="yolofs review --tool CMD")
@@ -128,7 +138,11 @@ def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> li
             _copy(reader, side, place) if side is not None else None
             for side, place in ((change.old, left), (change.new, right))
         ]
-        handed.append(_Handed(reader.hunks(change), contents[0], contents[1], right, _is_executable(change.new)))
+        is_renamed = change.new is not None and change.old_path not in (None, change.path)
+        right_before = os.path.join(directory, b"right", change.old_path or b"") if is_renamed else None
+        handed.append(
+            _Handed(reader.hunks(change), contents[0], contents[1], right, right_before, _is_executable(change.new))
+        )
     return handed
 
 
@@ -168,10 +182,20 @@ def _run(tool: str, directory: bytes) -> None:
     environment = _without_bare_repositories(os.environ)
     done = subprocess.run(["/bin/sh", "-c", f'{tool} "$@"', "sh", left, right], env=environment, check=False)
     if done.returncode:
-        raise YolofsError(
-            f"{display(os.fsencode(tool))} ended with exit code {done.returncode}, so nothing is done",
-            hint="if it ends so whenever something differs, wrap it in a script that ends with 0",
-        )
+        raise _failed(tool, done.returncode)
+
+
+def _failed(tool: str, code: int) -> YolofsError:
+    how, hint = (
+        f"ended with exit code {code}",
+        "if it ends so whenever something differs, wrap it in a script that ends with 0",
+    )
+    if code < 0:
+        how, hint = f"was ended by {signal.Signals(-code).name}", "yolofs review shows the same without a tool"
+    elif code in (_NO_PROGRAM, _NO_SUCH_COMMAND):
+        what = "finds no such command" if code == _NO_SUCH_COMMAND else "cannot run this command"
+        hint = f"the shell {what}; install it, or give its whole path"
+    return YolofsError(f"{display(os.fsencode(tool))} {how}, so nothing is done", hint=hint)
 
 
 def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]:
@@ -191,12 +215,17 @@ def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]
 # ---- what it has left
 
 
-def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
+def _end_state(handed: Collection[_Handed], right: bytes) -> _EndState:
     end = _EndState({}, {}, [])
     not_taken: list[tuple[bytes, str]] = []
+    known = {one.right for one in handed}
     for one in handed:
         now, change = _read(one.right), one.file.change
         picks = _picks(one, now)
+        if now is None and one.right_before is not None and one.right_before not in known:
+            picks = _picks_without_rename(one)
+            if picks is not None:
+                known.add(one.right_before)
         if isinstance(now, bool):
             not_taken.append((change.path, ": it is no longer a regular file"))
             continue
@@ -217,9 +246,8 @@ def _end_state(handed: Iterable[_Handed], right: bytes) -> _EndState:
             end.selected[key_of(change)] = change, picks
         if rest := all_but([one.file], picks or {}):
             end.rest[key_of(change)] = change, rest
-    known = {one.right for one in handed}
     found = (os.path.join(directory, name) for directory, _, names in os.walk(right) for name in names)
-    beside = [path[len(right) + 1 :] for path in found if path not in known]
+    beside = [path[len(right) + 1 :] for path in found if path not in known and not _is_backup(path, known)]
     not_taken += [(path, ": it was not handed out; yolofs run adds files") for path in beside]
     for path, text in not_taken[:_NAMED]:
         warn(f"{display(path)} is not taken{text}")
@@ -249,6 +277,24 @@ def _picks(one: _Handed, now: bytes | bool | None) -> dict[str, Lines | None] | 
     if isinstance(now, bytes) and one.file.change.new is not None and not is_binary(now):
         return picks_for(one.before or b"", one.file, now)
     return None
+
+
+def _picks_without_rename(one: _Handed) -> dict[str, Lines | None] | None:
+    """Return what of a rename makes what the tool has left at the old path, where nothing is at the
+    new one; None if no part of it does.
+    """
+    picks = _picks(one, _read(one.right_before)) if one.right_before is not None else None
+    renames = {hunk.id for hunk in one.file.hunks if hunk.kind is HunkKind.RENAMED}
+    return None if picks is None else {name: lines for name, lines in picks.items() if name not in renames}
+
+
+def _is_backup(path: bytes, known: Container[bytes]) -> bool:
+    """Tell whether a file is what a tool keeps of one that it was given."""
+    directory, name = os.path.split(path)
+    fits = _BACKUPS.fullmatch(name)
+    return fits is not None and any(
+        os.path.join(directory, of) in known for of in (fits["of"], fits["of"].removeprefix(b"."))
+    )
 
 
 def _read(place: bytes) -> bytes | bool | None:

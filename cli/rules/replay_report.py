@@ -106,7 +106,10 @@ def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
     accesses = recorded.accesses
     total = sum(access.count for access in accesses)
     if not recorded.is_whole:
-        say("note: not all that rules let be read is known: it is kept while the view is mounted, and up to a number")
+        say(
+            "note: not every access that a rule allowed is known: they are noted only while the view is"
+            " mounted, and only up to a number"
+        )
     if not total:
         say("nothing was recorded in this session")
         return

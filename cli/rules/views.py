@@ -71,12 +71,12 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
     for rule in found.overridden:
         emit(f"in place of {rule.state.value}, {rule.source}")
     if found.is_way:
-        emit("it can be passed and listed, as something below it is open, and shows only the way there")
+        emit("programs may enter and list it, as something below it is open; it shows only the way there")
     if found.closed is not None:
         emit(f"but nothing leads there: a directory above is hidden by the rule {_rule_text(found.closed, project)}")
-    elif found.held is not None:
-        held = _rule_text(found.held, project)
-        emit(f"it cannot go away, as a rule's path leads through it: {held}")
+    elif found.kept_by is not None:
+        kept_by = _rule_text(found.kept_by, project)
+        emit(f"it cannot go away, as a rule's path leads through it: {kept_by}")
     for other in found.others:
         why = f"by the rule {_rule_text(other.rule, project)}" if other.rule is not None else "as no rule is about it"
         reach = "changes reach that, too"
@@ -89,7 +89,7 @@ def emit_explanation(found: Explanation, project: bytes, only: Operation | None)
         emit("it has more names (hard links), which were not found; changes reach these, too")
     if found.link is not None:
         command = f"yolofs rule explain {in_shell(found.link)}"
-        emit(f"it is a symbolic link: what is done through it is judged at {display(found.link)} ({command})")
+        emit(f"it is a symbolic link: an access through it is judged at {display(found.link)} ({command})")
     emit()
     for outcome, operations in _by_outcome(found, [only] if only is not None else found.operations):
         emit(f"{', '.join(operation.value for operation in operations)}: {_WORDS[outcome]}")
@@ -106,7 +106,7 @@ def explanation_document(found: Explanation, only: Operation | None) -> dict[str
         "way": found.is_way,
         "overridden": [_rule_fields(rule) for rule in found.overridden],
         "closed": _rule_or_none(found.closed),
-        "held": _rule_or_none(found.held),
+        "held": _rule_or_none(found.kept_by),
         "other_names": [
             {
                 **text_fields("path", other.path),

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.cli import output
-from yolofs.cli.here import find_project, session_directory
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
 from yolofs.cli.run import private_tmp
@@ -22,6 +21,7 @@ from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.new_feedback import say_new_feedback
 from yolofs.cli.run.untrusted_settings import say_what_waits
 from yolofs.cli.run.waiting import told_of_asks
+from yolofs.cli.which_project import find_project, session_directory
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import RunSettings, Settings
 from yolofs.daemon.rpc.client import Client

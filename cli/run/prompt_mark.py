@@ -19,8 +19,11 @@ functions -q _yolofs_prompt; or functions -c fish_prompt _yolofs_prompt
 function fish_prompt
     set -l shown (_yolofs_prompt | string collect -N)
     printf '%s%s' '{_MARK}' "$shown"
-end"""
-"""What fish does after its start files."""
+end
+test -w "$__fish_user_data_dir/fish_history"; or set -g fish_history ''"""
+"""What fish does after its start files.  Of a history that rules hide it keeps none, or it would
+complain at its end.
+"""
 
 
 def mark_prompt(shell: bytes, environment: MutableMapping[str, str]) -> tuple[bytes, ...]:

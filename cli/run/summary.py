@@ -13,16 +13,16 @@ from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, re
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.counting import counts
-from yolofs.cli.here import session_directory
 from yolofs.cli.output import progress, say
+from yolofs.cli.run.changes_of_others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
-from yolofs.cli.run.others import Work, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, words_fields
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
+from yolofs.cli.which_project import session_directory
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
 from yolofs.rules.preset import SOURCE
@@ -32,14 +32,14 @@ from yolofs.session.attribution import attribute
 from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 from yolofs.text.json_text import encode_json
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
 
 _SHOWN_OF_NOTE = 40
-"""How many lines each part has of what matters most: what is marked, and what is deleted.
+"""How many lines each section shows at most of what matters most: what is marked or deleted.
 
 How many more there are is always said.
 """
@@ -90,7 +90,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Sections:
     """The changes of a run, in the order in which they matter."""
 
     deleted: list[Line]
@@ -104,7 +104,7 @@ def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_js
     """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has
     been read of it.
     """
-    with held(session_directory(project)):
+    with reading_store(session_directory(project)):
         _summarise(project, ended, early, as_json=as_json)
 
 
@@ -132,17 +132,17 @@ def _summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_j
         say(line)
 
 
-def sort(lines: Iterable[Line], place: Place) -> Parts:
-    """Return the changes of a run part by part."""
-    parts = Parts([], [], [])
+def sort(lines: Iterable[Line], place: Place) -> Sections:
+    """Return the changes of a run, section by section."""
+    sections = Sections([], [], [])
     for line in lines:
         if not place.holds(line.change):
-            parts.outside.append(line)
+            sections.outside.append(line)
         elif line.change.kind is Kind.DELETED:
-            parts.deleted.append(line)
+            sections.deleted.append(line)
         else:
-            parts.others.append(line)
-    return parts
+            sections.others.append(line)
+    return sections
 
 
 def _changes(session: Session, span: Span, before: Tree | None) -> list[Change]:
@@ -234,13 +234,13 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
     see = f"yolofs diff --run {ended.number}"  # a commit leaves it true: generations are numbered anew then
     shortener = Shortener(session, place, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
-    parts, groups = sort(short.lines, place), group_lines(short.groups, shortener, place)
+    sections, groups = sort(short.lines, place), group_lines(short.groups, shortener, place)
     for title, some, inside in (
-        ("deleted:", parts.deleted, True),
-        ("outside the project:", parts.outside, False),
-        ("in the project:", parts.others, True),
+        ("deleted:", sections.deleted, True),
+        ("outside the project:", sections.outside, False),
+        ("in the project:", sections.others, True),
     ):
-        folded = groups if some is parts.others else []
+        folded = groups if some is sections.others else []
         if some or folded:
             lines.append(title)
             lines += _listed(some, place, work, marks, inside=inside, see=see)
@@ -255,8 +255,8 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
 
 
 def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, inside: bool, see: str) -> list[str]:
-    """Return the lines of one part: what is marked first, so that it is among those that are shown,
-    then by kind.
+    """Return the lines of one section, by kind.  What is marked comes first, so that it is shown in
+    any case.
     """
 
     def matters(line: Line) -> bool:
@@ -278,9 +278,9 @@ def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, ins
 def _document(
     ended: Ended, span: Span, work: Work, notes: Sequence[Note], place: Place, regions: Regions, marks: Marks
 ) -> dict[str, Any]:
-    parts = sort((Line(change, []) for change in work.own), place)
-    parts.outside.sort(key=lambda line: line.change.kind is not Kind.DELETED)  # stable: by path otherwise
-    is_outside = [regions.of_all(line.change.paths) is Region.OUTSIDE for line in parts.outside]
+    sections = sort((Line(change, []) for change in work.own), place)
+    sections.outside.sort(key=lambda line: line.change.kind is not Kind.DELETED)  # stable: by path otherwise
+    is_outside = [regions.of_all(line.change.paths) is Region.OUTSIDE for line in sections.outside]
     return {
         "run": ended.number,
         **words_fields("command", ended.command),
@@ -292,8 +292,8 @@ def _document(
         "changes": [
             change_fields(line.change, place.root, regions, marks)
             | {"also_by": [number or None for number in work.also.get(id(line.change), ())]}
-            for part in (parts.deleted, parts.outside, parts.others)
-            for line in part
+            for section in (sections.deleted, sections.outside, sections.others)
+            for line in section
         ],
         "meanwhile": meanwhile_fields(work, ended.going_on),
         "notes": [note_fields(note) for note in notes],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from yolofs.cli.here import session_directory
 from yolofs.cli.output import warn
+from yolofs.cli.which_project import session_directory
 from yolofs.errors import ConfigError
 
 if TYPE_CHECKING:  # takes long, and hardly a command comes here

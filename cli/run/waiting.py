@@ -26,7 +26,9 @@ _TITLE = "\x1b]0;{}\x07"
 _KEEP_TITLE, _GIVE_BACK_TITLE = "\x1b[22;0t", f"{_TITLE.format('')}\x1b[23;0t"
 """Of terminals that cannot keep a title, the title is their own again: an empty one."""
 _GRACE_S = 1.5
-"""So long somebody who watches has time to answer before the command's terminal is written to."""
+"""How long somebody who watches has time to answer, before the question is written to the command's
+terminal.
+"""
 
 
 @contextlib.contextmanager

@@ -39,7 +39,7 @@ def notes_between(
     """Yield the notes from the time between two generations, or only those about ``paths`` and what
     is below.
 
-    They come in the order in which they were noted, which is not always that of what they tell of.
+    They come in the order in which they were noted, which may differ from the order of the events.
     """
     places = marker_places(chapter.journal)
     for note in chapter.notes:
@@ -69,8 +69,7 @@ def marker_places(journal: Journal) -> list[tuple[int, int]]:
 
 
 def comes_before(note: Note, records: int, time_ns: int) -> bool:
-    """Tell whether something was noted before a record was made, of which there were so many
-    before.
+    """Tell whether something was noted before a record was made that had so many records before it.
 
     Where that is not known the times tell.  Records have the kernel's coarse time, which moves by
     ticks of some milliseconds: within one, a note may come late.

@@ -75,8 +75,8 @@ class Drifts:
         return changes
 
     def of(self, changes: Iterable[Change], may_see: Callable[[bytes], bool] = lambda _: True) -> Sequence[Drift]:
-        """Return what is to be said of the drift at the paths of some changes, and at those of none
-        that one may see.
+        """Return the drift at the paths of some changes, and at paths without a change that may be
+        seen.
 
         ``may_see`` judges absolute paths.
         """
@@ -102,7 +102,7 @@ def emit_drift(drift: Sequence[Drift], place: Place) -> None:
     for one in drift:
         emit(f"{sign}  {place.show_path(one.path)}   {drift_text(one, now_ns)}")
     if all(one.is_without_content for one in drift):
-        say("note: bring that back in base, or drop what is staged there: yolofs commit --theirs")
+        say("note: bring it back in base, or drop what is staged there: yolofs commit --theirs")
         return
     say(
         "note: yolofs commit --merge merges text, --ours takes what is staged, --theirs what base has;"

@@ -23,9 +23,9 @@ from yolofs.text.git_packs import DamagedPackError, Index, Pack, Work
 _PACKS = b"objects/pack/"
 _INDEX, _PACK = b".idx", b".pack"
 MOST_COMMITS = 1_000
-"""So many are counted at the most."""
+"""At most this many are counted."""
 _MOST_NAMES = 20_000
-"""So many parents are gone by at the most: a commit may have any number."""
+"""At most this many parents are followed: a commit may have any number."""
 _MOST_PACKS = 50
 _MOST_WORK_BYTES = 1 << 28
 """A pack may be made so that a look takes hours; this takes seconds."""
@@ -106,8 +106,8 @@ class NewObjects:
         return self._asked <= _MOST_ASKED and is_name(name) and is_called(self._packed(name), name)
 
     def has_repacked(self, path: bytes) -> bool:
-        """Tell whether all that a pack had which is gone is in packs that came, with the content
-        that it had; ``path`` is that of any of its files.
+        """Tell whether packs that came have everything that a removed pack had, with the same
+        content; ``path`` is that of any of its files.
 
         True only of a pack of no more than 2,000 objects, all of them small.
         """

@@ -32,7 +32,7 @@ _HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE = (
     "on paths that the rules hide:",
     "what the host would run or trust:",
 )
-"""The titles of the parts of a list, in this order."""
+"""The titles of the sections of a list, in this order."""
 _PLAIN = bytes(code for code in range(ord("!"), ord("~") + 1) if code not in b'"\\')
 """The characters of names that are shown as they are."""
 _WORDS = {
@@ -127,8 +127,10 @@ def emit_changes(
         return has_mark or id(change) in apart
 
     letters = _letters()
-    parts: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
-    plain = _PlainAdditions(place, regions, parts, letters[Kind.ADDED]) if not (apart or changed or from_both) else None
+    by_title: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
+    plain = (
+        _PlainAdditions(place, regions, by_title, letters[Kind.ADDED]) if not (apart or changed or from_both) else None
+    )
     short = shortener.fold(changes, is_kept) if shortener is not None and changes else None
     for change, count_text in _with_counts(changes, short):
         is_plain = plain is not None and change.kind is Kind.ADDED and change.path not in marks and not count_text
@@ -150,11 +152,11 @@ def emit_changes(
             line += paint("  [changed in base, too]", "bold", "red")
         if from_both and not from_both.isdisjoint(change.paths):
             line += paint("  [merged from both]", "bold", "cyan")
-        parts[title].append(line)
+        by_title[title].append(line)
     if short is not None and shortener is not None:
-        parts[_HERE] += group_lines(short.groups, shortener, place)
+        by_title[_HERE] += group_lines(short.groups, shortener, place)
     is_first = True
-    for title, lines in parts.items():
+    for title, lines in by_title.items():
         if lines and title:
             if not is_first:
                 emit()
@@ -198,19 +200,19 @@ class _PlainAdditions:
     directory.
     """
 
-    def __init__(self, place: Place, regions: Regions, parts: dict[str, list[str]], letter: str) -> None:
+    def __init__(self, place: Place, regions: Regions, by_title: dict[str, list[str]], letter: str) -> None:
         self._place = place
         self._regions = regions
-        self._parts = parts
+        self._by_title = by_title
         self._letter = letter
         self._tops = frozenset((regions.project, *regions.scratch, place.project))
         self._known: dict[bytes, tuple[list[str], str] | None] = {}
-        """Of each directory the part that it belongs to, and how lines about what is in it
+        """Of each directory the section that it belongs to, and how lines about what is in it
         begin.
         """
 
     def takes(self, change: Change) -> bool:
-        """Add the line of a change, if that is all that its part and its path tell."""
+        """Add the line of a change, if that is all that its section and its path tell."""
         directory, _, name = change.path.rpartition(b"/")
         if directory not in self._known:
             self._known[directory] = self._look(directory)
@@ -234,7 +236,7 @@ class _PlainAdditions:
             title = _SCRATCH
         else:
             title = _HERE if inside else _OUTSIDE
-        return self._parts[title], f"{self._letter}  {begin}"
+        return self._by_title[title], f"{self._letter}  {begin}"
 
 
 def summary(changes: Iterable[Change]) -> str:

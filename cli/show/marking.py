@@ -21,8 +21,8 @@ def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | 
     """Return what marks the changes of a session; ``store`` has their files, if not the session's.
 
     Raises:
-        ConfigError: the user's own file of settings, which may name more such files, is not in
-            order, and ``is_to_commit``: a command that only looks tells of it elsewhere.
+        ConfigError: the user's own file of settings, which may name more such files, is wrong, and
+            ``is_to_commit``.  A command that only looks reports that elsewhere.
     """
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
     from yolofs.hostcode.code_files import FileMarker, Table  # most runs change nothing

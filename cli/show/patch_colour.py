@@ -22,9 +22,9 @@ _doubtful = re.compile(rb"[^\t\x20-\x7e]+")
 class PatchPainter:
     """Takes a patch piece by piece and passes it on line by line.
 
-    What could harm a terminal is shown as ``^X`` or ``<9b>``: what a program wrote into a file must
-    neither reach it as a command nor, by turning the direction of text or by showing nothing, read
-    as something else than it is.
+    Characters that could harm a terminal are shown as ``^X`` or ``<9b>``.  What a program wrote
+    into a file must not reach the terminal as a command.  Nor may it look like something else, by
+    reversing text or being invisible.
     """
 
     def __init__(self, out: Callable[[bytes], object], *, has_colour: bool = True, by_words: bool = False) -> None:

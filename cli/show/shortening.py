@@ -75,7 +75,7 @@ class Shortener(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """Changes of which each is to be seen, and those that are told together, in the same order."""
+    """The changes that are shown each, and those that are told together, in the same order."""
 
     first: list[Change]
     groups: list[Group]

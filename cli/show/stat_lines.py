@@ -44,9 +44,9 @@ def _bar(one: FileStat, most: int, room: int) -> str:
 
 def _total(stats: Sequence[FileStat]) -> str:
     added, removed = sum(one.added for one in stats), sum(one.removed for one in stats)
-    parts = [f" {len(stats)} file{'s' if len(stats) > 1 else ''} changed"]
+    counts = [f" {len(stats)} file{'s' if len(stats) > 1 else ''} changed"]
     if added:
-        parts.append(f"{added} insertion{'s' if added > 1 else ''}(+)")
+        counts.append(f"{added} insertion{'s' if added > 1 else ''}(+)")
     if removed:
-        parts.append(f"{removed} deletion{'s' if removed > 1 else ''}(-)")
-    return ", ".join(parts)
+        counts.append(f"{removed} deletion{'s' if removed > 1 else ''}(-)")
+    return ", ".join(counts)

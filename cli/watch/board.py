@@ -1,8 +1,8 @@
 """What the screen of asks shows, and what keys do there.  No terminal, no socket:
 events and keys in, commands out; :mod:`yolofs.cli.watch.board_lines` draws it.
 
-A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: whatever
-comes up in the very moment that a key is pressed was not what the key was meant for.
+A *card* is a group of asks.  Keys answer only what has been on the screen for a moment: if
+something comes up just as a key is pressed, the key was not meant for it.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def _message(board: Board, width: int) -> list[Line]:
 
 
 def _history(board: Board, width: int, room: int) -> list[Line]:
-    """Return what is wrong with the rules, and what has been answered, as far as there is room."""
+    """Return what is wrong with the rules and what has been answered, as far as there is room."""
     warnings = [[("ansiyellow", part)] for one in board.warnings for part in wrap(f"warning: {one}", width)]
     warnings = warnings[: max(room - 1, 0)]
     left = room - 1 - len(warnings)

@@ -27,9 +27,9 @@ log = logging.getLogger("yolofs.daemon")
 _MAX_KINDS = 10_000
 """How many different refusals are counted at a time."""
 _MAX_NAMES = 20
-"""Of so many paths in one directory, refused alike to one run, each has notes of its own."""
+"""How many paths of one directory have notes of their own, if they are refused alike to one run."""
 _MAX_DIRECTORIES = 20
-"""In so many directories; what is refused in others is counted together."""
+"""In how many directories that is so; what is refused in others is counted together."""
 
 _Alike: TypeAlias = tuple[str, Rule | None, int]
 """What refusals have in common that are counted together: operation, rule and run."""

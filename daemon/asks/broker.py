@@ -2,8 +2,8 @@
 
 :meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop,
 :meth:`Broker.rules_changed` to anybody.  All else happens on trio's thread, most of it in the tasks
-of :meth:`Broker.run`; nothing there awaits between looking at the queue and changing it, except
-where an answer makes a rule: that ask is claimed meanwhile.
+of :meth:`Broker.run`.  Nothing there awaits between looking at the queue and changing it, except an
+answer that makes a rule: that ask is claimed meanwhile.
 """
 
 from __future__ import annotations
@@ -170,8 +170,8 @@ class Broker:
                 self._wake(self._auditor.write)
 
     def settings_changed(self, timeout_s: float, default: Decision, unattended_s: float) -> None:
-        """Have asks that come from now on wait so long; ``default`` is for those that wait, too.
-        From any thread.
+        """Set how long asks that come from now on wait; ``default`` is also for those that wait
+        already.  From any thread.
         """
         self.timeout_s, self.default, self.unattended_s = timeout_s, default, unattended_s
         with self._lock:
@@ -298,9 +298,9 @@ class Broker:
     ) -> Answered:
         """Answer an ask and, unless ``only``, its group; return which were answered.
 
-        Of the group those count whose number is not above ``seen``, and with ``listed`` those that
-        ``yolofs asks`` has told the user of: what joined later nobody has looked at.  An answer
-        that makes rules has them judge all else that waits, too.
+        Only those asks of the group count whose number is not above ``seen``, and with ``listed``
+        those that ``yolofs asks`` has told the user of.  Nobody has looked at those that joined
+        later.  An answer that makes rules has them judge all else that waits, too.
 
         Raises:
             AskError: somebody was faster, or the process that asked is gone.
@@ -343,7 +343,7 @@ class Broker:
         if all(ask.question.is_still_asked_under(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
             why, hint = _why_left(asks[0].question, verdicts[0].rule)
             wanted = display(rules[0].path)
-            raise UsageError(f"a rule for {wanted} would settle nothing of what is asked, as {why}", hint=hint)
+            raise UsageError(f"a rule for {wanted} would not settle what is asked, as {why}", hint=hint)
         self._install(rules, lasting=lifetime is Lifetime.ALWAYS)
 
     @contextlib.contextmanager
@@ -457,7 +457,7 @@ class Broker:
         """Let those go who want no answer any more."""
         with self._lock:
             withdrawn, self._withdrawn = frozenset(self._withdrawn), []
-        self._take_inbox()  # danger: not before that, or who asks and goes meanwhile would wait for ever
+        self._take_inbox()  # danger: not before that, or a process that asks and goes meanwhile would wait for ever
         if not withdrawn:
             return
         for ask, waiter in self._queue.waiters():

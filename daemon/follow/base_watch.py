@@ -30,8 +30,8 @@ _SHARE = 4
 """At most this part of the user's inotify watches is taken."""
 _LIMIT_FILE = "/proc/sys/fs/inotify/max_user_watches"
 _LOOK_S = 0.5
-"""So often files are looked at that a watch may have missed: what the host changes shows within a
-second.
+"""How often files are looked at that a watch may have missed, so that a change by the host shows
+within a second.
 """
 _DELAY_S = 1.0
 """A mount that serves one command need not be watched, and one that starts has other things to

@@ -39,7 +39,7 @@ class RuleKeeper:
         self._put_in_force = put_in_force
         self._answers: dict[Subject, Rule] = {}
         self._lock = threading.Lock()
-        """Guards all of it, so that the rules that were made last are those that stay in force."""
+        """Guards all of it, so that the rules that were made last stay in force."""
         self.sources = files.sources()
         """What is in force."""
         self.warnings = self._warnings()

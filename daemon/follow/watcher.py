@@ -7,10 +7,10 @@ path), ``?`` a complaint (in words).  ``.`` comes once everything is watched.  I
 standard input does.
 
 Why a process: walking a large tree and setting up thousands of watches takes long and holds the
-interpreter lock, which the daemon that serves a mount cannot spare.  Why no recursive watch: that
-would follow symbolic links, into anything, and go into the directories that are to be left out,
-whose traffic would keep it busy.  So each directory is watched for itself, and when new ones come
-the watch is made anew, before the old one ends.
+interpreter lock, which the daemon that serves a mount cannot spare.  A recursive watch would follow
+symbolic links to anywhere.  It would also enter the directories that are left out, and their
+traffic would keep it busy.  So each directory is watched for itself, and when new ones come the
+watch is made anew, before the old one ends.
 """
 
 from __future__ import annotations

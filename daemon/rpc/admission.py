@@ -2,8 +2,8 @@
 sockets, no clock of its own.
 
 A client may connect as often as it likes and then say nothing, or half a line, or never read.  So
-when all connections are taken, or one process has its share, an idle one has to go: of the client
-that has most, and first one that is slow with its first line or does not read.  A connection at
+when all connections are taken, or a process has its share, an idle connection of the client that
+has most is closed; first one that is slow with its first line or does not read.  A connection at
 work is left alone, and so is one on which something lasts (a watch, a run, a loan).  Of those there
 is a limit, so that some connections are always left for short calls.
 """
@@ -24,10 +24,10 @@ GROUP_SHARE = 128
 _MODEST = 4
 """A client with as many gets no more once all are taken: others need not make room for that."""
 _SLOW_S = 1.0
-"""A client that has said nothing for so long, or not read an answer, makes room before others."""
+"""A client that has said nothing for this long, or not read an answer, makes room before others."""
 _READS_S = 0.25
-"""A client with one connection, whose answer is on its way, is not hung up on for so long: what it
-asked for has been done.
+"""For this long, a client with one connection, whose answer is on its way, is not hung up on: what
+it asked for has been done.
 """
 
 
@@ -64,7 +64,7 @@ class Guest:
 
 
 class Admission:
-    """Keeps count of who is connected."""
+    """Counts the connections of each client."""
 
     def __init__(self, clock: Callable[[], float], most: int = MAX_CONNECTIONS) -> None:
         self._clock = clock

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 MAX_BEHIND = 1_000
-"""Up to so much is told in full."""
+"""Up to this number, events are told in full."""
 
 
 class Notice(NamedTuple):

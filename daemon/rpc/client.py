@@ -235,14 +235,18 @@ class Client:
         return self._call("end_run", EndRunParams(run, code, snapshot, quote(name)), EndRunResult)
 
     @contextlib.contextmanager
-    def lend(self, kind: LoanKind) -> Iterator[frozenset[int] | None]:
+    def lend(self, kind: LoanKind, command: str = "") -> Iterator[frozenset[int] | None]:
         """Borrow the session for the time of the block: no request is served meanwhile, and its
-        lock is ours too.
+        lock is ours too, for ``command``.
 
         Gives the store inodes that somebody has open, None if that is not known.
         """
+        from yolofs.session.lock import note_holder  # for commands that change something alone
+
         in_use = self._call("lend", LendParams(kind), Lent).in_use
         try:
+            if self._received_fds:
+                note_holder(self._received_fds[-1], command)
             yield frozenset(in_use) if in_use is not None else None
         except BaseException:
             with contextlib.suppress(YolofsError):  # the first error is the one to tell

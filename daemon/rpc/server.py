@@ -52,7 +52,7 @@ BACKLOG = 1024
 """How many may wait to be taken in, for listen(2): connect(2) waits where there are more."""
 _AT_A_TIME = 16
 _BETWEEN_S = 0.005
-"""So many are taken in, and then those who are there are looked after, for so long."""
+"""This many are accepted at a time; then those that are connected get this long."""
 _ACCEPT_AGAIN_S = 0.1
 
 

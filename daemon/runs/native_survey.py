@@ -3,10 +3,10 @@ that are to be bound.
 
 ``python -I -S native_survey.py STATE_FD HASTE DIRECTORY...`` writes a report for each directory:
 its path, and the paths of what was found in it, with a NUL byte between them and two at the end.
-Looked for are sockets and fifos, through which one reaches the program at the other end although
-they lie in a read-only mount, and what belongs to sessions, which no view shows.  What the user may
-not read is passed over: the sandbox has the same user and no more rights.  What cannot be looked
-through for another reason counts as found.
+It looks for sockets and fifos, as these lead to the program at the other end even from a read-only
+mount, and for what belongs to sessions, which no view shows.  What the user may not read is passed
+over: the sandbox has the same user and no more rights.  What cannot be looked through for another
+reason counts as found.
 
 What it has seen is kept in the state directory (``STATE_FD``, -1 for none).  Of a directory that is
 the same one and was not changed since, nothing is read the next time
@@ -37,20 +37,20 @@ DISK_STATE = b".yolofs-"
 NATIVE_SURVEY = b"native-survey"
 """These are those of :mod:`yolofs.system.marks`; the last but one stands before a user's number."""
 _MOST = 50
-"""Of so many each is told."""
+"""Up to this number, each is told."""
 
 _MAGIC = b"yolofs native survey 1 "
 _MAX_BYTES = 64 << 20
 _MAX_KEPT = 200_000
-"""So many directories are kept."""
+"""How many directories are remembered."""
 _YOUNG_NS = 2_000_000_000
-"""A directory that was changed so shortly before it was read may be changed once more at the same
-time, as far as its ctime tells: filesystems count in ticks of the kernel, or in seconds.
+"""If a directory was changed so shortly before it was read, it may change once more without another
+ctime: filesystems count in ticks of the kernel, or in seconds.
 """
 _LOCAL_TYPES = frozenset(b"bcachefs btrfs erofs ext2 ext3 ext4 f2fs overlay ramfs squashfs tmpfs xfs zfs".split())
 """Filesystems on which the kernel of this machine, and its clock, write each ctime."""
 _SAVE_EVERY = 5_000
-"""After so many directories were read it is kept what is known so far."""
+"""What is known so far is saved each time this many directories were read."""
 _PASSED_OVER = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """The user may not look into it, or it is no directory (any more)."""
 _IOPRIO_SET = {"x86_64": 251, "aarch64": 30, "riscv64": 30, "loongarch64": 30}
@@ -87,7 +87,7 @@ class Survey:
         self._tops: list[bytes] = []
         self._on_read = on_read
         self.read_count = 0
-        """Of so many directories the names were read."""
+        """The names of how many directories were read."""
 
     def find(self, top: bytes) -> list[bytes]:
         """Return the paths below ``top`` that must not be reached; ``top`` itself if there are

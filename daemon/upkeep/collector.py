@@ -15,17 +15,17 @@ import trio
 
 LOOK_S = 5.0
 _IDLE = 0.02
-"""So much of one CPU is next to nothing."""
+"""A process that uses no more than this part of a CPU counts as idle."""
 _PATIENCE = 24
-"""After so many looks at a process that is at work, it is collected all the same: a state that is
-not shown any more takes memory.
+"""After so many looks at a process that is at work, it collects all the same: states that are no
+longer shown take memory.
 """
 _NEVER = (1 << 31) - 1
 _DUE = 10
-"""Python looks everywhere, by itself, when it has looked at younger objects so often."""
+"""Python itself looks at all objects when it has looked at younger ones this often."""
 _GROWTH = 4
-"""A look is due when there may be one part in so many more objects than after the last one: what it
-takes is in proportion to them.
+"""A look is due when the number of objects may have grown by one part in so many since the last
+one: its cost is in proportion to them.
 """
 
 

@@ -66,7 +66,7 @@ class TestHook:
         words = shlex.split(rewritten(agent, hook(agent, requests(agent, TRICKY)))["command"])
         assert words == ["yolofs", "run", "--", "bash", "-c", TRICKY]
 
-    def test_the_other_arguments_stay(self, agent: str) -> None:
+    def test_a_hook_leaves_the_other_arguments_as_they_are(self, agent: str) -> None:
         arguments = rewritten(agent, hook(agent, requests(agent, "true")))
         request = requests(agent, "true")
         before = request.get("tool_input") or json.loads(request["toolArgs"])
@@ -216,7 +216,7 @@ def test_a_guide_that_an_editor_has_saved_otherwise_is_still_found(
 
 def test_a_guide_without_its_end_is_not_written_again_below(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_bytes(BEGIN + b"x\n")
-    assert "is not whole" in Program(tmp_path)("init", "--agents", "codex", code=3).err
+    assert "is incomplete" in Program(tmp_path)("init", "--agents", "codex", code=3).err
     assert (tmp_path / "AGENTS.md").read_bytes() == BEGIN + b"x\n"
     assert not (tmp_path / ".codex").exists()
 

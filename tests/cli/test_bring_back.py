@@ -218,3 +218,22 @@ def test_what_its_own_mode_closes_comes_back(yolofs: Program) -> None:
         (view / "locked").chmod(0o600)
         assert (view / "closed/in it").read_text() == "in it\n"
         assert (view / "locked").read_text() == "locked\n"
+
+
+def test_where_the_view_was_before_the_last_travel_is_a_generation_wherever_one_may_stand(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        (view / "new").write_text("new\n")
+        yolofs("snapshot")
+        yolofs("travel", "base")
+        assert yolofs("cat", "-:a.txt", "1:a.txt", "-:new").out == "changed\nchanged\nnew\n"
+        assert yolofs("ls", "-l", "-:new", "-R").out.split()[-1] == "new"
+        assert yolofs("diff", "--name-only", "-:a.txt", "0:a.txt").out == "a.txt\n"
+        assert yolofs("diff", "--name-only", "-..").out == "a.txt\nnew\n"
+        assert yolofs("diff", "--name-only", "-..base", "--", "a.txt").out == "a.txt\n"
+        (hunk,) = yolofs("hunks", "--json", "-..", "--", "new").json["hunks"]
+        yolofs("log", "-..")
+        yolofs("restore", "--from", "-", "--hunk", hunk["id"])
+        assert (view / "new").read_text() == "new\n"
+        assert yolofs.refused("diff", "-x", code=2).startswith("yolofs: no such option '-x'")
+        assert yolofs.refused("cat", "-.a", code=2).startswith("yolofs: no such option '-.'")

@@ -255,6 +255,8 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
             ("commit d/", "-n", f"commit|d/{HOSTILE}"),
             ("cat base:dir/b", "base:dir/b.txt", "cat|base:dir/b.txt"),
             ("travel s", "-n", f"travel|s{HOSTILE}"),
+            ("cat bef", "before\\ it:", "cat|before it:"),  # what ends so goes on without a space
+            ("cat bef\tdi\tb", "before\\ it:dir/b.txt", "cat|before it:dir/b.txt"),
         ):
             terminal.type(f"yolofs {begin}\t")
             terminal.wait_for_screen(end)

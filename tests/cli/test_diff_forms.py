@@ -124,3 +124,16 @@ def test_a_pager_in_the_view_is_not_started(yolofs: Program, view: Path, tmp_pat
         assert terminal.wait() == 0
         assert "+line" in terminal.text
     assert not (tmp_path / "trap").exists()
+
+
+def test_a_word_diff_names_the_sizes_of_binary_files_in_a_pipe_too(yolofs: Program) -> None:
+    """Nobody can read the patch of one, and no program can apply what is around it."""
+    (yolofs.project / "binary").write_bytes(b"\0" * 9)
+    with yolofs.mounted() as view:
+        (view / "binary").write_bytes(b"\0" * 2048)
+        (view / "a.txt").write_text("one\n2\n")
+        said = yolofs("diff", "--word-diff").out
+        assert "[-two-]{+2+}" in said
+        assert "GIT binary patch" not in said
+        assert "binary, 9 B -> 2 KiB\n" in said
+        assert "GIT binary patch" in yolofs("diff", "--word-diff", "--binary").out

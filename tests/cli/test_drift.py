@@ -272,7 +272,7 @@ def test_what_base_changes_after_the_answer_is_asked_about_again(yolofs: Program
     assert (project / "clash").read_text() == TEN.replace("5", "five")
 
 
-def test_to_quit_does_nothing(yolofs: Program) -> None:
+def test_quitting_the_question_does_nothing(yolofs: Program) -> None:
     before = yolofs("status", "--json").json["changes"]
     with Terminal(yolofs.project, ["commit"]) as terminal:
         terminal.wait_for("[q]uit?")

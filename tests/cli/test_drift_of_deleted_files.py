@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
+from tests.property.plain_directory import RENAME_EXCHANGE
 
 
 @pytest.mark.parametrize("way", ["rename", "anew"])
@@ -109,3 +113,67 @@ def test_what_a_commit_itself_has_deleted_is_no_drift(yolofs: Program) -> None:
         assert "!" not in yolofs("status").out
     yolofs("commit", "--yes")
     assert (yolofs.project / "a.txt").read_text() == "anew\n"
+
+
+WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged and removed")
+
+
+@pytest.mark.parametrize("is_checkpointed", [False, True], ids=["", "from a checkpoint"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("host", "is_drift"),
+    [("nothing", False), ("links", False), ("chmods", True), ("writes", True), ("touches", True), ("replaces", True)],
+)
+def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
+    tmp_path: Path, host: str, is_drift: bool, way: str, is_checkpointed: bool
+) -> None:
+    """As with one that is staged still: another name of it is no change of it, another mode is."""
+    project = tmp_path / "project"
+    project.mkdir()
+    file = project / "file"
+    file.write_text("old\n")
+    file.chmod(0o644)
+    (project / "other").write_text("other\n")
+    program = Program(project)
+    program("init")
+    view = CoreDriver(os.fsencode(project))
+    view.append(b"file", b"more\n")
+    time.sleep(0.03)  # the kernel's clock ticks
+    match host:
+        case "links":
+            (project / "link").hardlink_to(file)
+        case "chmods":
+            file.chmod(0o600)
+        case "writes":
+            file.write_text("new\n")
+        case "touches":
+            os.utime(file, (1, 1))
+        case "replaces":
+            file.unlink()
+            file.write_text("old\n")
+        case _:
+            pass
+    match way:
+        case "removed":
+            view.unlink(b"file")
+        case "renamed and removed":
+            view.rename(b"file", b"moved")
+            view.unlink(b"moved")
+        case "made anew":
+            view.unlink(b"file")
+            view.create(b"file", b"anew", 0o644)
+        case "replaced":
+            view.create(b"new", b"anew", 0o644)
+            view.rename(b"new", b"file")
+        case _:
+            view.create(b"new", b"anew", 0o644)
+            view.rename(b"new", b"file", RENAME_EXCHANGE)
+            view.unlink(b"new")
+    if is_checkpointed:
+        assert view.session.write_checkpoint(least_records=1)
+    view.close()
+    found = [os.path.basename(one["path"]) for one in program("status", "--json").json["drift"]]
+    assert found == (["file"] if is_drift else [])
+    program("commit", "--yes", code=9 if is_drift else 0)
+    if host == "links":
+        assert (project / "link").read_text() == "old\n"

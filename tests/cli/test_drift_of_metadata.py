@@ -76,7 +76,7 @@ def test_an_owner_that_the_host_gave_is_not_overwritten_unasked(yolofs: Program,
         assert (st.st_uid, st.st_gid) == (1234, 1234)
 
 
-def test_it_is_merged_whatever_the_content_is(yolofs: Program) -> None:
+def test_metadata_is_merged_whatever_the_content_is(yolofs: Program) -> None:
     for name in ALL:
         (yolofs.project / name).chmod(0o600)
     document = yolofs("commit", "--yes", "--merge", "--json").json

@@ -25,7 +25,7 @@ def staged(yolofs: Program) -> Program:
     return yolofs
 
 
-def test_it_names_each_real_file_and_does_nothing(staged: Program) -> None:
+def test_a_dry_run_names_each_real_file_and_does_nothing(staged: Program) -> None:
     before = {path.name: path.stat().st_mtime_ns for path in staged.project.iterdir()}
     lines = staged("commit", "--dry-run").out.splitlines()
     project = staged.project
@@ -38,7 +38,7 @@ def test_it_names_each_real_file_and_does_nothing(staged: Program) -> None:
     assert staged("commit", "--dry-run", "a.txt").out.startswith(f"replace {project}/a.txt by what is staged")
 
 
-def test_it_says_what_a_rename_replaces_and_what_else_becomes_of_real_files(yolofs: Program) -> None:
+def test_a_dry_run_says_what_a_rename_replaces_and_what_else_becomes_of_real_files(yolofs: Program) -> None:
     project = yolofs.project
     for name in ("f2", "f3", "gone", "mode", "hard", "one", "two"):
         (project / name).write_text(name)
@@ -109,7 +109,7 @@ def test_a_script_shows_a_terminal_no_control_characters(yolofs: Program) -> Non
     assert [(yolofs.project / name).read_bytes().decode() for name in names] == list(names)
 
 
-def test_nothing_staged_is_said(yolofs: Program) -> None:
+def test_a_dry_run_says_that_nothing_is_staged(yolofs: Program) -> None:
     assert "nothing to commit" in yolofs("commit", "--dry-run").err
     assert yolofs("commit", "--script").out == ""
 

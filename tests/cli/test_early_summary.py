@@ -17,33 +17,33 @@ from yolofs.session.session import Access, Session
 pytestmark = pytest.mark.mount
 
 
-def ahead_of(yolofs: Program, generation: int = 0) -> EarlySummary:
+def early_summary_of(yolofs: Program, generation: int = 0) -> EarlySummary:
     return EarlySummary(os.fsencode(yolofs.project), bytes(yolofs.session), Generation(generation))
 
 
-def wait_until_read(ahead: EarlySummary) -> None:
+def wait_until_read(early: EarlySummary) -> None:
     """Wait until all is read that is read ahead."""
-    ahead._thread.join(DEADLINE_S)
-    assert not ahead._thread.is_alive()
+    early._thread.join(DEADLINE_S)
+    assert not early._thread.is_alive()
 
 
 def test_what_changes_before_and_after_it_was_read_is_there(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "old").touch()
         yolofs("snapshot")
-        ahead = ahead_of(yolofs, 1)
-        with ahead.reading():
+        early = early_summary_of(yolofs, 1)
+        with early.reading():
             (view / "one").touch()
-            wait_until_read(ahead)
+            wait_until_read(early)
             (view / "two").touch()
             (view / "old").unlink()
             yolofs("snapshot")
             (view / "three").touch()
-        opened, before = ahead.take()
+        opened, before = early.take()
         assert opened is not None
         assert before is not None
         with opened:
-            found = compare(before, opened.state_after(before, ahead.generation, None), opened.base, opened.store)
+            found = compare(before, opened.state_after(before, early.generation, None), opened.base, opened.store)
         assert [os.path.basename(change.path) for change in found] == [b"old", b"one", b"three", b"two"]
         with Session.open(os.fsencode(yolofs.project), Access.READ) as session:
             assert found == session.compare(Generation(1))
@@ -51,28 +51,28 @@ def test_what_changes_before_and_after_it_was_read_is_there(yolofs: Program) -> 
 
 def test_nothing_is_read_as_long_as_nothing_changes(yolofs: Program) -> None:
     with yolofs.mounted():
-        ahead = ahead_of(yolofs)
-        with ahead.reading():
+        early = early_summary_of(yolofs)
+        with early.reading():
             pass
-        assert ahead.take() == (None, None)
+        assert early.take() == (None, None)
 
 
 @pytest.mark.parametrize("words", [("commit", "--yes"), ("abort", "--yes")])
 def test_of_what_was_committed_or_dropped_meanwhile_nothing_is_taken(yolofs: Program, words: tuple[str, ...]) -> None:
     with yolofs.mounted() as view:
-        ahead = ahead_of(yolofs)
-        with ahead.reading():
+        early = early_summary_of(yolofs)
+        with early.reading():
             (view / "new").touch()
-            wait_until_read(ahead)
+            wait_until_read(early)
             yolofs(*words)
             (view / "newer").touch()
-        assert ahead.take() == (None, None)
+        assert early.take() == (None, None)
 
 
-def test_a_signal_is_left_to_who_waits_for_the_command(yolofs: Program) -> None:
+def test_a_signal_is_left_to_the_thread_that_waits_for_the_command(yolofs: Program) -> None:
     with yolofs.mounted():
-        ahead = ahead_of(yolofs)
-        with ahead.reading():
+        early = early_summary_of(yolofs)
+        with early.reading():
             tasks = {thread.native_id for thread in threading.enumerate() if thread.name == "early"}
             assert len(tasks) == 1
             status = Path(f"/proc/self/task/{tasks.pop()}/status").read_text()

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.support.looks import looks
+from yolofs.system.disk_usage import size_text
 
 pytestmark = pytest.mark.mount
 
@@ -196,3 +197,23 @@ def test_what_gc_would_free_is_what_it_frees_and_status_says_what_du_says(yolofs
         staged = (view / "staged").stat().st_blocks * 512
         yolofs("abort", "--yes")
         assert du(yolofs.session) <= before - staged  # at once, and under the mount
+
+
+def test_status_commits_and_gc_count_the_same_as_what_base_had_before(yolofs: Program) -> None:
+    """What is staged, journals and plans lie in the session, too, and count towards no limit."""
+    sizes = (300_000, 700_000, 500_000, 200_000)
+    for size in sizes:
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_bytes(os.urandom(size))
+        yolofs("commit", "--yes")
+    kept = [one["kept_bytes"] for one in yolofs("commits", "--json").json["commits"]]
+    assert [round(size, -5) for size in kept] == [0, *sizes[:-1]]
+    status = yolofs("status", "--json").json
+    assert status["kept_bytes"] == sum(kept)
+    assert status["size_bytes"] > sum(kept)
+    assert f", {size_text(sum(kept))} of it for what base had before commits" in yolofs("status").out
+    for most, gone in ((sum(kept[2:]), [1, 2]), (sum(kept[2:]) - 1, [1, 2, 3]), (sum(kept[1:]), [1])):
+        (yolofs.project / ".yolofs.toml").write_text(f"[keep_commits]\ngib = {most / 2**30!r}\n")
+        yolofs.trust()
+        assert yolofs("gc", "--dry-run", "--json").json["commits"] == gone
+    assert sum(one["kept_bytes"] for one in yolofs("commits", "--json").json["commits"]) == sum(kept)

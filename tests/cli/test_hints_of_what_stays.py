@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import time
 
 import pytest
@@ -45,3 +46,20 @@ def test_the_command_that_takes_it_says_what_becomes_of_what_base_has(
     assert hint == f"yolofs commit {' '.join(options)} {yolofs.project}/.envrc"
     yolofs(*shlex.split(hint)[1:], "--yes")
     assert (yolofs.project / ".envrc").read_text().startswith("one\n2\n3\n4\n")
+
+
+def test_what_would_be_deleted_with_a_directory_that_stays_is_offered_no_command_of_its_own(yolofs: Program) -> None:
+    """It goes with what takes the place of that directory, which has to be named."""
+    for name in (".husky/one.sample", ".husky/two.sample", "elsewhere/pre-commit", "elsewhere/file"):
+        (yolofs.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (yolofs.project / name).write_text(f"{name}\n")
+    with yolofs.mounted() as view:
+        shutil.rmtree(view / ".husky")
+        (view / "elsewhere").rename(view / ".husky")
+    said = yolofs("commit", "--yes", code=UNNAMED).err
+    assert " changes stay staged:\n  2 that go with what is named below\n" in said
+    assert "in the project: yolofs commit" not in said
+    hint = said.rpartition("hint: ")[2].strip()
+    yolofs(*shlex.split(hint)[1:], "--yes")
+    assert sorted(path.name for path in (yolofs.project / ".husky").iterdir()) == ["file", "pre-commit"]
+    assert yolofs("status", "--json").json["changes"] == []

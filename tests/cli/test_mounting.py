@@ -176,11 +176,11 @@ def test_in_the_foreground_it_stays_until_ctrl_c(yolofs: Program) -> None:
 
 
 def test_a_second_mount_of_the_same_session_is_refused_by_the_lock(yolofs: Program) -> None:
-    with yolofs.mounted(expected_in_log=("is at work on this session",)):
+    with yolofs.mounted(expected_in_log=("(yolofs mount) is at work on this session",)):
         described = (yolofs.session / "daemon.json").read_bytes()
         (yolofs.session / "daemon.json").unlink()  # so that the command does not find the daemon
         message = yolofs.refused("mount", code=5)
-        assert f"process {json.loads(described)['pid']} is at work on this session" in message
+        assert f"process {json.loads(described)['pid']} (yolofs mount) is at work on this session" in message
         (yolofs.session / "daemon.json").write_bytes(described)
 
 
@@ -351,3 +351,11 @@ def test_what_was_open_at_an_abort_is_freed_when_it_is_closed(yolofs: Program) -
             assert new.read() == b"new\n"
             changed.write(b"CHANGED\n")
         wait_until(lambda: staged() == [], "the files of the old journal are removed")
+
+
+def test_what_the_mount_table_names_is_taken_for_no_path(yolofs: Program) -> None:
+    (yolofs.project / "yolofs").mkdir()
+    with yolofs.mounted() as mountpoint:
+        words = ["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", str(mountpoint)]
+        shown = subprocess.run(words, cwd=yolofs.project, capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["yolofs:view", "fuse.yolofs"]

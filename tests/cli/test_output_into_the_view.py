@@ -32,7 +32,7 @@ def test_nor_does_it_wait_for_whoever_passes_it_on_to_there(yolofs: Program, thr
 
 
 @pytest.mark.parametrize("kind", ["commit", "abort"])
-def test_it_is_written_when_the_mount_goes_on(yolofs: Program, kind: str) -> None:
+def test_output_into_the_view_is_written_when_the_mount_goes_on(yolofs: Program, kind: str) -> None:
     name = "a-name-that-is-long-enough-for-a-long-list-of-"
     with yolofs.mounted() as view:
         for number in range(MANY):

@@ -49,7 +49,7 @@ def content(top: Path) -> dict[str, str]:
     return {str(path.relative_to(top)): path.read_text() for path in paths if path.is_file()}
 
 
-def test_it_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> None:
+def test_a_commit_takes_the_project_and_says_what_stays_and_why(yolofs: Program) -> None:
     top = yolofs.project.parent
     both = f"{top}/other/data, {top}/project/data"
     before = content(view(yolofs))

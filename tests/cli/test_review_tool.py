@@ -204,3 +204,80 @@ def test_no_more_is_handed_out_than_the_memory_holds(yolofs: Program, view: Path
     assert "a.txt" in (tmp_path / "shown").read_text()
     assert (tmp_path / "shown").read_text().count("hole") == 1
     assert "note: 1 that are no regular files" in said
+
+
+@pytest.fixture
+def renamed(yolofs: Program, view: Path) -> None:
+    (yolofs.project / "here").write_text(LINES)
+    (view / "here").rename(view / "there")
+    (view / "there").write_text(STAGED)
+
+
+def test_a_rename_is_taken_back_by_the_old_file_at_the_old_place(
+    yolofs: Program, view: Path, renamed: None, tmp_path: Path
+) -> None:
+    """So scm-diff-editor leaves it where the user selects nothing of it."""
+    said = reviewed(yolofs, script(tmp_path, 'rm "$2/there"; cp "$1/here" "$2/here"'), ("[q]uit", "d"))
+    assert "selected: 3 changes; not selected: 1 change" in said
+    assert "is not taken" not in said
+    assert (view / "here").read_text() == LINES
+    assert not (view / "there").exists()
+
+
+def test_a_text_at_the_old_place_is_taken_without_the_rename(
+    yolofs: Program, view: Path, renamed: None, tmp_path: Path
+) -> None:
+    tool = script(tmp_path, 'mv "$2/there" "$2/here"; sed -i s/eighteen/18/ "$2/here"')
+    said = reviewed(yolofs, tool, ("[q]uit", "c"), ("commit that?", "y"))
+    assert "is not taken" not in said
+    assert (yolofs.project / "here").read_text() == LINES.replace("3\n", "three\n", 1)
+    assert (view / "there").read_text() == STAGED
+    assert not (view / "here").exists()
+
+
+def test_a_rename_that_the_tool_removes_is_not_taken_for_another_file_at_its_old_place(
+    yolofs: Program, view: Path, renamed: None, tmp_path: Path
+) -> None:
+    (view / "here").write_text("another\n")
+    said = reviewed(yolofs, script(tmp_path, 'rm "$2/there"'), ("[q]uit", "q"))
+    assert "there is not taken: to delete it was not staged" in said
+
+
+def test_backups_that_a_tool_keeps_are_not_worth_a_word(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    """They are left out in silence: kdiff3 keeps .orig, emacs ~, vim a swap file."""
+    (view / ".dot").write_text("dot\n")
+    kept = "a.txt.orig new~ .a.txt.swp .new.un~ a.txt.bak .dot~"
+    writes = 'for name in a.txt new; do sed s/18/18/ "$2/$name" > "$2/t" && mv "$2/t" "$2/$name"; done'
+    said = reviewed(
+        yolofs, script(tmp_path, f'cd "$2"; touch {kept} a.rej; mkdir -p made/by/it; {writes}'), ("[q]uit", "q")
+    )
+    assert "warning: a.rej is not taken: it was not handed out; yolofs run adds files" in said
+    assert said.count("warning:") == 1
+    assert "selected: 4 changes; not selected: 0 changes" in said
+
+
+def test_a_tool_that_touches_nothing_selects_everything(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    said = reviewed(yolofs, "true", ("[q]uit", "c"), ("commit that?", "y"))
+    assert "commit 1 done" in said
+    assert (yolofs.project / "a.txt").read_text() == STAGED
+    assert not (yolofs.project / "gone").exists()
+
+
+def test_a_tool_that_is_not_there_is_said_to_be_not_there(yolofs: Program, view: Path) -> None:
+    with Terminal(yolofs.project, ["review", "--tool", "no-such-tool --wait"]) as terminal:
+        assert terminal.wait() == 1
+    assert "no-such-tool --wait ended with exit code 127, so nothing is done" in terminal.text
+    assert "hint: the shell finds no such command; install it, or give its whole path" in terminal.text
+
+
+@pytest.mark.parametrize("tool", ["", "  "])
+def test_no_tool_at_all_is_refused(yolofs: Program, view: Path, tool: str) -> None:
+    with Terminal(yolofs.project, ["review", "--tool", tool]) as terminal:
+        assert terminal.wait() == 2
+    assert "--tool names no command" in terminal.text
+
+
+def test_a_tool_that_a_signal_ends_is_told_by_it(yolofs: Program, view: Path) -> None:
+    with Terminal(yolofs.project, ["review", "--tool", "kill -TERM $$; true"]) as terminal:
+        assert terminal.wait() == 1
+    assert "was ended by SIGTERM, so nothing is done" in terminal.text

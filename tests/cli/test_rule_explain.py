@@ -89,7 +89,7 @@ def test_explain_of_a_link_is_about_the_link_or_where_it_leads(yolofs: Program) 
     (project / "second").symlink_to("closed/f")
     yolofs("rule", "deny", "closed")
     shown = yolofs("rule", "explain", "first").out
-    assert f"it is a symbolic link: what is done through it is judged at {project}/closed/f" in shown
+    assert f"it is a symbolic link: an access through it is judged at {project}/closed/f" in shown
     found = yolofs("rule", "explain", "first", "--json").json
     assert (found["path"], found["link"]) == (str(project / "first"), str(project / "closed/f"))
     assert found["operations"].keys() == {"create", "delete", "rename", "link", "metadata"}

@@ -15,7 +15,8 @@ from tests.cli.watching import alone
 @pytest.mark.mount
 def test_what_was_asked_is_tried_on_the_rules_as_they_are_now(yolofs: Program, tmp_path: Path) -> None:
     assert yolofs("rule", "test").err == (
-        "note: not all that rules let be read is known: it is kept while the view is mounted, and up to a number\n"
+        "note: not every access that a rule allowed is known: they are noted only while the view"
+        " is mounted, and only up to a number\n"
         "nothing was recorded in this session\n"
     )
     rules = '[rules]\ndocs = "ask"\nsecret = "deny"\n'

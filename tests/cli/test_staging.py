@@ -116,9 +116,9 @@ def test_status_lists_each_change_in_a_line(looked_at: Program) -> None:
 def test_status_as_json_has_all_that_the_lines_have_and_more(looked_at: Program) -> None:
     document = looked_at("status", "--json").json
     assert list(document) == [
-        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "size_bytes", "run_tmp",
-        "generation", "records_since", "counts", "changes", "host_code", "waiting", "scratch_left_out",
-        "hidden_left_out", "drift",
+        "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "size_bytes",
+        "kept_bytes", "run_tmp", "generation", "records_since", "counts", "changes", "host_code", "waiting",
+        "scratch_left_out", "hidden_left_out", "drift",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{looked_at.project}/"): change for change in document["changes"]}

@@ -47,7 +47,7 @@ def test_an_undo_goes_on_though_the_host_has_looked_at_the_index(committed: tupl
 
 
 @pytest.mark.parametrize("again", [("commit",), ("undo", "2")])
-def test_it_is_done_again_though_the_host_has_looked_at_the_index(
+def test_a_git_commit_is_committed_again_though_the_host_has_looked_at_the_index(
     committed: tuple[Program, bytes], again: tuple[str, ...]
 ) -> None:
     yolofs, _ = committed
@@ -60,7 +60,7 @@ def test_it_is_done_again_though_the_host_has_looked_at_the_index(
 
 
 @pytest.mark.parametrize("looks_first", [False, True])
-def test_it_is_done_again_after_an_abort_though_the_host_has_looked(
+def test_a_git_commit_is_made_again_after_an_abort_though_the_host_has_looked(
     committed: tuple[Program, bytes], looks_first: bool
 ) -> None:
     yolofs, before = committed

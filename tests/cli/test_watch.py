@@ -307,7 +307,7 @@ def test_a_daemon_that_is_killed_ends_it_as_a_failure(yolofs: Program, term: str
         assert "the daemon has hung up" in terminal.text
 
 
-def test_it_follows_the_size_of_the_terminal(yolofs: Program, view: Path) -> None:
+def test_the_screen_follows_the_size_of_the_terminal(yolofs: Program, view: Path) -> None:
     with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
         terminal.wait_for_screen(ARMED)
         terminal.resize(40, 30)

@@ -111,7 +111,7 @@ def test_why_a_command_failed_is_said(yolofs: Program, view: Path, command: str,
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_its_end_is_the_end_of_the_commands_that_it_runs_and_answers_nothing(
+def test_the_end_of_watch_ends_the_commands_that_it_runs_and_answers_nothing(
     yolofs: Program, view: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     pid = tmp_path / "pid"

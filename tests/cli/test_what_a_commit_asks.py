@@ -51,7 +51,7 @@ def test_so_is_a_renamed_directory(yolofs: Program, view: Path, name: str) -> No
     assert (yolofs.project / "moved/b.txt").read_text() == "b\n"
 
 
-def test_its_old_name_does_not_name_what_the_host_would_run(yolofs: Program, view: Path) -> None:
+def test_the_old_name_of_a_rename_does_not_name_what_the_host_would_run(yolofs: Program, view: Path) -> None:
     (yolofs.project / ".git/hooks").mkdir(parents=True)
     (view / "a.txt").rename(view / ".git/hooks/pre-commit")
     yolofs("commit", "--yes", "a.txt", code=16)

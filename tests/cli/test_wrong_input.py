@@ -279,7 +279,8 @@ def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(
     broken = tmp_path / "site"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
-        "import yolofs.cli.here\ndef broken(*_): raise ZeroDivisionError('oops')\nyolofs.cli.here.find = broken\n"
+        "import yolofs.cli.which_project\ndef broken(*_): raise ZeroDivisionError('oops')\n"
+        "yolofs.cli.which_project.find = broken\n"
     )
     path = os.pathsep.join([str(broken), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = nowhere("status", code=1, PYTHONPATH=path, TMPDIR=str(tmp_path))
@@ -300,7 +301,7 @@ def test_starting_is_quick_as_nothing_heavy_is_imported(nowhere: Program) -> Non
     assert not {"trio", "rich", "pyfuse3", "asyncio", "watchfiles", "prompt_toolkit"} & set(done.stdout.split())
 
 
-def test_a_root_that_is_none_is_a_mistake_of_who_said_so(yolofs: Program) -> None:
+def test_a_root_that_is_no_directory_is_a_mistake_of_the_user_who_named_it(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text('root = "/nonexistent"\n')
     yolofs.trust()
     assert "the root /nonexistent is not a directory" in yolofs.refused("status", code=3)

@@ -24,7 +24,7 @@ from tests.support.seed import dice
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
 ERRORS_OF_READING = (errno.EIO, errno.EACCES, errno.ESTALE)
-OTHER_REASONS = {"full", "read-only", "permitted", "denied"}
+OTHER_REASONS = {"full", "read-only", "permitted", "denied", "not readable"}
 TOLD = ("could not be carried over", "it cannot be read", "which were not found")
 """What is told, and does no harm: something stays staged, or is not as it was."""
 CALLS = 3
@@ -50,6 +50,7 @@ def check(scene: Scene, is_root: bool, reads: bool, place: Path) -> None:
     within, errors = (os.fsencode(place), ERRORS_OF_READING) if reads else (None, ERRORS)
     ends, whole = ends_of(scene, place, Faults(0, range(0), within=within))
     calls = one_of_each_place(whole) if reads else range(len(whole.calls))
+    assert calls
     for number, call in enumerate(points(calls, "calls fail", scene.words, is_root, reads, some=CALLS)):
         error = errors[(number + is_root) % len(errors)]
         where = f"{errno.errorcode[error]} of call {call} of {len(whole.calls)}"

@@ -129,3 +129,32 @@ def test_a_directory_that_a_kill_left_opened_up_to_be_moved_is_closed_again(
         assert looks(project) == before
 
     as_user(check, monkeypatch, is_root=False)
+
+
+@pytest.mark.parametrize("change", ["content", "mode"])
+def test_what_lies_in_a_directory_that_cannot_be_listed_is_changed_under_a_name_that_nobody_has_looked_at(
+    monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """That is made durable at once, before anything moves."""
+
+    def check(place: Path) -> None:
+        project = closed_directory(place)
+        (project / "d").chmod(0o700)
+        os.link(project / "d/f", project / "d/other name")
+        (project / "d").chmod(0o300)
+        view = CoreDriver(os.fsencode(project))
+        if change == "content":
+            view.overwrite(b"d/f", b"new")
+        else:
+            view.chmod(b"d/f", 0o600)
+        view.unlink(b"d/f")
+        view.close()
+        ran = run(os.fsencode(project), "commit", "--yes")
+        assert ran.code == 0, ran
+        assert stat.S_IMODE((project / "d").stat().st_mode) == 0o300
+        (project / "d").chmod(0o700)
+        assert [path.name for path in (project / "d").iterdir()] == ["other name"]
+        assert (project / "d/other name").read_text() == ("new" if change == "content" else "base")
+        assert change == "content" or stat.S_IMODE((project / "d/other name").stat().st_mode) == 0o600
+
+    as_user(check, monkeypatch, is_root=False)

@@ -109,7 +109,7 @@ def test_what_becomes_immutable_too_late_to_be_seen_is_named_and_goes_when_that_
         with pytest.raises(CommitError, match="could not be closed: Operation not permitted") as raised:
             commit(session, force=True)
     assert re.search(rf"\({disks.far}/\.yolofs-\w+-\d+/sub/x\)", raised.value.message)
-    assert raised.value.hint == "mend that, then: yolofs commit --continue"
+    assert raised.value.hint == "fix that, then: yolofs commit --continue"
     program("commit", "--continue")
     assert [path.name for path in disks.far.iterdir()] == []
     assert (disks.project / "made").read_text() == "made"

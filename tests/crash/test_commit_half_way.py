@@ -1,5 +1,6 @@
-"""A commit that can go neither on nor back: the mount stays, shows what it did before, and all is
-well once it is mended."""
+"""A commit that can neither be finished nor taken back: the mount stays and shows what it showed
+before, and all is well once the cause is fixed.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +55,7 @@ def test_the_mount_stays_and_all_is_well_when_it_is_mended(tmp_path: Path, step:
     prepare(project)
     before = exactly(project)
     program = Program(project)
-    with program.mounted(expected_in_log=("can go neither on nor back",)) as view:
+    with program.mounted(expected_in_log=("can neither be finished nor taken back",)) as view:
         expected = shown(view)
         with (view / "c").open("r+b", buffering=0) as fresh:
             with flagged(project, 0):
@@ -65,9 +66,9 @@ def test_the_mount_stays_and_all_is_well_when_it_is_mended(tmp_path: Path, step:
                 assert shown(view) == expected
                 status = program("status")
                 assert "mounted at" in status.out
-                assert "can go neither on nor back: " in status.err
+                assert "can neither be finished nor taken back: " in status.err
                 assert "yolofs commit --roll-back takes it back" in status.err
-                assert "what is staged is listed once that is decided" in status.err
+                assert "what is staged is listed once that has come to its end" in status.err
                 assert "changed in base, too" not in status.out  # it is the commit that has changed it
                 refuse_changes(view)
                 with pytest.raises(OSError, match=os.strerror(errno.EROFS)):
@@ -106,7 +107,7 @@ def test_when_names_in_the_store_are_gone_and_the_end_cannot_be_written_all_is_s
     program = Program(project)
     with flagged(program.session, 0):
         pass  # such flags can be set here
-    with program.mounted(expected_in_log=("can go neither on nor back",)) as view:
+    with program.mounted(expected_in_log=("can neither be finished nor taken back",)) as view:
         expected = shown(view)
         done = run_code(NOT_ENDED, [], project)
         directory = os.open(program.session / "commits/1", os.O_RDONLY)

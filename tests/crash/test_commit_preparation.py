@@ -25,7 +25,7 @@ from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
 NOT_PREPARED = 17
-MAKING = """
+COMMIT_THAT_FAILS_PREPARING = """
 import errno, os, signal, sys
 from yolofs.cli import main
 from yolofs.commit.apply import linking
@@ -73,7 +73,7 @@ def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
     expected = prepare(project)
     before = tree_of(project)
     times = {path: path.lstat().st_mtime_ns for path in project.rglob("*")}
-    script = MAKING.format(act=FAILURES[failure])
+    script = COMMIT_THAT_FAILS_PREPARING.format(act=FAILURES[failure])
     done = run_code(script, [str(after), way], project)
     assert done.returncode == CODES.get(failure, NOT_PREPARED), done.stderr
     if done.returncode == CODES.get("Ctrl-C"):
@@ -93,7 +93,7 @@ def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
 def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_path: Path) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
-    script = MAKING.format(act=FAILURES["no room"]).replace('"--yes"', '"--yes", "c"')
+    script = COMMIT_THAT_FAILS_PREPARING.format(act=FAILURES["no room"]).replace('"--yes"', '"--yes", "c"')
     assert run_code(script, ["0", "linked"], project).returncode == NOT_PREPARED
     Program(project)("commit", "--yes", "c")
     assert (project / "c").read_bytes() == b"new c"
@@ -177,4 +177,4 @@ def test_an_undo_that_cannot_begin_offers_to_undo_other_paths(tmp_path: Path, mo
     with Session.open(os.fsencode(project), Access.WRITE) as session:
         with pytest.raises(NotPreparedError) as raised:
             undo(session, choose(session, None))
-        assert raised.value.hint == "mend that, or undo other paths: yolofs undo 1 PATH..."
+        assert raised.value.hint == "fix that, or undo other paths: yolofs undo 1 PATH..."

@@ -18,7 +18,7 @@ from tests.crash.test_commit_preparation import tree_of
 from tests.security.planting import interrupt_commit
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
-_SIGNALLED = """
+SIGNALLED = """
 import importlib, os, sys
 from yolofs.cli import main
 module, _, name = sys.argv[1].rpartition(":")
@@ -53,12 +53,12 @@ def signalled(
     project: Path, where: str, number: signal.Signals, *words: str, at: int = 1
 ) -> subprocess.CompletedProcess[str]:
     """Run a command that sends itself a signal at the end of the ``at``-th call of a function."""
-    return run_code(_SIGNALLED, [where, str(at), str(int(number)), *words], project)
+    return run_code(SIGNALLED, [where, str(at), str(int(number)), *words], project)
 
 
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda one: one.name)
-def test_it_is_taken_back_in_the_switch(tmp_path: Path, number: signal.Signals, is_mounted: bool) -> None:
+def test_a_signal_in_the_switch_takes_the_commit_back(tmp_path: Path, number: signal.Signals, is_mounted: bool) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)

@@ -36,7 +36,7 @@ from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import Place, Step
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.paths import Generation
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted, split
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted, split_staged
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 from yolofs.session.up_to import commit_up_to
@@ -548,7 +548,7 @@ def test_what_was_copied_before_a_kill_is_no_conflict_with_what_stays_staged(
         try:
             with pytest.MonkeyPatch.context() as patch, Session.open(root, Access.WRITE) as session:
                 patch.setattr(Steps, "do", do)
-                commit_up_to(session, parts=split(session, None, tree=session.state(Generation(1))))
+                commit_up_to(session, split=split_staged(session, None, tree=session.state(Generation(1))))
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)

@@ -17,16 +17,23 @@ from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, other_devices, part_links, step_log
 from yolofs.commit.apply.found import place_for
+from yolofs.commit.plan.last_check import check_names
 from yolofs.commit.plan.plan import Remove
+from yolofs.commit.plan.planner import plan_commit
 from yolofs.errors import CommitError, NoSessionError, YolofsError
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, StoreIno
 from yolofs.registry.seal import digest_of_file, read_plainly
 from yolofs.registry.search import find
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, prepare
 from yolofs.session.undo_notes import read_undoes
+from yolofs.state.link_names import find_name_near, find_names, find_names_at
+from yolofs.state.tree import Staged
 from yolofs.store import restored
-from yolofs.system.plain_files import is_there, read_note
+from yolofs.store.base import Base
+from yolofs.store.store import Store
+from yolofs.system.plain_files import is_there, make_directory, read_note
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -181,3 +188,87 @@ def test_whether_something_is_there_is_told_by_the_disk_alone(place: Path) -> No
     with pytest.raises(OSError, match="too long"):
         is_there(os.fsencode(place / ("x" * 300)))
     assert list(map(type, each_read_fails(place, lambda: is_there(path)))) == [OSError, type(None)]
+
+
+def test_a_name_of_base_that_cannot_be_looked_at_is_not_taken_for_none(place: Path) -> None:
+    (place / "file").touch()
+    base = Base(os.fsencode(place))
+    ends = list(each_read_fails(place, lambda: check(base.has(b"file"))))
+    assert len(ends) > 1
+    assert all(isinstance(end, OSError) for end in ends[:-1])
+    assert not base.has(b"none")
+    assert not base.has(b"file/below")
+    (place / "link").symlink_to("file")
+    assert not base.has(b"link/below")
+
+
+def check(is_true: bool) -> None:
+    assert is_true
+
+
+def test_names_of_a_file_that_cannot_be_looked_at_are_not_left_out(place: Path) -> None:
+    """What looks for them would go on as if these were no names of it."""
+    for name in ("dir", "dir/below", "other"):
+        (place / name).mkdir()
+    (place / "dir/one").touch()
+    for name in ("dir/below/two", "other/three", "four"):
+        os.link(place / "dir/one", place / name)
+    base = Base(os.fsencode(place))
+    st = base.lstat(b"dir/one")
+    staged = Staged(StoreIno(1), None, b"", base.fingerprint(st), home=RelPath(b"dir/one"), links=4)
+    names = [b"dir/below/two", b"dir/one", b"four", b"other/three"]
+    looks: list[Callable[[], object]] = [
+        lambda: check(sorted(find_names(base, [staged])) == names),
+        lambda: check(sorted(find_names_at(base, RelPath(b"dir/one"))[0]) == names),
+        lambda: check(find_name_near(base, (st.st_dev, st.st_ino), RelPath(b"dir/gone")) is not None),
+    ]
+    for look in looks:
+        ends = list(each_read_fails(place, look))
+        assert len(ends) > 3
+        assert all(isinstance(end, OSError) for end in ends[:-1])
+
+
+def test_what_the_last_check_cannot_look_at_is_no_defect_of_the_plan(place: Path) -> None:
+    project = populated(place)
+    view = CoreDriver(project)
+    work(view)
+    view.close()
+    with Session.open(project, Access.READ) as session:
+        tree = session.state()
+        plan = plan_commit(tree, session.base, session.store)
+        ends = list(each_read_fails(place, lambda: check_names(plan, tree, session.base)))
+    assert len(ends) > 20
+    assert all(isinstance(end, OSError) for end in ends[:-1])
+
+
+def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: Path) -> None:
+    project = populated(place)
+    view = CoreDriver(project)
+    work(view)
+    view.commit()
+    view.close()
+    with open(os.path.join(project, b"new", b"of the host"), "wb"):  # so that the directory has to stay
+        pass
+    with Session.open(project, Access.READ) as session:
+        scratch = Store(os.fsencode(place / "scratch"))
+        commit_1 = choose(session, 1)
+
+        def stays() -> object:
+            return prepare(session, commit_1, force=True, into=scratch).stays
+
+        expected, found = stays(), []
+        for failure in each_read_fails(place, lambda: found.append(stays())):
+            assert failure is not None or found.pop() == expected
+
+
+def test_a_directory_that_cannot_be_looked_at_is_not_in_the_way_of_itself(place: Path) -> None:
+    """Who is told that it exists looks for somebody else's."""
+    path = os.fsencode(place / "commits/1")
+    make_directory(path)
+    ends = list(each_read_fails(place, lambda: make_directory(path)))
+    assert len(ends) > 1
+    assert not any(isinstance(end, FileExistsError) for end in ends)
+    assert ends[-1] is None
+    (place / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_directory(os.fsencode(place / "file"))

@@ -26,7 +26,7 @@ from tests.support.model_steps import how_many
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import Hunk, hunks_of
 from yolofs.paths import RelPath
-from yolofs.session.beside import Beside
+from yolofs.session.journal_beside import Beside
 from yolofs.store.store import Store
 
 pytestmark = pytest.mark.timeout(300)

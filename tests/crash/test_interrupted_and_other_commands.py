@@ -132,13 +132,38 @@ def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_un
     made.write_bytes(text[:-9])
     for way in ("--continue", "--roll-back"):
         said = program.refused("commit", way, code=15)
-        assert f"what it noted before its first step cannot be read ({made}: what was noted" in said
+        assert f"the note that it made before its first step cannot be read ({made}: the note made" in said
         assert "hint: put that right, then yolofs commit --continue; or yolofs commit --discard-interrupted" in said
     assert "cannot be read" in program("status").err
     assert exactly(project) == before
     made.write_bytes(text)
     program("commit", "--continue")
     assert {path: what for path, what in tree_of(project).items() if path != b".yolofs.toml"} == expected
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *REFUSED,
+        ("restore", "c"),
+        ("restore", "--hunk", "0123456789abcdef"),
+        ("restore", "--from", "base", "c"),
+        ("travel", "0", "--only", "c"),
+        ("hunks", "--edit", "0123456789abcdef"),
+        ("commit", "--yes"),
+        ("commit", "--dry-run"),
+        ("commit", "--hunk", "0123456789abcdef", "--yes"),
+        ("gc",),
+        ("gc", "--dry-run"),
+        ("undo", "--dry-run"),
+        ("mount",),
+        ("run", "true"),
+    ],
+)
+def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> None:
+    project, _ = interrupted(tmp_path)
+    said = Program(project).refused(*words, code=INTERRUPTED)
+    assert said.count("a commit was interrupted: commit 1 of ") == 1, said
 
 
 @pytest.mark.parametrize(

@@ -254,7 +254,7 @@ def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, mo
     assert (directory / "kept").read_text() == "other\n"
 
 
-def test_looking_waits_for_who_is_between_two_journals(tmp_path: Path) -> None:
+def test_looking_waits_for_a_process_that_is_between_two_journals(tmp_path: Path) -> None:
     directory = tmp_path / "project"
     Project(directory)
     journal = directory / ".yolofs/journal"

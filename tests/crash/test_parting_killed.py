@@ -20,7 +20,7 @@ from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, part_links
 from yolofs.paths import Generation
-from yolofs.session.commit import commit, finish_interrupted, look_at_base, split
+from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 from yolofs.session.up_to import commit_up_to
@@ -61,7 +61,7 @@ def stage_some_and_all(project: bytes) -> None:
 
 def commit_some(project: bytes) -> None:
     with Session.open(project, Access.WRITE) as session:
-        commit_up_to(session, parts=split(session, None, tree=session.state(Generation(1))))
+        commit_up_to(session, split=split_staged(session, None, tree=session.state(Generation(1))))
 
 
 def stage_links(project: bytes) -> None:
@@ -139,7 +139,7 @@ def test_a_file_that_lost_names_is_not_taken_for_changed(
         with Session.open(project, Access.WRITE) as session:
             assert (finish_interrupted(session) is not None) or not goes_on or session.interrupted() is None
             where = f"killed at call {call}"
-            assert look_at_base(session, split(session, None)).conflicts == [], where
+            assert look_at_base(session, split_staged(session, None)).conflicts == [], where
             commit(session)
         assert not any(path.startswith((b"a", b"d")) for path in scan(project)), where
         call += 1
@@ -155,4 +155,4 @@ def test_a_file_that_the_host_changed_meanwhile_is(place: Path) -> None:
         left.chmod(0o600)
         with Session.open(project, Access.WRITE) as session:
             finish_interrupted(session)
-            assert look_at_base(session, split(session, None)).conflicts == [b"a as well", b"a too"], call
+            assert look_at_base(session, split_staged(session, None)).conflicts == [b"a as well", b"a too"], call

@@ -74,7 +74,7 @@ def test_in_the_switch_it_goes_on_either_way_once_the_disk_can_be_written_to(
     done = commit_remounted(project, "steps:Steps.do", 9, *words)
     assert done.returncode == INTERRUPTED, done.stderr
     assert "it could not be taken back either" in done.stderr
-    assert "nothing is lost; mend that" in done.stderr
+    assert "nothing is lost; fix that" in done.stderr
     half = exactly(project)
     for way in ("--continue", "--roll-back"):
         check_refused(program, "commit", way)

@@ -19,7 +19,7 @@ from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
-from yolofs.session.commit import commit, finish_interrupted, look_at_base, split
+from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 
@@ -59,7 +59,7 @@ if os.geteuid() == 0:
 
 
 def check_no_drift(session: Session) -> None:
-    assert look_at_base(session, split(session, None)).conflicts == []
+    assert look_at_base(session, split_staged(session, None)).conflicts == []
 
 
 @pytest.mark.parametrize("ends", ["at once", "when it goes on"])
@@ -103,7 +103,7 @@ def test_what_the_host_changes_then_is_drift_again(project: bytes) -> None:
         file = Path(os.fsdecode(project), "g/one1")
         size = file.stat().st_size
         file.write_bytes(b"h" * size)
-        assert b"g/one1" in look_at_base(session, split(session, None)).conflicts
+        assert b"g/one1" in look_at_base(session, split_staged(session, None)).conflicts
 
 
 def _fails_at_the_end(directory: bytes, name: bytes, text: bytes, *, durable: bool = True) -> None:

@@ -1,7 +1,7 @@
 """Real programs, to be run in the view and in a plain directory, and compared.
 
-``python programs.py NAME`` runs the function of that name in the current directory, which
-:func:`prepare` has filled, and prints as one JSON document what came out of it.  The functions
+``python programs.py NAME...`` runs the functions of these names in the current directory, which
+:func:`prepare` has filled, and prints as one JSON document what came out of each.  The functions
 delete what differs between any two runs: files that hold times, inode numbers or absolute paths.
 """
 
@@ -493,4 +493,4 @@ def debian_package() -> Any:
 
 
 if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]]()))  # noqa: T201
+    print(json.dumps({name: globals()[name]() for name in sys.argv[1:]}))  # noqa: T201

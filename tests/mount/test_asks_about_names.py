@@ -34,9 +34,8 @@ def view(yolofs: Program) -> Iterator[Path]:
 
 def is_absent(path: Path) -> bool:
     """Tell whether a process of its own, which may hang, sees nothing at a path."""
-    return (
-        subprocess.run([sys.executable, "-c", STAT, path], timeout=DEADLINE_S, check=False).returncode == errno.ENOENT
-    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", STAT, path], timeout=DEADLINE_S, check=False)
+    return done.returncode == errno.ENOENT
 
 
 STAT = """
@@ -84,7 +83,7 @@ def test_what_the_host_changes_shows_while_somebody_waits_to_make_a_name(yolofs:
         wait_until(lambda: not (view / "secret/a").exists(), "the file to go")
 
 
-MAKING = {
+WAYS_TO_MAKE_A_NAME = {
     "create": "import sys; open(sys.argv[1], 'x')",
     "mkdir": "import os, sys; os.mkdir(sys.argv[1])",
     "symlink": "import os, sys; os.symlink('target', sys.argv[1])",
@@ -100,7 +99,7 @@ MAKING = {
 }
 
 
-@pytest.mark.parametrize("script", MAKING.values(), ids=MAKING)
+@pytest.mark.parametrize("script", WAYS_TO_MAKE_A_NAME.values(), ids=WAYS_TO_MAKE_A_NAME)
 def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, script: str) -> None:
     """The kernel locks the directory for as long as it waits for the answer, and has to drop a name
     in there.
@@ -115,7 +114,7 @@ def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolof
             for _ in range(2):
                 yolofs("travel", "before")
                 yolofs("status")
-                if script != MAKING["bind"]:  # it keeps the directory locked
+                if script != WAYS_TO_MAKE_A_NAME["bind"]:  # it keeps the directory locked
                     assert is_absent(view / "secret/other")
                 yolofs("travel", "-")
                 assert [ask.id for ask in client.asks()] == [asked.id]
@@ -129,7 +128,7 @@ def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolof
 def test_others_use_the_directory_while_names_are_waited_for(yolofs: Program, view: Path) -> None:
     (yolofs.project / "secret/empty").mkdir()
     scripts = {
-        **MAKING,
+        **WAYS_TO_MAKE_A_NAME,
         "unlink": "import os, sys; os.unlink(os.path.dirname(sys.argv[1]) + '/a')",
         "relative rmdir": "import os, sys; os.chdir(os.path.dirname(sys.argv[1])); os.rmdir('empty')",
     }
@@ -175,7 +174,9 @@ for thread in threads: thread.join()
     assert len(list((view / "secret").glob("made-*"))) == 50
 
 
-def test_who_looks_at_the_directory_all_the_time_does_not_get_in_the_way(yolofs: Program, view: Path) -> None:
+def test_a_process_that_looks_at_the_directory_all_the_time_does_not_get_in_the_way(
+    yolofs: Program, view: Path
+) -> None:
     """The kernel must not learn the directory's permissions from others just as somebody was sent
     to ask for them.
     """
@@ -205,7 +206,7 @@ for _ in range(30):
 
 @pytest.mark.parametrize("name", ["relative rename", "rename"])
 def test_a_rename_waits_for_both_answers_with_nothing_locked(yolofs: Program, view: Path, name: str) -> None:
-    script = MAKING[name].replace("../free", "a")
+    script = WAYS_TO_MAKE_A_NAME[name].replace("../free", "a")
     with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
         (first,) = wait_for_asks(client, 1)
         yolofs("answer", str(first.id), "allow")
@@ -220,7 +221,7 @@ def test_a_rename_waits_for_both_answers_with_nothing_locked(yolofs: Program, vi
 
 def test_what_was_allowed_on_the_way_is_that_alone(yolofs: Program, view: Path) -> None:
     """A rename asks about both names."""
-    script = MAKING["rename"].replace("/../free", "/a")
+    script = WAYS_TO_MAKE_A_NAME["rename"].replace("/../free", "/a")
     with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
         (first,) = wait_for_asks(client, 1)
         yolofs("answer", str(first.id), "allow")
@@ -232,7 +233,7 @@ def test_what_was_allowed_on_the_way_is_that_alone(yolofs: Program, view: Path) 
 
 
 def test_a_rule_that_comes_with_the_first_answer_makes_the_second_question_moot(yolofs: Program, view: Path) -> None:
-    script = MAKING["rename"].replace("/../free", "/a")
+    script = WAYS_TO_MAKE_A_NAME["rename"].replace("/../free", "/a")
     with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
         (first,) = wait_for_asks(client, 1)
         yolofs("answer", str(first.id), "allow", "--session", "--scope", "secret")
@@ -242,7 +243,7 @@ def test_a_rule_that_comes_with_the_first_answer_makes_the_second_question_moot(
 
 @pytest.mark.parametrize("name", ["relative rename", "rename"])
 def test_what_is_denied_first_is_asked_no_more(yolofs: Program, view: Path, name: str) -> None:
-    script = MAKING[name].replace("../free", "a")
+    script = WAYS_TO_MAKE_A_NAME[name].replace("../free", "a")
     with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
         (first,) = wait_for_asks(client, 1)
         yolofs("answer", str(first.id), "deny")

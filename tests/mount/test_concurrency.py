@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Program
-from tests.mount import worker
+from tests.mount import busy_worker
 from tests.mount.manifest import untouched
 
 pytestmark = pytest.mark.mount
@@ -37,7 +37,7 @@ def describe(path: Path) -> list[Any]:
 def check(root: Path, reports: list[dict[str, Any]]) -> None:
     """Compare a tree with what the workers reported."""
     expected = {path: node for report in reports for path, node in report["nodes"].items()}
-    places = [root / name for name in [f"own-{n}" for n in range(COUNT)] + list(worker.SHARED)]
+    places = [root / name for name in [f"own-{n}" for n in range(COUNT)] + list(busy_worker.SHARED)]
     found = {
         str(Path(at, name).relative_to(root)): describe(Path(at, name))
         for place in places
@@ -70,7 +70,7 @@ def check(root: Path, reports: list[dict[str, Any]]) -> None:
 def work(tmp_path: Path, seconds: float, seed: int) -> None:
     project = tmp_path / "project"
     project.mkdir()
-    for name in (*worker.SHARED, "shared/race", "shared/put", "shared/meet"):
+    for name in (*busy_worker.SHARED, "shared/race", "shared/put", "shared/meet"):
         (project / name).mkdir(parents=True)
     (project / "shared/log").write_bytes(b"")
     yolofs = Program(project)
@@ -79,7 +79,7 @@ def work(tmp_path: Path, seconds: float, seed: int) -> None:
     with yolofs.mounted() as root:
         processes = [
             subprocess.Popen(
-                [sys.executable, "-P", worker.__file__, str(number), str(seed), str(seconds)],
+                [sys.executable, "-P", busy_worker.__file__, str(number), str(seed), str(seconds)],
                 cwd=root,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

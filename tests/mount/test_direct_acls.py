@@ -247,7 +247,7 @@ def test_what_the_host_lists_shows_once_attributes_do(base: Path, mounted: Mount
     assert may_read() == "EACCES"
 
 
-def test_a_list_set_by_who_is_not_in_the_group_takes_setgid_away(view: MountedView, base: Path) -> None:
+def test_a_list_set_by_somebody_outside_the_group_takes_setgid_away(view: MountedView, base: Path) -> None:
     def probe(at: Path) -> list[Any]:
         os.chown(at / "other", NAMED, CREW)
         results = []

@@ -235,7 +235,7 @@ def test_a_file_without_a_name_is_kept_over_travel_commit_and_abort(view: Mounte
     assert (root(view) / "named").read_bytes() == b"TMP"
 
 
-def test_it_takes_the_place_of_a_name_that_was_removed_from_base(view: MountedView, base: Path) -> None:
+def test_an_unnamed_file_takes_the_place_of_a_name_that_was_removed_from_base(view: MountedView, base: Path) -> None:
     (root(view) / "there").unlink()
     fd = unnamed(root(view), b"new")
     by_proc(fd, root(view) / "there")

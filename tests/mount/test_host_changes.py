@@ -19,7 +19,7 @@ def at(view: MountedView, name: str) -> Path:
     return Path(os.fsdecode(view.mountpoint)) / name
 
 
-def test_they_show_at_open(base: Path, mounted: Mounter) -> None:
+def test_changes_by_the_host_show_at_open(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"one")
     view = mounted(base_timeout_s=1000.0)
     assert at(view, "f").read_bytes() == b"one"

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pytest
 
-from tests.cli.program import Program, connected, with_few_files
+from tests.cli.program import DEADLINE_S, Program, connected, with_few_files
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.hunk_messages import CommitHunksParams, DropHunksParams, EditHunkParams, HunksParams
-from yolofs.daemon.rpc.protocol import quote
+from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import DaemonError, UsageError
 
 pytestmark = pytest.mark.mount
@@ -133,3 +134,76 @@ def test_from_inside_a_sandbox_hunks_can_be_looked_at_and_nothing_else(yolofs: P
             with pytest.raises(DaemonError):
                 agent.carry_out(method, params)
     assert (yolofs.project / "text").read_text() == TEXT
+
+
+class _Plain:
+    """A client that knows only the page about the socket: JSON, a line each, and a descriptor."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(DEADLINE_S)
+        self._socket.connect(path)
+        self._id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def __call__(self, method: str, **params: object) -> tuple[int, Any, str]:
+        """Return the exit code, the document and the talk."""
+        self._id += 1
+        call = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+        self._socket.sendall(json.dumps(call).encode() + b"\n")
+        line, fds = b"", list[int]()
+        while not line.endswith(b"\n"):
+            data, new, _, _ = socket.recv_fds(self._socket, 65536, 4)
+            assert data, line
+            line, fds = line + data, fds + new
+        answer = json.loads(line)
+        assert answer["id"] == self._id
+        assert "error" not in answer, answer
+        result = answer["result"]
+        (fd,) = fds
+        try:
+            out = os.pread(fd, result["out_bytes"], 0)
+            err = os.pread(fd, result["err_bytes"], result["out_bytes"]).decode()
+        finally:
+            os.close(fd)
+        return result["code"], json.loads(out) if out else None, err
+
+
+def test_owner_and_attributes_are_hunks_for_a_client_that_knows_only_the_page(yolofs: Program) -> None:
+    (yolofs.project / ".yolofs.toml").write_text("[mount]\nxattrs = true\n")
+    yolofs.trust()
+    real = yolofs.project / "text"
+    os.setxattr(real, "user.stays", b"1")
+    with yolofs.mounted() as view, _Plain(unquote(yolofs.daemon["socket"]).decode()) as call:
+        staged = view / "text"
+        os.setxattr(staged, "user.comes", b"\x00\xff")
+        os.removexattr(staged, "user.stays")
+        if os.geteuid() == 0:
+            os.chown(staged, 12345, 23456)
+        staged.write_text(FIRST)
+        _, document, _ = call("hunks")
+        found = {hunk["kind"]: hunk["id"] for hunk in document["hunks"]}
+        assert set(found) == {"text", "xattrs"} | ({"owner"} if os.geteuid() == 0 else set())
+        code, _, err = call("commit_hunks", hunks=[found["xattrs"]])
+        assert code == 0, err
+        assert os.listxattr(real) == ["user.comes"]
+        assert os.getxattr(real, "user.comes") == b"\x00\xff"
+        assert real.read_text() == TEXT
+        assert real.stat().st_uid == os.geteuid()
+        if os.geteuid() == 0:
+            code, _, err = call("drop_hunks", hunks=[found["owner"]])
+            assert code == 0, err
+            assert (staged.stat().st_uid, staged.stat().st_gid) == (0, real.stat().st_gid)
+        assert staged.read_text() == FIRST
+        code, document, err = call("commit_hunks", hunks=[found["xattrs"]])
+        assert (code, document) == (20, None), err
+        code, _, err = call("commit_hunks", hunks=[found["text"]])
+        assert code == 0, err
+        assert real.read_text() == FIRST
+        assert os.listxattr(real) == ["user.comes"]
+        assert call("hunks")[1]["hunks"] == []

@@ -16,9 +16,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cli.program import DEADLINE_S, wait_until
-from tests.mount.forgetting import have_the_kernel_forget, what_it_knows_stays
 from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
+from tests.mount.kernel_memory import have_the_kernel_forget, what_it_knows_stays
 from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
 from tests.support.transports import IS_DIRECT
 from yolofs.overlay.host_changes import HostChange, stale_after
@@ -178,7 +178,7 @@ def test_every_change_shows_at_once(scene: SimpleNamespace, change: str) -> None
         assert_true(scene.view)
 
 
-def test_a_change_shows_to_who_is_in_the_middle_of_a_listing(scene: SimpleNamespace) -> None:
+def test_a_change_shows_to_a_process_in_the_middle_of_a_listing(scene: SimpleNamespace) -> None:
     for number in range(500):  # so many that they are told in several answers
         (scene.top / "d" / f"many{number}").write_text("")
     look(scene.top / "d")

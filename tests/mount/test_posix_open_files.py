@@ -160,7 +160,7 @@ def test_fsync_makes_the_data_durable_before_the_journal(
 
 
 @pytest.mark.parametrize("others", [0, 8])
-def test_a_file_whose_last_name_a_commit_removed_is_all_there_for_who_has_it_open(
+def test_a_file_whose_last_name_a_commit_removed_is_whole_for_a_process_that_has_it_open(
     base: Path, mounted: Mounter, others: int
 ) -> None:
     """``others``: how many more files are open than the daemon keeps descriptors for."""

@@ -31,7 +31,9 @@ def moved(path: Path, operation: Callable[[], object]) -> str:
 
 
 @pytest.mark.parametrize("is_staged", [False, True])
-def test_times_of_a_file(base: Path, mounted: Mounter, is_staged: bool) -> None:
+def test_each_operation_moves_the_times_of_a_file_as_on_a_plain_directory(
+    base: Path, mounted: Mounter, is_staged: bool
+) -> None:
     (base / "f").write_bytes(b"0123456789")
     view = mounted()
     file = Path(os.fsdecode(view.mountpoint)) / "f"

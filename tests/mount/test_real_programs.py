@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,17 @@ from tests.support.fault_points import points
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 
 
-def start(case: Callable[[], Any], directory: Path) -> subprocess.Popen[str]:
-    """Begin to run a case in a directory."""
-    command = [sys.executable, "-P", programs.__file__, case.__name__]
+Case = Callable[[], Any]
+
+
+def start(cases: Sequence[Case], directory: Path) -> subprocess.Popen[str]:
+    """Begin to run cases in a directory, one after the other."""
+    command = [sys.executable, "-P", programs.__file__, *(case.__name__ for case in cases)]
     return subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def result(process: subprocess.Popen[str]) -> Any:
-    """Wait for a case; return what came out."""
+    """Wait for the cases; return what came out of each."""
     out, err = process.communicate()
     assert process.returncode == 0, err
     return json.loads(out)
@@ -42,8 +45,8 @@ def comparable(root: Path) -> Manifest:
     return {path: facts for path, facts in manifest(root).items() if not path.endswith(".git/index")}
 
 
-def compare(case: Callable[[], Any], tmp_path: Path, settings: str = "") -> None:
-    """Run a case on both sides and compare all there is to compare."""
+def compare(cases: Sequence[Case], tmp_path: Path, settings: str = "") -> None:
+    """Run cases on both sides and compare all there is to compare."""
     project, plain = tmp_path / "view", tmp_path / "plain"
     for directory in (project, plain):
         directory.mkdir()
@@ -56,9 +59,10 @@ def compare(case: Callable[[], Any], tmp_path: Path, settings: str = "") -> None
         yolofs.trust()
     before = untouched(project)
     with yolofs.mounted() as root:
-        processes = [start(case, directory) for directory in (root, plain)]
+        processes = [start(cases, directory) for directory in (root, plain)]
         ours, theirs = map(result, processes)
-        assert ours == theirs
+        for case in cases:
+            assert ours[case.__name__] == theirs[case.__name__], case.__name__
         tree = comparable(plain)
         assert comparable(root) == tree
         all_of_it = untouched(root)
@@ -70,39 +74,41 @@ def compare(case: Callable[[], Any], tmp_path: Path, settings: str = "") -> None
         assert comparable(root) == tree
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        programs.git,
+TOGETHER: tuple[tuple[Case, ...], ...] = (
+    (programs.git, programs.vim, programs.make),
+    (
         programs.sqlite_in_rollback_mode,
         programs.sqlite_in_wal_mode,
         programs.shelves_of_a_process_pool,
         programs.rsync,
-        programs.tar,
-        programs.make,
-        programs.pip,
-        programs.vim,
-        programs.saves_as_emacs_does,
-    ],
+    ),
+    (programs.tar, programs.pip, programs.saves_as_emacs_does),
 )
-def test_as_in_a_plain_directory(tmp_path: Path, case: Callable[[], Any]) -> None:
-    compare(case, tmp_path)
+"""Those of one group work on other files each: to fill two directories and compare them takes as
+long as a case.
+"""
 
 
-@pytest.mark.parametrize(
-    "case", [programs.rsync_of_xattrs, *points([programs.rsync, programs.tar], "attributes", some=1)]
-)
-def test_programs_that_use_extended_attributes_do_what_they_do_on_a_disk(
-    tmp_path: Path, case: Callable[[], Any]
-) -> None:
-    compare(case, tmp_path, "[mount]\nxattrs = true\n")
+@pytest.mark.slow
+@pytest.mark.parametrize("cases", TOGETHER, ids=lambda cases: "-".join(case.__name__ for case in cases))
+def test_as_in_a_plain_directory(tmp_path: Path, cases: Sequence[Case]) -> None:
+    compare(cases, tmp_path)
+
+
+@pytest.mark.slow
+def test_programs_that_use_extended_attributes_do_what_they_do_on_a_disk(tmp_path: Path) -> None:
+    drawn = points([programs.rsync, programs.tar], "attributes", some=1)
+    settings = "[mount]\nxattrs = true\n"
+    for number, cases in enumerate([[programs.rsync_of_xattrs, drawn[0]], *([case] for case in drawn[1:])]):
+        (tmp_path / str(number)).mkdir()
+        compare(cases, tmp_path / str(number), settings)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", [programs.npm, programs.pip_from_an_index])
-def test_installing_from_the_network(tmp_path: Path, case: Callable[[], Any]) -> None:
-    compare(case, tmp_path)
+def test_installing_from_the_network(tmp_path: Path, case: Case) -> None:
+    compare([case], tmp_path)
 
 
 @pytest.mark.nightly
@@ -112,7 +118,7 @@ def test_a_debian_package_and_its_own_tests(tmp_path: Path, monkeypatch: pytest.
     source.mkdir()
     fetch_debian_source("gzip", source)
     monkeypatch.setenv("YOLOFS_TEST_SOURCE", str(source))
-    compare(programs.debian_package, tmp_path)
+    compare([programs.debian_package], tmp_path)
 
 
 def fetch_debian_source(package: str, directory: Path) -> None:

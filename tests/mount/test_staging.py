@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import wait_until
-from tests.mount.forgetting import have_the_kernel_forget
 from tests.mount.in_process import MountedView
+from tests.mount.kernel_memory import have_the_kernel_forget
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]

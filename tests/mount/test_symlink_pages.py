@@ -16,10 +16,10 @@ from tests.mount.gate_tools import at, path_rule, refused, replace_rules
 from tests.mount.hard_links import Mounter
 from tests.mount.in_process import MountedView
 from tests.support.ext4_disk import ext4_disk
-from yolofs.fuse.choice import TransportClass
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 from yolofs.fuse.trace import Trace
+from yolofs.fuse.transport_choice import TransportClass
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.overlay.inodes import NO_PAGES
 from yolofs.paths import RelPath
@@ -45,6 +45,12 @@ def transport(request: pytest.FixtureRequest) -> TransportClass:
     return made
 
 
+def make_link(link: Path, target: str) -> None:
+    """Make a link in base that the kernel may keep."""
+    link.symlink_to(target)
+    settled(link)
+
+
 def settled(link: Path) -> None:
     """Wait until a link that is replaced now gets other times than this one has."""
     probe = link.with_name("probe")
@@ -59,7 +65,8 @@ def settled(link: Path) -> None:
 
 
 def replace(link: Path, target: str) -> None:
-    """Put another link in the place of one, by the same number."""
+    """Put another link in the place of one, by the same number and with other times."""
+    settled(link)
     number = link.lstat().st_ino
     link.unlink()
     link.symlink_to(target)
@@ -67,7 +74,7 @@ def replace(link: Path, target: str) -> None:
 
 
 @contextlib.contextmanager
-def held(link: str) -> Iterator[int]:
+def link_held(link: str) -> Iterator[int]:
     """Hold a link itself."""
     fd = os.open(link, os.O_PATH | os.O_NOFOLLOW)
     try:
@@ -76,13 +83,18 @@ def held(link: str) -> Iterator[int]:
         os.close(fd)
 
 
+def watch_tells_of(view: MountedView, path: bytes) -> None:
+    """Have the kernel told what a watch of base has seen at a path."""
+    changes = [HostChange(RelPath(path), is_name=True)]
+    view.mount.invalidate(view.mount.call(lambda: stale_after(view.overlay, changes)))
+
+
 def count_of(trace: Trace) -> int:
     return trace.counts().get("readlink", 0)
 
 
 def test_a_link_is_read_once(base: Path, mounted: Mounter, transport: TransportClass) -> None:
-    (base / "link").symlink_to("target")
-    settled(base / "link")
+    make_link(base / "link", "target")
     trace = Trace()
     view = mounted(make_transport=transport, base_timeout_s=LONG_S, trace=trace)
     os.symlink("born here", at(view, "new"))
@@ -95,12 +107,10 @@ def test_a_link_is_read_once(base: Path, mounted: Mounter, transport: TransportC
 def test_another_link_of_the_host_shows_once_its_attributes_do(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
-    (base / "link").symlink_to("old")
-    settled(base / "link")
+    make_link(base / "link", "old")
     view = mounted(make_transport=transport, base_timeout_s=0.5)
     for target in ("new", "other"):
         os.readlink(at(view, "link"))
-        settled(base / "link")
         replace(base / "link", target)
         ctime_ns = (base / "link").lstat().st_ctime_ns
         wait_until(lambda: os.lstat(at(view, "link")).st_ctime_ns == ctime_ns, "the new attributes")  # noqa: B023 - called in this round
@@ -111,12 +121,10 @@ def test_another_link_of_the_host_that_a_listing_tells_of_shows(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
     (base / "d").mkdir()
-    (base / "d/link").symlink_to("old")
-    settled(base / "d/link")
+    make_link(base / "d/link", "old")
     view = mounted(make_transport=transport, base_timeout_s=0.5)
-    with held(at(view, "d/link")) as fd:
+    with link_held(at(view, "d/link")) as fd:
         assert os.readlink("", dir_fd=fd) == "old"
-        settled(base / "d/link")
         replace(base / "d/link", "new")
         wait_until(lambda: bool(os.listdir(at(view, "d"))) and os.readlink("", dir_fd=fd) == "new", "the new target")
 
@@ -124,27 +132,21 @@ def test_another_link_of_the_host_that_a_listing_tells_of_shows(
 def test_a_link_that_has_the_number_of_one_that_went_shows_its_own_target(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
-    (base / "link").symlink_to("old")
-    settled(base / "link")
+    make_link(base / "link", "old")
     view = mounted(make_transport=transport, base_timeout_s=LONG_S)
-    with held(at(view, "link")) as fd:
+    with link_held(at(view, "link")) as fd:
         assert os.readlink("", dir_fd=fd) == "old"
-        settled(base / "link")
         replace(base / "link", "new")
         (base / "link").rename(base / "other")
         assert os.readlink(at(view, "other")) == "new"
 
 
 def test_a_link_that_a_watch_tells_of_shows_at_once(base: Path, mounted: Mounter, transport: TransportClass) -> None:
-    (base / "link").symlink_to("old")
-    settled(base / "link")
+    make_link(base / "link", "old")
     view = mounted(make_transport=transport, base_timeout_s=LONG_S)
     assert os.readlink(at(view, "link")) == "old"
-    settled(base / "link")
     replace(base / "link", "new")
-    view.mount.invalidate(
-        view.mount.call(lambda: stale_after(view.overlay, [HostChange(RelPath(b"link"), is_name=True)]))
-    )
+    watch_tells_of(view, b"link")
     assert os.readlink(at(view, "link")) == "new"
 
 
@@ -168,8 +170,7 @@ def with_clock_at(view: MountedView, now_ns: int) -> None:
 
 
 def test_a_travel_shows_the_link_of_its_state(base: Path, mounted: Mounter, transport: TransportClass) -> None:
-    (base / "link").symlink_to("in base")
-    settled(base / "link")
+    make_link(base / "link", "in base")
     view = mounted(make_transport=transport, base_timeout_s=LONG_S)
     link = Path(at(view, "link"))
     assert os.readlink(link) == "in base"
@@ -185,35 +186,29 @@ def test_a_travel_shows_the_link_of_its_state(base: Path, mounted: Mounter, tran
         assert os.readlink(link) == target
     view.commit()
     assert os.readlink(link) == os.readlink(base / "link") == "in the view"
-    settled(base / "link")
     replace(base / "link", "by the host")
-    view.mount.invalidate(
-        view.mount.call(lambda: stale_after(view.overlay, [HostChange(RelPath(b"link"), is_name=True)]))
-    )
+    watch_tells_of(view, b"link")
     assert os.readlink(link) == "by the host"
 
 
 def test_a_link_that_is_copied_up_as_another_one_shows_that(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
-    (base / "link").symlink_to("old")
-    settled(base / "link")
+    make_link(base / "link", "old")
     view = mounted(make_transport=transport, base_timeout_s=LONG_S)
     assert os.readlink(at(view, "link")) == "old"
-    settled(base / "link")
     replace(base / "link", "new")
     os.utime(at(view, "link"), ns=(1, 1), follow_symlinks=False)
     wait_until(lambda: os.readlink(at(view, "link")) == "new", "the target that was copied")
 
 
-def test_a_link_that_a_rule_hides_cannot_be_read_by_who_holds_it(
+def test_a_link_that_a_rule_hides_cannot_be_read_by_a_process_that_holds_it(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
-    (base / "link").symlink_to("secret")
-    settled(base / "link")
+    make_link(base / "link", "secret")
     view = mounted(make_transport=transport, base_timeout_s=LONG_S)
     os.symlink("staged secret", at(view, "staged"))
-    with held(at(view, "link")) as link, held(at(view, "staged")) as staged:
+    with link_held(at(view, "link")) as link, link_held(at(view, "staged")) as staged:
         assert (os.readlink("", dir_fd=link), os.readlink("", dir_fd=staged)) == ("secret", "staged secret")
         replace_rules(view, *(path_rule(base, name, RuleState.HIDDEN) for name in ("link", "staged")))
         for fd in (link, staged):

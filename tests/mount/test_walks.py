@@ -12,7 +12,7 @@ from tests.cli.program import DEADLINE_S, Program, connected
 from tests.mount.asking import asked_project, reader, wait_for_asks
 from tests.walks import ROOT, Step, walks
 from yolofs.compiled import is_compiled
-from yolofs.fuse.choice import VARIABLE
+from yolofs.fuse.transport_choice import VARIABLE
 
 pytestmark = [
     pytest.mark.mount,

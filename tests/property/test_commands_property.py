@@ -300,20 +300,20 @@ def do_commit(session: Session, asked: Committing, *, is_disturbed: bool = False
         merge=asked.merge and up_to is None, ours=asked.side == "ours", theirs=asked.side == "theirs" and up_to is None
     )
     selection = selection_of(session, asked)
-    _, parts = look(session, selection, up_to)
-    looked, settled = look_at_base(session, parts), Settled()
+    _, split = look(session, selection, up_to)
+    looked, settled = look_at_base(session, split), Settled()
     if asked.ways and not wish.is_given:  # as who answers a question for each
         wish._chosen.update(zip(looked.conflicts, itertools.cycle(asked.ways), strict=False))
     if looked.conflicts and wish.is_given:
         settled = wish.settle(session, looked, makes_again=up_to is None)
         selection = msgspec.structs.replace(selection, left=settled.left)
-        _, parts = (
+        _, split = (
             look(session, selection, is_again=True) if up_to is None else look(session, selection, up_to, is_again=True)
         )
-        looked = look_at_base(session, parts)
+        looked = look_at_base(session, split)
     check_settled(settled, looked)
     apply = commit if up_to is None else commit_up_to
-    result = apply(session, parts=parts, looked=looked, force=bool(settled.ours))
+    result = apply(session, split=split, looked=looked, force=bool(settled.ours))
     assert is_disturbed or not result.unfinished
     return result.number, settled
 

@@ -401,14 +401,14 @@ def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_anot
     [Attempt(True, Kill(4, 50), 0)],
     Attempt(False, None, 0),
 )
-def test_it_is_taken_back_or_finished(
+def test_a_broken_off_commit_is_taken_back_or_finished(
     program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
 ) -> None:
     check(program, links, kill, some, end)
 
 
 @given(programs, hard_links, kills, attempts, ends)
-def test_it_is_taken_back_or_finished_without_renameat2(
+def test_a_broken_off_commit_is_taken_back_or_finished_without_renameat2(
     program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -421,7 +421,7 @@ def test_it_is_taken_back_or_finished_without_renameat2(
 @example([("exchange", b"b", b"e f")], [], Kill(4, 0), [], Attempt(True, None, 0))  # it was aside, not parked
 @example([("exchange", b"d/a/a", b"c/d")], [], Kill(3, 0), [], Attempt(False, None, 0))
 @example([("mkdir", b"c/x")], [], Kill(1, 0), [], Attempt(True, None, 2))  # known though the log was lost
-def test_it_is_taken_back_or_finished_where_the_session_is_on_another_device(
+def test_a_broken_off_commit_is_taken_back_or_finished_with_the_session_on_another_device(
     program: list[Operation], links: list[tuple[bytes, ...]], kill: Kill, some: list[Attempt], end: Attempt
 ) -> None:
     check(program, links, kill, some, end, session="/dev/shm")

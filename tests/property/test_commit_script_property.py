@@ -15,7 +15,7 @@ from yolofs.commit.plan.script import script
 @given(programs, hard_links)
 @example([("rename", b"b", b"it's\n"), ("write", b"-n", b"new")], [])
 @example([("exchange", b"d/d", b"c"), ("chmod", b"b", 0o600), ("remove", b"d")], [(b"b", b"d", b"link")])
-def test_it_does_what_the_commit_does(program: list[Operation], links: list[tuple[bytes, ...]]) -> None:
+def test_the_script_does_what_the_commit_does(program: list[Operation], links: list[tuple[bytes, ...]]) -> None:
     with after(program, links) as (scribe, _):
         expected = scribe.expected()
         text = b"\n".join(script(scribe.plan(), scribe.store, place=scribe.base.root)) + b"\n"

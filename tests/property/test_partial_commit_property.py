@@ -47,15 +47,15 @@ by_regions = st.lists(st.sampled_from(DIRECTORIES), max_size=2).map(
 )
 
 
-def split(scribe: CommitScribe, selection: Selection) -> Split:
-    parts = split_state(scribe.tree, scribe.base, scribe.store, selection, Authors(scribe.records, 1))
+def split_scribed(scribe: CommitScribe, selection: Selection) -> Split:
+    split = split_state(scribe.tree, scribe.base, scribe.store, selection, Authors(scribe.records, 1))
     if takes_all(scribe.tree, selection):
         event("all is taken, as can be told at once")
-        assert not parts.rest
-        assert not parts.held_back
-    for record in parts.rest:
+        assert not split.rest
+        assert not split.held_back
+    for record in split.rest:
         assert decode(encode(record)) == record
-    return parts
+    return split
 
 
 def commit(scribe: CommitScribe, tree: Tree, parking: bytes, rest: Iterable[Keep] = ()) -> None:
@@ -69,24 +69,24 @@ def check(
     with after(program, links, session) as (scribe, parking):
         root = scribe.base.root
         view, before, numbers = scribe.expected(), scan(root), numbers_of(root)
-        parts = split(scribe, selection)
-        note(f"stays: {parts.rest}")
-        note(f"held: {parts.held_back}")
-        if parts.rest:
-            plan = plan_commit(parts.taken, scribe.base, scribe.store)
-            check_rest(plan, scribe.tree, scribe.base, Tree(parts.rest))
-        commit(scribe, parts.taken, parking, parts.rest)
+        split = split_scribed(scribe, selection)
+        note(f"stays: {split.rest}")
+        note(f"held: {split.held_back}")
+        if split.rest:
+            plan = plan_commit(split.taken, scribe.base, scribe.store)
+            check_rest(plan, scribe.tree, scribe.base, Tree(split.rest))
+        commit(scribe, split.taken, parking, split.rest)
         now = scan(root)
         numbers_now = numbers_of(root)
         come_along = carried(numbers, numbers_now, selection)
-        check_base(before, now, view, selection, held_at(parts, numbers, numbers_now), come_along)
-        if not parts.rest:
+        check_base(before, now, view, selection, held_at(split, numbers, numbers_now), come_along)
+        if not split.rest:
             assert now == view
             return
         event("something stays")
         event(f"something is taken: {now != before}")
-        event(f"something is held: {bool(parts.held_back)}")
-        scribe.tree = Tree(parts.rest)
+        event(f"something is held: {bool(split.held_back)}")
+        scribe.tree = Tree(split.rest)
         assert scribe.expected() == view
         commit(scribe, scribe.tree, parking + b"2")
         assert scan(root) == view
@@ -117,9 +117,9 @@ def check_base(
             assert plain(now.get(path)) == plain(view.get(path)), path
 
 
-def held_at(parts: Split, before: dict[bytes, int], now: dict[bytes, int]) -> set[bytes]:
+def held_at(split: Split, before: dict[bytes, int], now: dict[bytes, int]) -> set[bytes]:
     """Return the paths of what is held, and where it lies now if a directory above it has moved."""
-    held: set[bytes] = {path for one in parts.held_back for path in one.paths}
+    held: set[bytes] = {path for one in split.held_back for path in one.paths}
     numbers = {before[path] for path in held if path in before}
     return held | {path for path, number in now.items() if number in numbers}
 

@@ -26,7 +26,7 @@ from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks
 from yolofs.changes.picks import Lines, all_but
 from yolofs.errors import HardLinksError, StaleHunkError
 from yolofs.paths import Generation
-from yolofs.session.commit import split
+from yolofs.session.commit import split_staged
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.tree import Tree
@@ -352,7 +352,7 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
             selected.keep()
             assert done.look() == view
             session = done.driver.session
-            result = commit_up_to(session, parts=split(session, None, tree=selected.tree))
+            result = commit_up_to(session, split=split_staged(session, None, tree=selected.tree))
         event(f"committed: {result.number is not None}")
         assert done.look() == view
         if result.number is not None:
@@ -374,7 +374,7 @@ def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
         try:
             with select_hunks(session, picks) as selected:
                 selected.keep()
-                commit_up_to(session, parts=split(session, None, tree=selected.tree))
+                commit_up_to(session, split=split_staged(session, None, tree=selected.tree))
         except HardLinksError:
             event("refused for hard links")
         assert done.look() == view

@@ -179,7 +179,7 @@ few = so_many(ci=12, nightly=3000)
 
 @few
 @given(programs, programs, hard_links, kills, attempts, ends)
-def test_it_is_taken_back_or_finished(
+def test_a_broken_off_undo_is_taken_back_or_finished(
     program: list[Operation],
     second: list[Operation],
     links: list[tuple[bytes, ...]],
@@ -201,7 +201,7 @@ def test_it_is_taken_back_or_finished(
     [],
     Attempt(False, None, 0),
 )
-def test_it_is_taken_back_or_finished_where_the_session_is_on_another_device(
+def test_a_broken_off_undo_is_taken_back_or_finished_with_the_session_on_another_device(
     program: list[Operation],
     second: list[Operation],
     links: list[tuple[bytes, ...]],

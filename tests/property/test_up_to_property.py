@@ -102,7 +102,9 @@ def test_base_is_what_was_shown_and_the_view_stays(
 @example(
     [("mkdir", b"x"), ("write", b"x/f", b"1")], [("rename", b"x", b"y"), ("write", b"y/f", b"22"), ("remove", b"b")]
 )
-def test_it_is_the_same_where_no_file_has_several_names(first: list[Operation], second: list[Operation]) -> None:
+def test_a_commit_up_to_a_generation_keeps_the_view_where_no_file_has_several_names(
+    first: list[Operation], second: list[Operation]
+) -> None:
     check(first, second, [])
 
 

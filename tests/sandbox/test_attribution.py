@@ -73,7 +73,7 @@ def test_of_two_runs_at_once_each_gets_its_own(yolofs: Program) -> None:
     assert [Path(change["path"]).name for change in listed] == ["first-renamed"]
 
 
-def test_a_write_after_a_snapshot_carries_the_run_of_who_opened_the_file(yolofs: Program) -> None:
+def test_a_write_after_a_snapshot_carries_the_run_that_opened_the_file(yolofs: Program) -> None:
     script = "exec 3> long; echo one >&3; echo ready; read line; echo two >&3"
     run = start(["run", "--no-review", "sh", "-c", script], yolofs.project, has_input=True)
     assert run.stdout is not None

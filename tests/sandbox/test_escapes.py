@@ -190,7 +190,7 @@ def tried(scene: Scene) -> dict[str, list[object]]:
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)
-def test_the_sandbox_keeps_in(scene: Scene, tried: dict[str, list[object]], name: str) -> None:
+def test_the_sandbox_keeps_each_attempt_in(scene: Scene, tried: dict[str, list[object]], name: str) -> None:
     assert tried[name] == ["kept in\n", "", 0]
     assert (scene.program.project / "real").read_text() == "real"
 

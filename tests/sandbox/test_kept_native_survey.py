@@ -128,7 +128,7 @@ def test_what_others_could_have_written_is_not_gone_by(yolofs: Program) -> None:
         assert count == 0
 
 
-def test_no_view_shows_it(yolofs: Program) -> None:
+def test_no_view_shows_the_kept_survey(yolofs: Program) -> None:
     kept = yolofs.session.parent.parent / os.fsdecode(NATIVE_SURVEY)
     assert kept.is_file()
     with surveyed(yolofs):

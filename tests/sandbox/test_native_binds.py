@@ -147,7 +147,7 @@ def test_a_link_cannot_be_changed_nor_anything_by_it(tmp_path: Path) -> None:
     assert not os.path.lexists(f"{LINK}/new")
 
 
-def test_it_is_read_only_and_nobodys_way_to_other_rights(place: Place) -> None:
+def test_a_native_bind_is_read_only_and_nobodys_way_to_other_rights(place: Place) -> None:
     (place.static / "su").write_text("#!/bin/sh\n")
     (place.static / "su").chmod(0o4755)
     script = """

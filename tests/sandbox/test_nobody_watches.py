@@ -54,7 +54,7 @@ def asks_in(program: Program) -> list[tuple[str, str]]:
     return [(note["outcome"], note["by"]) for note in notes if note["kind"] == "ask"]
 
 
-def test_it_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_allows_it(asking: Program) -> None:
+def test_an_ask_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_allows_it(asking: Program) -> None:
     done = asking("run", "sh", "-c", "cat secret/a; cat secret/a; cat 'secret/b b'; echo x > secret/new; true")
     assert done.out == ""
     assert asks_in(asking) == [("timeout", "nobody, as nobody watches")] * 3
@@ -89,7 +89,7 @@ def test_where_somebody_watches_it_waits(asking: Program) -> None:
     assert (process.returncode, out) == (0, b"the secret\n")
 
 
-def test_it_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_so(asking: Program) -> None:
+def test_an_ask_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_so(asking: Program) -> None:
     full_screen = (
         "import sys, termios, tty; before = termios.tcgetattr(0); tty.setraw(0); "
         "text = open('secret/a').read(); termios.tcsetattr(0, termios.TCSANOW, before); print('got', text)"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,30 @@ from tests.cli.started import start
 from tests.security.planting import interrupt_commit
 
 pytestmark = pytest.mark.mount
+
+
+def _small(tmp_path: Path) -> Program:
+    project = tmp_path / "small"
+    project.mkdir()
+    small = Program(project)
+    small("init")
+    return small
+
+
+@contextlib.contextmanager
+def _unmounted_after(program: Program) -> Iterator[None]:
+    """Take away the mount that a run in the block makes."""
+    try:
+        yield
+    finally:
+        program("unmount")
+
+
+def _with_its_own_base(tmp_path: Path) -> Program:
+    small = _small(tmp_path)
+    with small.mounted("--root", ".") as view:
+        (view / "made").write_text("x\n")
+    return small
 
 
 def test_a_base_that_is_not_the_whole_machine_is_refused(tmp_path: Path) -> None:
@@ -32,10 +58,8 @@ def test_where_the_settings_name_another_base_the_hint_says_so_and_no_mount_is_l
     assert "root in .yolofs.toml is ." in refused
     assert "not mounted" in small("status").out
     small("mount", "--root", "/")
-    try:
+    with _unmounted_after(small):
         small("run", "--no-review", "true")
-    finally:
-        small("unmount")
 
 
 def test_without_a_sandbox_no_mount_is_left_but_one_that_was_there_stays(tmp_path: Path) -> None:
@@ -51,13 +75,14 @@ def test_after_a_mount_of_another_base_a_run_has_the_whole_machine_again(tmp_pat
     small = _with_its_own_base(tmp_path)
     refused = small.refused("run", "true", code=14)
     assert f"what is staged, snapshots too, is relative to {small.project}, so the root cannot be /" in refused
-    assert "yolofs commit keeps what is wanted, and yolofs abort drops the rest; then the same command again" in refused
+    assert (
+        "yolofs commit keeps what is wanted, and yolofs abort drops the rest; then run the same command again"
+        in refused
+    )
     assert "not mounted" in small("status").out
     small("commit", "--yes")
-    try:
+    with _unmounted_after(small):
         assert small("run", "--no-review", "cat", "made").out == "x\n"
-    finally:
-        small("unmount")
 
 
 def test_snapshots_alone_keep_a_base_until_the_abort_that_the_hint_names(tmp_path: Path) -> None:
@@ -67,10 +92,8 @@ def test_snapshots_alone_keep_a_base_until_the_abort_that_the_hint_names(tmp_pat
     small("commit", "--yes")
     assert "snapshots too" in small.refused("run", "true", code=14)
     small("abort", "--yes")
-    try:
+    with _unmounted_after(small):
         small("run", "--no-review", "true")
-    finally:
-        small("unmount")
 
 
 def test_after_a_mount_of_another_base_a_run_says_first_that_a_commit_was_interrupted(tmp_path: Path) -> None:
@@ -79,25 +102,8 @@ def test_after_a_mount_of_another_base_a_run_says_first_that_a_commit_was_interr
     assert "a commit was interrupted" in small.refused("run", "true", code=12)
     assert "not mounted" in small("status").out
     small("commit", "--continue")
-    try:
+    with _unmounted_after(small):
         assert small("run", "--no-review", "cat", "made").out == "x\n"
-    finally:
-        small("unmount")
-
-
-def _small(tmp_path: Path) -> Program:
-    project = tmp_path / "small"
-    project.mkdir()
-    small = Program(project)
-    small("init")
-    return small
-
-
-def _with_its_own_base(tmp_path: Path) -> Program:
-    small = _small(tmp_path)
-    with small.mounted("--root", ".") as view:
-        (view / "made").write_text("x\n")
-    return small
 
 
 def test_without_bubblewrap_nothing_is_run(yolofs: Program, tmp_path: Path) -> None:
@@ -120,15 +126,10 @@ def test_a_machine_that_forbids_namespaces_is_told_and_nothing_is_run(yolofs: Pr
 
 
 def test_the_first_run_mounts(tmp_path: Path) -> None:
-    project = tmp_path / "fresh"
-    project.mkdir()
-    fresh = Program(project)
-    fresh("init")
-    try:
+    fresh = _small(tmp_path)
+    with _unmounted_after(fresh):
         assert fresh("run", "echo", "hello").out == "hello\n"
         assert fresh("status", "--json").json["mounted"]
-    finally:
-        fresh("unmount")
 
 
 def test_a_mount_is_not_taken_away_from_under_a_run(tmp_path: Path) -> None:

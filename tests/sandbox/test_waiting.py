@@ -63,7 +63,7 @@ def reading(asking: Program, *words: str) -> Running | subprocess.Popen[bytes]:
     return start(["run", *words], asking.project)
 
 
-def test_it_is_said_what_waits_and_the_answer_that_it_names_lets_it_go_on(asking: Program) -> None:
+def test_stderr_says_what_waits_and_the_answer_that_it_names_lets_the_command_go_on(asking: Program) -> None:
     with reading(asking, "cat", "secret/a") as process:
         assert process.stderr is not None
         said = process.stderr.readline().decode()

@@ -33,7 +33,9 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS.keys())
-def test_it_does_in_the_view_what_it_would_have_done(yolofs: Program, tmp_path: Path, command: str) -> None:
+def test_a_wrapped_command_does_in_the_view_what_it_would_have_done_outside(
+    yolofs: Program, tmp_path: Path, command: str
+) -> None:
     wanted = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False, timeout=60)
     request = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": command}}
     answer = run_with_input(["hook", "claude"], tmp_path, json.dumps(request).encode())

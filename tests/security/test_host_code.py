@@ -77,7 +77,7 @@ CODE = {
 }
 
 
-def test_it_stands_apart_and_stays_until_it_is_named(yolofs: Program) -> None:
+def test_host_code_is_listed_apart_and_stays_until_it_is_named(yolofs: Program) -> None:
     project = yolofs.project
     assert host_code(yolofs) == CODE
     status = yolofs("status")

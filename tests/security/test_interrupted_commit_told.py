@@ -59,7 +59,7 @@ def test_status_does_not_list_what_base_has_a_part_of(tmp_path: Path) -> None:
     assert "base has a part of it" not in program("status").err
     interrupt_commit(project, STEP)
     status = program("status")
-    assert "is listed once that is decided" in status.err
+    assert "is listed once that has come to its end" in status.err
     assert "generation" in status.out
     assert [line for line in status.out.splitlines() if line[1:3] == "  "] == []
     assert program("status", "--json").json["changes"] == []
@@ -159,7 +159,7 @@ def test_what_is_in_its_way_is_named_and_it_is_to_be_taken_back(tmp_path: Path) 
     path = project / os.fsdecode(new)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("the host's\n")
-    why = f"it cannot go on ({path} has been made there meanwhile and is in the way), so it is to be taken back"
+    why = f"it cannot be finished ({path} has been made there meanwhile and is in the way), so it has to be taken back"
     for words in (["commit"], ["mount"], ["status"], ["abort", "--yes"], ["undo", "--yes"]):
         said = run(words, project).stderr
         assert why in said, said

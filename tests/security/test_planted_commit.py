@@ -246,7 +246,7 @@ TAMPERINGS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no_key": (no_key, "there is no key of yours"),
     "the_end_is_written": (
         lambda project: add(session_of(project) / "commits/1/done", b"20\n"),
-        "what says that it is done was changed",
+        "the note that it is done was changed",
     ),
 }
 

@@ -36,7 +36,7 @@ def session_of(program: Program) -> Path:
     return Path(os.readlink(program.project / ".yolofs"))
 
 
-def test_it_is_made_for_the_user_alone(project: Path, state: Path) -> None:
+def test_the_state_directory_is_made_for_the_user_alone(project: Path, state: Path) -> None:
     old = os.umask(0)
     try:
         Program(project)("init")
@@ -241,7 +241,7 @@ def test_a_session_that_is_not_there_is_told(project: Path, state: Path) -> None
 # ---- where it is
 
 
-def test_the_variable_names_it(project: Path, tmp_path: Path, state: Path) -> None:
+def test_yolofs_state_names_the_state_directory(project: Path, tmp_path: Path, state: Path) -> None:
     chosen = tmp_path / "volume"
     program = Program(project)
     program("init", YOLOFS_STATE=str(chosen))

@@ -17,7 +17,7 @@ import pytest
 
 from yolofs.system import syscalls
 
-_MAKING = ("mkdir", "mkfifo", "mknod", "symlink", "link", "unlink", "rmdir", "rename", "replace")
+_MAKES_OR_REMOVES = ("mkdir", "mkfifo", "mknod", "symlink", "link", "unlink", "rmdir", "rename", "replace")
 _WRITING = ("write", "pwrite", "ftruncate", "truncate", "copy_file_range", "sendfile", "fsync", "fdatasync")
 _GIVING = ("chmod", "fchmod", "chown", "fchown", "utime", "setxattr", "removexattr")
 _SYSTEM_CALLS = ("_renameat2", "sync_filesystem")
@@ -44,6 +44,11 @@ class Faults:
         self._within = within
         self._only = only
         self._is_noting = False
+
+    @property
+    def reads(self) -> bool:
+        """Whether calls that read count."""
+        return self._within is not None
 
     def _call(self, name: str, really: Callable[..., Any], *args: Any, **options: Any) -> Any:
         self._count(name, args)
@@ -77,11 +82,11 @@ class Faults:
             patch.setattr(os, "fsync", lambda _: None)
             patch.setattr(os, "fdatasync", lambda _: None)
             patch.setattr(syscalls, "sync_filesystem", lambda _: None)
-            (self._fail_reading if self._within is not None else self._fail_writing)(patch)
+            (self._fail_reading if self.reads else self._fail_writing)(patch)
             yield
 
     def _fail_writing(self, patch: pytest.MonkeyPatch) -> None:
-        for name in (*_MAKING, *_WRITING, *_GIVING):
+        for name in (*_MAKES_OR_REMOVES, *_WRITING, *_GIVING):
             patch.setattr(os, name, partial(self._call, name, getattr(os, name)))
         for name in _SYSTEM_CALLS:
             patch.setattr(syscalls, name, partial(self._call, name, getattr(syscalls, name)))

@@ -2,16 +2,20 @@
 once in a test run.
 
 The machine's own directories hold a hundred thousand names, and each test begins with nothing kept:
-to read them takes ten times what all else takes that such a daemon does.
+to read them takes ten times what all else takes that such a daemon does.  The processes of a test
+run share what one of them has found.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Sequence
 
 from yolofs.daemon.runs import native_survey
 
+PLACE = "survey"
+"""The directory in that for runtime in which it is kept."""
 CHECKOUT = os.path.join(os.path.realpath(os.path.join(os.path.dirname(__file__), "../..")), "")
 """No test changes this, wherever it lies."""
 
@@ -24,19 +28,25 @@ def stays(directory: str) -> bool:
     return directory.startswith(CHECKOUT) or not directory.startswith(temporary)
 
 
+def share(runtime_dir: str, common: str) -> None:
+    """Have those that find a runtime directory keep what they find in one that others have too."""
+    os.makedirs(common, exist_ok=True)
+    os.symlink(common, os.path.join(runtime_dir, PLACE))
+
+
 def kept(directory: bytes) -> bytes:
-    """Return the report on a directory, from the run's own directory if it is there."""
-    path = os.path.join(os.environb[b"XDG_RUNTIME_DIR"], b"survey" + directory.replace(b"/", b"-"))
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        found = b"\0".join((directory, *native_survey.Survey({}).find(directory)))
-        new = path + b".%d" % os.getpid()
-        with open(new, "wb") as writing:
-            writing.write(found)
-        os.rename(new, path)
-        return found
+    """Return the report on a directory, from where it is kept if it is there."""
+    place = os.path.join(os.environ["XDG_RUNTIME_DIR"], PLACE)
+    os.makedirs(place, exist_ok=True)
+    with open(os.path.join(os.fsencode(place), directory.replace(b"/", b"-")), "a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # another process may be looking through it
+        file.seek(0)
+        found = file.read()
+        if not found.endswith(b"\0"):  # nobody has, or who did was killed
+            found = b"\0".join((directory, *native_survey.Survey({}).find(directory), b""))
+            file.truncate(0)
+            file.write(found)
+        return found[:-1]
 
 
 def main(state: int, haste: int, directories: Sequence[str]) -> None:

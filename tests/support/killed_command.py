@@ -57,15 +57,15 @@ class Ran(NamedTuple):
     code: int
     """Its exit code; minus the signal that ended it."""
     lines: int
-    """How many lines of what is traced it ran, if it came to its end and its calls were counted, as
-    there were faults of which none came; else 0.
+    """How many lines of what is traced it ran, if it came to its end and its calls that change the
+    disk were counted, as there were faults of which none came; else 0.
     """
     calls: tuple[int, ...]
-    """The lines at which it made calls that can be failed, as all are that change the disk, if it
-    had any faults.
+    """The lines at which it made calls that can be failed, as all are that change the disk, if they
+    were counted; 0 for those that read.
     """
     switch: tuple[int, ...]
-    """Those at which it was changing base."""
+    """Those at which it was changing base; none of calls that read."""
     places: tuple[int, ...]
     """For each of the calls a number that those have in common that are made at the same place of
     the code.
@@ -137,13 +137,15 @@ def _be(
         def note() -> None:
             calls.append(count)
             places.append(numbers.setdefault(_place_of(sys._getframe()), len(numbers)))
-            if is_in_switch(project):
+            if not reads and is_in_switch(project):
                 switch.append(count)
 
-        if faults is not None:
+        is_counted = faults is not None and not faults.bad
+        reads = faults is not None and faults.reads
+        if faults is not None and is_counted:
             faults.before_each = note
         with faults.at_work() if faults is not None else nullcontext():
-            if line or (faults is not None and not faults.bad):  # else nobody asks which line it is at: that takes long
+            if line or (is_counted and not reads):  # else nobody asks which line it is at: that takes long
                 sys.settrace(trace)
             code = main.main(words)
             sys.settrace(None)

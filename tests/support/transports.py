@@ -4,7 +4,7 @@ by this.
 
 from __future__ import annotations
 
-from yolofs.fuse.choice import transport_for
 from yolofs.fuse.direct.transport import DirectTransport
+from yolofs.fuse.transport_choice import transport_for
 
 IS_DIRECT = transport_for() is DirectTransport

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.identity import ORDINARY, ROOT, room_of
+from tests.support.user_identity import ORDINARY, ROOT, room_of
 
 
 @pytest.fixture(params=[ROOT, ORDINARY])

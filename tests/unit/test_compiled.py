@@ -39,5 +39,5 @@ def test_doctor_tells_of_it(package: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(checks, "PACKAGE", str(package))
     finding = next(finding for finding in checks.check_machine() if finding.check == "core")
     assert finding.level is checks.Level.WARN
-    assert finding.message == f"{source} was changed since it was compiled, and is not what runs"
+    assert finding.message == f"{source} has changed since it was compiled, so the older version runs"
     assert finding.advice == "install yolofs again, or remove the .so beside it"

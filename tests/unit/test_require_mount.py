@@ -32,6 +32,7 @@ def project(tmp_path: Path) -> Path:
         "support/seed.py",
         "support/elsewhere.py",
         "support/huge_pages.py",
+        "support/kept_survey.py",
         "support/session_cleaning.py",
         "support/spread.py",
         "support/vfork.py",

@@ -21,7 +21,7 @@ def test_a_process_that_has_the_device_open_does_not_vfork() -> None:
     assert UnlessServing()
 
 
-def test_it_is_asked_each_time_that_a_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vfork_is_decided_anew_for_each_process_that_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(subprocess._USE_VFORK, UnlessServing)
     asked = []
 

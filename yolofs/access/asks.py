@@ -1,5 +1,5 @@
-"""The asks that wait, in their order: which questions share one, which belong together, how each
-ends.  No threads, no clock.
+"""The asks that wait, in their order: which questions share an ask, which asks form a group, and
+how each ends.  No threads, no clock.
 
 An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one
 process asks at a time below one directory (:func:`yolofs.access.scopes.group_directory`): a person

@@ -66,7 +66,7 @@ class Explanation:
     """The rule that hides a directory above, so that nothing leads here (patterns open no way);
     None if none does.
     """
-    held: Rule | None = None
+    kept_by: Rule | None = None
     """The rule whose path goes on from here, so that no directory or symbolic link here goes away;
     None if none.
     """
@@ -90,7 +90,7 @@ class Explanation:
             return Outcome.ABSENT
         if self.is_way:
             return Outcome.ALLOWED if operation is Operation.LIST else Outcome.REFUSED
-        if self.held is not None and operation in (Operation.RENAME, Operation.DELETE):
+        if self.kept_by is not None and operation in (Operation.RENAME, Operation.DELETE):
             return Outcome.ABSENT if self.state.is_hidden else Outcome.REFUSED
         own = outcome(self.state, operation)
         if own not in (Outcome.ALLOWED, Outcome.ASKS):
@@ -127,15 +127,15 @@ def explain(
     base has the file, if it has names that were not found.
     """
     verdict, place, closed = find_deciding(book, path)
-    held = verdict.astray_by_link() if kind == stat.S_IFLNK else None
+    kept_by = verdict.astray_by_link() if kind == stat.S_IFLNK else None
     if kind == stat.S_IFDIR:
-        held = verdict.stricter_below()
+        kept_by = verdict.stricter_below()
     overridden = _overridden(book.sources, verdict.rule)
     others = (*_others(book, staged_names, is_staged=True), *_others(book, names, is_staged=False))
     home = more_names_of
     has_more = home is not None and not opens_all_names(book.at(home).rule, home)
     return Explanation(
-        path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, held, others, link, has_more
+        path, verdict.state, verdict.rule, place, verdict.is_way, overridden, closed, kept_by, others, link, has_more
     )
 
 

@@ -217,7 +217,7 @@ class Gate:
     def check_symlink(self, directory: Inode, name: bytes) -> None:
         """Raise unless a symbolic link may be made."""
         verdict = self.verdict_below(directory, name)
-        self._check_no_detour(directory, name, verdict, Operation.CREATE, is_link=True)
+        self._check_no_rule_bypassed(directory, name, verdict, Operation.CREATE, is_link=True)
         self._check_no_new_link(directory, name, verdict, Operation.CREATE)
         if not verdict.may_write:
             self._require([self._new(directory, name, verdict, Operation.CREATE)])
@@ -227,7 +227,7 @@ class Gate:
         verdict = self.verdict_below(directory, name)
         is_named = verdict.node is not None and not verdict.seems_absent
         if is_named and (kind := self._kind(directory, name)) in _LEADING_ON:
-            self._check_no_detour(directory, name, verdict, Operation.DELETE, is_link=kind == stat.S_IFLNK)
+            self._check_no_rule_bypassed(directory, name, verdict, Operation.DELETE, is_link=kind == stat.S_IFLNK)
         if not verdict.may_write:
             changes = [self._old(directory, name, verdict, Operation.DELETE)]
             self._require(changes, _refusal(changes))
@@ -245,8 +245,8 @@ class Gate:
             kind, new_kind = self._kind(parent, name), self._kind(new_parent, new_name)
             if not _LEADING_ON.isdisjoint((kind, new_kind)):
                 is_link = stat.S_IFLNK in (kind, new_kind)
-                self._check_no_detour(parent, name, source, Operation.RENAME, is_link=is_link)
-                self._check_no_detour(new_parent, new_name, target, Operation.RENAME, is_link=is_link)
+                self._check_no_rule_bypassed(parent, name, source, Operation.RENAME, is_link=is_link)
+                self._check_no_rule_bypassed(new_parent, new_name, target, Operation.RENAME, is_link=is_link)
             if kind == stat.S_IFLNK:
                 self._check_no_new_link(new_parent, new_name, target, Operation.RENAME)
             if flags & RENAME_EXCHANGE and new_kind == stat.S_IFLNK:
@@ -265,7 +265,7 @@ class Gate:
         """Raise unless a file may get one more name: whoever has that name can change the file."""
         verdict, new = self.verdict(inode), self.verdict_below(directory, name)
         if inode.kind == stat.S_IFLNK:
-            self._check_no_detour(directory, name, new, Operation.LINK, is_link=True)
+            self._check_no_rule_bypassed(directory, name, new, Operation.LINK, is_link=True)
             self._check_no_new_link(directory, name, new, Operation.LINK)
         if not verdict.may_write or not new.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, Operation.LINK)
@@ -395,7 +395,7 @@ class Gate:
         if questions:
             raise UndecidedError(*questions)
 
-    def _check_no_detour(
+    def _check_no_rule_bypassed(
         self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation, *, is_link: bool
     ) -> None:
         """Raise if a rule below a name protects more than what protects the name itself.

@@ -40,7 +40,7 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
         stale.entries.extend((parent.number, name) for parent, name, verdict in names if verdict.seems_absent)
         if any(verdict.seems_absent for _, _, verdict in names):  # of the others some may be gone
             stale.attributes.append(inode.number)
-            if inode.kind == stat.S_IFLNK:  # its target, for who holds it
+            if inode.kind == stat.S_IFLNK:  # its target, for a process that holds it
                 stale.inodes.append(inode.number)
     for path in paths:  # whatever the kernel takes to be there
         place = known.place(path) if book.at(path).seems_absent else None

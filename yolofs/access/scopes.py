@@ -46,9 +46,9 @@ def group_directory(question: Question) -> bytes:
     """Return the directory below which what a process asks at a time belongs together with a
     question.
 
-    It is the one that the rule is about by which it is asked; of a rule that is about all there is
-    (a pattern, one for ``/``, none at all), the highest directory on the path, but never ``/``:
-    ``/etc`` and ``/home`` are two matters.
+    It is the directory that the asking rule is about.  If that rule is about everything (a pattern,
+    a rule for ``/``, or no rule), it is the highest directory on the path below ``/``: ``/etc`` and
+    ``/home`` are two matters.
     """
     path, rule = question.path, question.rule
     if isinstance(rule, PathRule) and rule.path == path:

@@ -113,7 +113,7 @@ class Point(msgspec.Struct, frozen=True):
 
     generation: int
     marker_ns: int
-    """The time of its marker, 0 for base: with the number it tells which generation of which
+    """The time of its marker, 0 for base; with the number, it tells which generation of which
     journal is meant.
     """
 

@@ -1,7 +1,7 @@
 """The net difference between two states, one :class:`Change` for each line of it.
 
-Net means that how it came about does not matter: what was made and removed again is nothing, a
-chain of renames is one R from the first place to the last, and a file that is back in its place is
+Net means that the way there does not matter.  What was made and removed again is nothing, a chain
+of renames is one R from the first place to the last, and a file that is back in its place is
 nothing.  A renamed directory is one R, however much is below it; what differs below has lines of
 its own, with its path in either state.
 

@@ -133,7 +133,7 @@ def hunks_of(change: Change, store: StoreFiles, *, max_text_bytes: int = MAX_TEX
     Blocks while it reads both versions.  What cannot be read counts as binary, known by its size,
     time and place.
     """
-    return FileHunks(change, tuple(_Making(change, store, max_text_bytes).hunks()))
+    return FileHunks(change, tuple(_HunkMaker(change, store, max_text_bytes).hunks()))
 
 
 def all_hunks(
@@ -166,7 +166,7 @@ def read_text(side: Side | None, store: StoreFiles, *, max_text_bytes: int = MAX
     return None if git_binary.is_binary(data) else data
 
 
-class _Making:
+class _HunkMaker:
     """Makes the hunks of one change."""
 
     def __init__(self, change: Change, store: StoreFiles, max_text_bytes: int) -> None:

@@ -38,9 +38,9 @@ from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
 
 Identity: TypeAlias = bytes | int
-"""Which file something is over all its versions and places: the base path that it was first, or the
-number of its first store inode, or what stands for a file that has several names in base
-(``Staged.key``)."""
+"""Which file it is, over all its versions and places: its first base path, or the number of its
+first store inode, or a number that stands for a file with several names in base (``Staged.key``).
+"""
 
 
 class Node:

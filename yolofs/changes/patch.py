@@ -46,7 +46,7 @@ class Look(msgspec.Struct, frozen=True):
 
 EXACT = Look()
 _FEW_DIGITS = 7
-"""So many digits of a name git shows, too."""
+"""As many digits of a name as git shows."""
 
 
 def write_patch(
@@ -154,7 +154,7 @@ def _similarity(old: Content, new: Content, texts: line_diff.Texts | None) -> in
 
 
 def _index(pair: Pair, old: Content, new: Content, digits: int | None) -> bytes:
-    """Return the line with the names of the contents, or so many digits of each."""
+    """Return the line with the names of the contents, or a number of digits of each."""
     is_same_mode = pair.old is not None and pair.new is not None and pair.old.mode == pair.new.mode
     mode = b" " + pair.old.mode if is_same_mode and pair.old is not None else b""
     return b"index %b..%b%b\n" % (old.name[:digits], new.name[:digits], mode)

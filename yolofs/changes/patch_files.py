@@ -193,9 +193,10 @@ def _version(path: RelPath, side: Side | None, prefix: RelPath) -> Version | Non
 
 
 def is_symlink(pair: Pair) -> bool:
-    """Tell whether it is a symlink: these have an index line always, from which alone git learns,
-    when one is renamed and a directory takes its place, that what it puts into that directory is
-    not beyond a symlink."""
+    """Tell whether it is a symlink.  Symlinks always have an index line.  If one is renamed and a
+    directory takes its place, only that line tells git that what it puts into the directory is not
+    beyond a symlink.
+    """
     version = pair.new or pair.old
     return version is not None and version.side.type == stat.S_IFLNK
 

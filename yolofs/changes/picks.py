@@ -149,16 +149,16 @@ def apply_picks(before: bytes, hunks: Iterable[Hunk], picks: Picks) -> bytes:
     with git.
     """
     lines = line_diff.split_lines(before)
-    parts: list[bytes] = []
+    result: list[bytes] = []
     at = 0
     for hunk in hunks:
         if hunk.id not in picks or hunk.kind not in (HunkKind.TEXT, HunkKind.ADDED):
             continue
-        parts += lines[at : hunk.old_start]
-        parts += _picked_lines(hunk, picks[hunk.id])
+        result += lines[at : hunk.old_start]
+        result += _picked_lines(hunk, picks[hunk.id])
         at = hunk.old_start + len(hunk.old_lines)
-    parts += lines[at:]
-    return _joined(parts)
+    result += lines[at:]
+    return _joined(result)
 
 
 def _picked_lines(hunk: Hunk, lines: Lines | None) -> list[bytes]:

@@ -57,6 +57,7 @@ In the order in which a commit goes through them::
       by_names     moving a directory name by name, where the filesystem renames none
       part_links   what is kept of a file that lost a name gets apart from the others
       arrived      the ctimes that things have got by all that, which are not the host's doing
+      unset        what could not be set of times, modes and the like, told also after a kill
       how_far      how far a commit came that was interrupted, for people
       resume       finishes one that was killed
       rollback     undoes the steps
@@ -71,6 +72,7 @@ In the order in which a commit goes through them::
       inverse      the state that base had before it, as a tree over base as it is
       whose        what of that may go back, as nobody has changed it since
       links_again  which names become hard links again
+      made_anew    the directories that undos have made anew
       as_records   the state written as records
 """
 

@@ -36,6 +36,10 @@ class CurrentRun:
         pid = getattr(request[-1], "pid", None)
         return self._run_of(pid) if pid is not None else self._runs.get(request[0], 0)
 
+    def thread(self) -> int:
+        """Return the thread that has sent the request, 0 if that is not known."""
+        return getattr(self.request[-1], "pid", 0) if self.request else 0
+
     def opened(self, handle: int, pid: int) -> None:
         """Note who has opened a file for writing."""
         run = self._run_of(pid)

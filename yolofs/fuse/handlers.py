@@ -2,9 +2,9 @@
 
 Knows the overlay, the gate in front of it and the kernel's side (handles, how long an answer may be
 cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
-nothing here waits: what somebody has to answer first raises
-:class:`yolofs.access.refusals.UndecidedError`, what needs a large copy :class:`PostponedError`,
-before anything is done.
+nothing here waits.  A request that needs an answer of the user raises
+:class:`~yolofs.access.refusals.UndecidedError`, and one that needs a large copy
+:class:`~yolofs.fuse.answers.PostponedError`, before anything is done.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation
+from yolofs.fuse.answers import Answer, DirHandle, Opened, PostponedError, UncountedError
 from yolofs.fuse.cache.lifetimes import Lifetimes
-from yolofs.fuse.cache.listings import Listing, Listings
+from yolofs.fuse.cache.listings import Listings
+from yolofs.fuse.cache.lost_names import LostNames
 from yolofs.journal.journal import Journal
-from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, StillKnown, may_write
+from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
 
 log = logging.getLogger("yolofs.fuse")
@@ -34,41 +34,6 @@ MAX_READ = 1 << 20
 """No request asks for more bytes as the kernel is set up by default
 (``/proc/sys/fs/fuse/max_pages_limit``).
 """
-
-
-class Answer(msgspec.Struct, gc=False):
-    """A file and how long the kernel may trust what it was told, in seconds."""
-
-    attr: Attr | None
-    """None: no such name (a negative entry)."""
-    name_timeout_s: float
-    attr_timeout_s: float
-
-
-class Opened(msgspec.Struct, gc=False):
-    """An open file."""
-
-    handle: int
-    keeps: StillKnown
-    """What of the kernel's knowledge of the file still holds."""
-    number: int
-
-
-class DirHandle:
-    """An open directory: its names as they were when reading began, so that offsets stay what they
-    are.
-    """
-
-    __slots__ = ("inode", "listing", "names", "was_told")
-
-    def __init__(self, inode: Inode) -> None:
-        self.inode = inode
-        self.names: list[bytes] = []
-        """Empty while a listing is told again."""
-        self.listing: Listing | None = None
-        """What is told, or was told so far; None if it is not to be kept."""
-        self.was_told = False
-        """Whether the listing was told before, to somebody else."""
 
 
 _ABSENT = Answer(None, 0.0, 0.0)
@@ -86,15 +51,6 @@ instance.
 """
 
 
-class PostponedError(Exception):
-    """A large file has to be copied first, by another thread (:class:`yolofs.overlay.CopyJob`)."""
-
-    def __init__(self, inode: Inode, size: int | None) -> None:
-        super().__init__()
-        self.inode = inode
-        self.size = size
-
-
 class Handlers:
     """The requests of the kernel, carried out on ``overlay`` as far as ``gate`` lets them.
 
@@ -106,6 +62,7 @@ class Handlers:
         self.gate = gate
         self._lifetimes = lifetimes
         self._inodes = overlay.inodes.by_number
+        self.lost_names = LostNames()
         self.listings = Listings(lambda: (overlay.upheavals, gate.book.version))
         self._files: dict[int, Inode] = {}
         self._directories: dict[int, DirHandle] = {}
@@ -138,7 +95,12 @@ class Handlers:
         if not self.gate.shows(directory, name):
             return _ABSENT
         found = self.overlay.lookup(directory, name)
-        return self._answer(directory, name, found[1] if found is not None else None)
+        if found is None:
+            return self._answer(directory, name, None)
+        if self.lost_names.uncounted and self.lost_names.may_be_uncounted(found[0].number):
+            self.overlay.forget(found[0].number, 1)
+            raise UncountedError(found[0])
+        return self._answer(directory, name, found[1])
 
     def forget(self, items: Sequence[tuple[int, int]]) -> None:
         """Take back look-ups: pairs of inode number and count."""
@@ -172,13 +134,14 @@ class Handlers:
             self.gate.check_create(directory, name)
             return self._answer(directory, name, self.overlay.give_name(inode, directory, name)[1])
         self.gate.check_link(inode, directory, name)
+        self._check_counted(inode)
         return self._answer(directory, name, self.overlay.link(inode, directory, name)[1])
 
     def unlink(self, parent: int, name: bytes) -> None:
         """Remove a name that is no directory."""
         directory = self._inode(parent)
         self.gate.check_remove(directory, name)
-        self.overlay.unlink(directory, name)
+        self._lost_name(self.overlay.unlink(directory, name), directory)
 
     def rmdir(self, parent: int, name: bytes) -> None:
         """Remove an empty directory."""
@@ -190,7 +153,7 @@ class Handlers:
         """Rename, as renameat2(2)."""
         directory, new_directory = self._inode(parent), self._inode(new_parent)
         self.gate.check_rename(directory, name, new_directory, new_name, flags)
-        self.overlay.rename(directory, name, new_directory, new_name, flags)
+        self._lost_name(self.overlay.rename(directory, name, new_directory, new_name, flags), new_directory)
 
     # ---- attributes
 
@@ -198,6 +161,7 @@ class Handlers:
         """Return a file's attributes."""
         inode = self._inode(number)
         self.gate.check_stat(inode)
+        self._check_counted(inode)
         attr = self.overlay.getattr(inode)
         return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
@@ -229,6 +193,7 @@ class Handlers:
         inode = self._inode(number)
         if not is_open or mode is not None or uid is not None or gid is not None:
             self.gate.check_change(inode, Operation.WRITE if size is not None else Operation.METADATA)
+        self._check_counted(inode)
         if size is None or size:
             self._postpone(inode, size=size, metadata_only=size is None)
         attr = self.overlay.setattr(inode, mode=mode, uid=uid, gid=gid, size=size, atime_ns=atime_ns, mtime_ns=mtime_ns)
@@ -500,6 +465,9 @@ class Handlers:
             return self.lookup(directory.inode.number, name)
         except OSError:
             return _UNKNOWN
+        except UncountedError as error:
+            self.lost_names.on_seen(error.inode.number)
+            return _UNKNOWN
 
     def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: Answer, entry: Any) -> None:
         """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name
@@ -524,6 +492,15 @@ class Handlers:
         self.overlay.release(self._directories.pop(handle).inode, writer=False)
 
     # ---- inside
+
+    def _lost_name(self, inode: Inode | None, directory: Inode) -> None:
+        if inode is not None:
+            self.lost_names.note(inode.number, directory.number)
+
+    def _check_counted(self, inode: Inode) -> None:
+        """Raise UncountedError if the kernel might count a lost name twice by what it hears now."""
+        if self.lost_names.uncounted and self.lost_names.may_be_uncounted(inode.number):
+            raise UncountedError(inode)
 
     def _inode(self, number: int) -> Inode:
         inode = self._inodes.get(number)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Asker, Decision, Question
 from yolofs.errors import MountError
-from yolofs.fuse import choice
+from yolofs.fuse import transport_choice
 from yolofs.fuse.cache.forgetting import Forgetting
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.cache.lifetimes import Lifetimes
@@ -89,7 +89,7 @@ class Mount:
         spin_us: int = 0,
         trace: Trace | None = None,
         run_of: RunOf = lambda _: 0,
-        make_transport: choice.TransportClass | None = None,
+        make_transport: transport_choice.TransportClass | None = None,
     ) -> None:
         self.overlay = overlay
         self.mountpoint = mountpoint
@@ -100,6 +100,7 @@ class Mount:
         overlay.serve(
             is_shared=allow_other,
             lately_ns=_LATELY_NS,
+            later=self.loop.call_later,
             run_of_request=current_run.run,
             close_removed=self._freeing.close,
         )
@@ -110,7 +111,7 @@ class Mount:
             overlay.base, staged_s=staged_timeout_s, base_s=base_timeout_s, watched_s=watched_timeout_s
         )
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
-        self._transport: Transport = (make_transport or choice.transport_for())(
+        self._transport: Transport = (make_transport or transport_choice.transport_for())(
             Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run),
             Options(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
         )

@@ -15,8 +15,9 @@ from typing import TypeAlias, TypeVar
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
+from yolofs.fuse.answers import PostponedError, UncountedError
+from yolofs.fuse.cache.lost_names import Counting
 from yolofs.fuse.copy_workers import CopyWorkers
-from yolofs.fuse.handlers import PostponedError
 from yolofs.fuse.loop.loop import Future, LoopClosedError
 from yolofs.fuse.request import Request
 from yolofs.fuse.sent_back import SentBack
@@ -32,8 +33,7 @@ full a moment ago.
 
 _NO_SPACE = frozenset([errno.ENOSPC, errno.EDQUOT])
 _MAX_COPIES = 3
-"""So often the copy of a file that others keep changing is made in another thread; then the loop
-does it by itself.
+"""How often another thread copies a file that others keep changing; then the loop copies it itself.
 """
 
 
@@ -66,7 +66,7 @@ class _SoFar:
         self.granted: frozenset[Grant] = frozenset()
         self.left_to_rules: set[Grant] = set()
         """What was asked, and a rule decides since."""
-        self.copies = 0
+        self.copies_made = 0
         """How many copies were made for it."""
 
 
@@ -81,8 +81,12 @@ class Requests:
         self._kernel = kernel
         self._asker = served.asker
         self._freeing = served.freeing
-        self._copies = CopyWorkers(served.handlers.overlay, served.loop)
+        self._copy_workers = CopyWorkers(served.handlers.overlay, served.loop)
         self._loop = served.loop
+        lost_names = served.handlers.lost_names
+        lost_names.thread_of_request = served.current_run.thread
+        lost_names.on_seen = self._count
+        self._counting = Counting(lost_names, served.loop, kernel.forget_name)
         self._asked: dict[int, Callable[[Decision], None]] = {}
         """What answers each request that waits for an answer, by the identity of its object."""
         self._dropping: Future[None] | None = None
@@ -110,6 +114,8 @@ class Requests:
         while True:
             if isinstance(obstacle, UndecidedError):
                 await self._settle(request, obstacle.question, so_far)
+            elif isinstance(obstacle, UncountedError):
+                await self._counting.wait(obstacle.inode.number)
             elif isinstance(obstacle, PostponedError):
                 await self._copy(obstacle, so_far)
             await self._loop.until_resumed()  # danger: the session may be lent by now; a record would be lost
@@ -151,18 +157,18 @@ class Requests:
     async def _copy(self, postponed: PostponedError, so_far: _SoFar) -> None:
         """Have another thread make the copy that a request needs."""
         try:
-            await self._copies.make(postponed.inode, postponed.size)
+            await self._copy_workers.make(postponed.inode, postponed.size)
         except OSError as error:
             if not self.makes_room(error):
                 raise
-        so_far.copies += 1
+        so_far.copies_made += 1
 
     @contextlib.contextmanager
     def _going_by(self, so_far: _SoFar) -> Iterator[None]:
         """Carry out by what was answered and copied so far, for the time of the block."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._handlers.gate.granting(so_far.granted))
-            if so_far.copies >= _MAX_COPIES:
+            if so_far.copies_made >= _MAX_COPIES:
                 stack.enter_context(self._handlers.copying_at_once())
             yield
 
@@ -228,6 +234,16 @@ class Requests:
         """Let the request go on; to be called from any thread."""
         with contextlib.suppress(LoopClosedError):  # it has been answered, by the end of the loop
             self._loop.post(decided.set_result, decision)
+
+    # ---- names that files have lost
+
+    def _count(self, number: int) -> None:
+        """Find out when the kernel has counted what a file has lost."""
+        self._loop.spawn(self._counted(number), name="link count")
+
+    async def _counted(self, number: int) -> None:
+        with contextlib.suppress(LoopClosedError):
+            await self._counting.wait(number)
 
     # ---- pages that are outdated
 

@@ -18,7 +18,9 @@ from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.trace import Trace
 
 FILESYSTEM_NAME = "yolofs"
-"""What the mount table names as the source and, behind ``fuse.``, as the type of a mount."""
+"""What the mount table names, behind ``fuse.``, as the type of a mount."""
+SOURCE_NAME = "yolofs:view"
+"""What it names as the source.  mount(8) and others take a name that is there for a path."""
 
 
 class Kernel(Protocol):

@@ -16,7 +16,7 @@ from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath, is_below, join, split
 from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
-from yolofs.text.path_patterns import ANY_DEPTH, Pattern, Patterns, parse
+from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
 """Where other users' home directories are: root commits what is theirs, too."""
@@ -39,12 +39,8 @@ class Table:
         lines = [*table, *((parse(text, project, home), Mark.LISTED) for text in more)]
         git = [(parse(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
         self._anywhere = [(names[1:], mark) for names, mark in (*git, *lines) if names[:1] == (ANY_DEPTH,)]
-        others = [
-            (top + parse(row.pattern[2:], b"", home), row.mark)
-            for row in rows()
-            if row.pattern[0] == "~"
-            for top in _HOMES
-        ]
+        below_homes = [(parse(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
+        others = [(top + names, mark) for names, mark in below_homes for top in _HOMES]
         self._fixed = [line for line in lines if line[1] is Mark.LISTED or line[0][0] != ANY_DEPTH]
         self._fixed += [*self._links.fixed(self._fixed), *others]
         for text in _GIT_SETTINGS:
@@ -90,8 +86,8 @@ class FileMarker:
         self._plain: dict[bytes, bool] = {}
         """Whether nothing is said of names in a directory but by what fits anywhere."""
         self._fixed = table.fixed(_directories(changes))
-        (names, endings), (more, more_endings) = self._fixed.beginnings, table.anywhere.beginnings
-        self._names, self._endings = names | more | GIT_NAMES, endings + more_endings
+        of_git = FirstNames(GIT_NAMES, (SHARED_INDEX,), ())
+        self._anywhere = self._fixed.first_names | table.anywhere.first_names | of_git
         """Of what something may be said wherever it lies."""
 
     def mark(self, change: Change) -> Mark | None:
@@ -115,8 +111,7 @@ class FileMarker:
             full = self._prefix + directory if directory else self._prefix.rstrip(b"/")
             are_nowhere = self._fixed.says_nothing_in(full) and self._table.anywhere.says_nothing_in(full)
             self._plain[directory] = are_nowhere and not may_be_code(RelPath(directory + b"/x"))
-        is_plain = self._plain[directory] and name not in self._names and not name.endswith(self._endings)
-        return is_plain and not name.startswith(SHARED_INDEX)
+        return self._plain[directory] and not self._anywhere.may_hold(name)
 
     def mark_in(self, path: RelPath, *, is_link: bool) -> Mark | None:
         """Return the mark of a file of base that a renamed directory brings to a path."""
@@ -153,8 +148,10 @@ class FileMarker:
         return path in self._new or (path not in self._gone and self.had(path))
 
     def had(self, path: RelPath) -> bool:
-        """Tell whether base has something at a path, or in what a rename brings there."""
-        return self._base.has(self._place(path))
+        """Tell whether base has something at a path, or in what a rename brings there; perhaps,
+        where this user may not look.
+        """
+        return self._base.may_have(self._place(path))
 
     def names(self, path: RelPath) -> list[bytes] | None:
         """Return the names that base has in a directory, or in what a rename brings there; None if

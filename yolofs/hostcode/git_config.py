@@ -1,9 +1,9 @@
 """Git's settings: read as git reads them, and which of them are harmless.
 
-The text is hostile: git is never asked to read it, and what is not surely harmless is not.
-Harmless is what git's own commands write (``init``, ``clone``, ``remote add``, ``branch -u``,
-``checkout -b``, ``submodule add``, ``worktree add``, ``config user.name``) and what runs no
-program, reads no other file of settings, and leads nowhere else that was there before.  The grammar
+The text is hostile: git is never asked to read it, and what is not surely harmless is not.  A
+setting is harmless if git's own commands write it (``init``, ``clone``, ``remote add``, ``branch
+-u``, ``checkout -b``, ``submodule add``, ``worktree add``, ``config user.name``), and if it runs no
+program, reads no other file of settings, and changes no address that was there before.  The grammar
 is that of git-config(1), as its ``config.c`` has it.
 """
 

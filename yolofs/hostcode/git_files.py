@@ -21,12 +21,12 @@ from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"
 _SETTINGS = frozenset({b"config", b"config.worktree"})
-_MAKING = frozenset({b"HEAD", b"objects", b"refs", b"commondir"})
+_MAKE_A_REPOSITORY = frozenset({b"HEAD", b"objects", b"refs", b"commondir"})
 """What makes a directory a repository."""
 _INDEX = b"index"
 SHARED_INDEX = b"sharedindex."
 """What the name of a part of a split index begins with."""
-GIT_NAMES = _SETTINGS | _MAKING | {b"hooks", _GIT, _INDEX}
+GIT_NAMES = _SETTINGS | _MAKE_A_REPOSITORY | {b"hooks", _GIT, _INDEX}
 """The names that count outside of ``.git``, too."""
 _INNER = (b"/.git/", b"/hooks/", b"/worktrees/")
 """What code of git's lies in elsewhere, too: a bare repository may have hooks and work trees."""
@@ -169,7 +169,11 @@ class GitFiles:
         run in it.
         """
         directory, name = split(path)
-        if name not in _MAKING or not self._is_repository(directory) or self._looks_like_one(directory, before=True):
+        if (
+            name not in _MAKE_A_REPOSITORY
+            or not self._is_repository(directory)
+            or self._looks_like_one(directory, before=True)
+        ):
             return False
         if directory.rpartition(b"/")[2] == _GIT:
             return False  # it counted as one before

@@ -2,8 +2,8 @@
 
 An agent may write any ``.gitignore``, ``.git/config`` or index into the view.  So all comes from
 base, and git gets no repository at all: only copies of the ignore files that count, in a private
-directory.  It runs no hook, no monitor and no filter of the repository, and reads no index and no
-settings of it; those of the user it reads, as ever.
+directory.  It runs no hook, no monitor and no filter of the repository, and reads neither its index
+nor its settings.  It reads the user's settings, as always.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Git's index: whether ``git checkout`` writes what it names into the work tree alone.
 
-Git checks names as it puts them into the index, and not as it takes them out: an index that
-something else has written may name ``.git/hooks/pre-commit``, or a path out of the work tree, and
-``git checkout .`` or ``git stash`` writes it.
+Git checks names when it puts them into the index, not when it takes them out.  If something else
+wrote the index, it may name ``.git/hooks/pre-commit``, or a path outside of the work tree, and
+``git checkout .`` or ``git stash`` writes there.
 """
 
 from __future__ import annotations

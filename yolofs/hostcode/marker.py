@@ -1,10 +1,10 @@
 """Which changes give the host something to run that it did not have: what only a commit that names
 it makes real.
 
-Four kinds.  A regular file that runs with the rights of its owner or group, not of who runs it
-(setuid, or setgid where its group may execute it; without that bit setgid once stood for mandatory
-locks, and on a directory it is ordinary: what is made there gets its group).  A device, which may
-be a disk that anybody reads.  A *command*: what somebody runs by its name alone, as it lies in a
+Four kinds.  A regular file that runs with the rights of its owner or group instead of the caller's:
+setuid, or setgid if its group may execute it.  Without that bit, setgid once stood for mandatory
+locks; on a directory it is ordinary, as new files there get its group.  A device, which may be a
+disk that anybody reads.  A *command*: what somebody runs by its name alone, as it lies in a
 directory of ``PATH``, or a link there leads to it.  And what the table names.  A directory that was
 renamed is one change, so it counts for what is in it.
 """

@@ -1,4 +1,4 @@
-"""What the table of files is made of: lines, and the parts in which they stand."""
+"""What the table of files is made of: lines, and the topics in which they stand."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Row(NamedTuple):
     reason: str = ""
 
 
-class Part(NamedTuple):
-    """Lines that belong together."""
+class Topic(NamedTuple):
+    """Lines about one thing."""
 
     title: str
     reason: str
     rows: tuple[Row, ...]
 
 
-def part(title: str, reason: str, mark: Mark, *rows: str | tuple[str, str]) -> Part:
-    """Return a part whose lines share a mark; a line is a pattern, or a pattern and a reason of its
-    own.
+def topic(title: str, reason: str, mark: Mark, *rows: str | tuple[str, str]) -> Topic:
+    """Return a topic whose lines share a mark; a line is a pattern, or a pattern and its own
+    reason.
     """
     lines = [(row, "") if isinstance(row, str) else row for row in rows]
-    return Part(title, reason, tuple(Row(pattern, mark, why) for pattern, why in lines))
+    return Topic(title, reason, tuple(Row(pattern, mark, why) for pattern, why in lines))

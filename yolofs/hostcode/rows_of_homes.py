@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from yolofs.hostcode.mark import Mark
-from yolofs.hostcode.row import Part, part
+from yolofs.hostcode.row import Topic, topic
 
-PARTS: tuple[Part, ...] = (
-    part(
+TOPICS: tuple[Topic, ...] = (
+    topic(
         "Shells",
         "read at the start of each shell, or of a program that is used in one.",
         Mark.SHELL,
@@ -72,6 +72,8 @@ PARTS: tuple[Part, ...] = (
         "~/.local/share/fish/vendor_functions.d/**",
         "~/.local/share/fish/vendor_completions.d/**",
         "~/.local/share/fish/vendor_conf.d/**",
+        "~/.local/share/fish/generated_completions/**",
+        "~/.cache/fish/generated_completions/**",
         "~/.config/nushell/**",
         "~/.config/powershell/**",
         "~/.config/xonsh/**",
@@ -128,7 +130,7 @@ PARTS: tuple[Part, ...] = (
         "/usr/local/share/fish/**",
         "/etc/tmux.conf",
     ),
-    part(
+    topic(
         "Logins and desktops",
         "run when somebody logs in, or by the desktop.",
         Mark.LOGIN,
@@ -217,7 +219,7 @@ PARTS: tuple[Part, ...] = (
         "/usr/share/wayland-sessions/**",
         "/etc/X11/**",
     ),
-    part(
+    topic(
         "Keys and logins from elsewhere",
         "who may log in, whom to believe, and what is run at it.",
         Mark.SSH,
@@ -228,7 +230,7 @@ PARTS: tuple[Part, ...] = (
         "/etc/hosts.equiv",
         ("~/.gnupg/**", "whose signatures are good, and which program asks for passwords"),
     ),
-    part(
+    topic(
         "Settings of tools at home",
         "name programs that are run, or where packages come from, in every project.",
         Mark.TOOL,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from yolofs.hostcode.mark import Mark
-from yolofs.hostcode.row import Part, part
+from yolofs.hostcode.row import Topic, topic
 
-PARTS: tuple[Part, ...] = (
-    part(
+TOPICS: tuple[Topic, ...] = (
+    topic(
         "Hooks and settings of version control",
         "run at a commit, or at any command of git, hg or jj.",
         Mark.GIT,
@@ -48,7 +48,7 @@ PARTS: tuple[Part, ...] = (
         "~/.config/breezy/**",
         "/etc/subversion/**",
     ),
-    part(
+    topic(
         "Entering a directory",
         "taken up by a shell that stands in the directory.",
         Mark.DIRECTORY,
@@ -88,7 +88,7 @@ PARTS: tuple[Part, ...] = (
         "~/.local/share/nix/**",
         "~/.asdfrc",
     ),
-    part(
+    topic(
         "Editors",
         "taken up when the directory is opened in an editor; not what one starts there by hand (`launch.json`).",
         Mark.EDITOR,
@@ -169,7 +169,7 @@ PARTS: tuple[Part, ...] = (
         "/usr/local/share/emacs/site-lisp/**",
         "/usr/local/share/nvim/**",
     ),
-    part(
+    topic(
         "Agents",
         "hooks, servers and permissions of agents that may run outside of a view. Not the texts that they read.",
         Mark.AGENT,

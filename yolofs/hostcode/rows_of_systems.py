@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from yolofs.hostcode.mark import Mark
-from yolofs.hostcode.row import Part, part
+from yolofs.hostcode.row import Topic, topic
 
-PARTS: tuple[Part, ...] = (
-    part(
+TOPICS: tuple[Topic, ...] = (
+    topic(
         "The system",
         "run by root's programs, by the loader in each program, or at a time.",
         Mark.SYSTEM,
@@ -132,7 +132,7 @@ PARTS: tuple[Part, ...] = (
         "/usr/lib/python3/dist-packages/*.pth",
         "/usr/local/lib/python*/*-packages/*.pth",
     ),
-    part(
+    topic(
         "yolofs",
         "what says what programs in a view may do, and what a commit names.",
         Mark.YOLOFS,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from yolofs.hostcode import rows_of_homes, rows_of_projects, rows_of_systems
 from yolofs.hostcode.mark import Mark
-from yolofs.hostcode.row import Part, Row
+from yolofs.hostcode.row import Row, Topic
 
 EXEMPT = frozenset({b"dist-packages", b"node_modules", b"site-packages"})
 """Below these lies what others have published, which nobody opens or enters: ``**/`` does not count
@@ -42,11 +42,11 @@ GIT_ROWS = (
 called (bare repositories, ``.git/modules/…``), and what ``core.hooksPath`` and ``include.path`` in
 base name."""
 
-PARTS: tuple[Part, ...] = (
-    Part("Repositories", "git runs it at the next `git status`, commit or checkout there.", GIT_ROWS),
-    *rows_of_projects.PARTS,
-    *rows_of_homes.PARTS,
-    *rows_of_systems.PARTS,
+TOPICS: tuple[Topic, ...] = (
+    Topic("Repositories", "git runs it at the next `git status`, commit or checkout there.", GIT_ROWS),
+    *rows_of_projects.TOPICS,
+    *rows_of_homes.TOPICS,
+    *rows_of_systems.TOPICS,
 )
 
 
@@ -54,6 +54,6 @@ def rows() -> Iterator[Row]:
     """Yield the lines of the table that paths alone decide over, in their order; git's have a
     module of their own.
     """
-    for part in PARTS:
-        if part.rows is not GIT_ROWS:
-            yield from part.rows
+    for topic in TOPICS:
+        if topic.rows is not GIT_ROWS:
+            yield from topic.rows

@@ -15,7 +15,7 @@ from yolofs.hostcode.mark import Mark
 from yolofs.paths import RelPath, join
 from yolofs.store.base import Base
 from yolofs.system.plain_files import read_plain
-from yolofs.system.symlinks import follow
+from yolofs.system.symlinks import Follower, HostLinks, follow
 from yolofs.text.path_patterns import ANY_DEPTH, Pattern, is_wild
 from yolofs.text.wildcards import Wildcards
 
@@ -29,7 +29,7 @@ _HOOKS = (
 ).split()
 """All that git runs by itself (githooks(5))."""
 _MOST_NAMES = 1_000
-"""So many names are looked at in a directory."""
+"""How many names of a directory are looked at."""
 
 
 class Links:
@@ -41,11 +41,8 @@ class Links:
         self._home = home
         self._top = tuple(_names(home))
         self._mountpoint = mountpoint
-        self._targets: dict[bytes, bytes | None] = {}
-        self._missing: set[bytes] = set()
-        """Where nothing is: nothing is below that either, and most of what is looked for is not
-        there.
-        """
+        self._links = HostLinks()
+        self._follow = Follower(self._target).follow
 
     def fixed(self, lines: Lines) -> Iterator[tuple[Pattern, Mark]]:
         """Yield where else lies what absolute patterns are about, and what links in their
@@ -75,7 +72,7 @@ class Links:
                 yield from self.named_by_git(self._place(settings), self._base.path(directory))
 
     def _is_repository(self, directory: RelPath) -> bool:
-        return self._base.has(join(directory, b".git"))
+        return self._base.may_have(join(directory, b".git"))
 
     def _settings_elsewhere(self, path: bytes) -> list[bytes]:
         """Return where the settings are of a submodule or worktree, whose ``.git`` is a file."""
@@ -132,12 +129,12 @@ class Links:
         """
         head = next((at for at, name in enumerate(names) if is_wild(name)), len(names))
         start, rest = b"/" + b"/".join(names[:head]), names[head:]
-        way = follow(start, self._target)
+        way = self._follow(start)
         for place in (*way.links, way.place) if way.links else ():
             found = (*_names(place), *rest)
             if not self._holds_project(found):
                 yield found, mark
-        if not looks_in or way.is_circle or rest[:1] == (ANY_DEPTH,) or way.place in self._missing:
+        if not looks_in or way.is_circle or rest[:1] == (ANY_DEPTH,) or way.place in self._links.missing:
             return
         for link in self._links_in(way.place):
             if not rest or Wildcards([os.fsdecode(rest[0])]).fit(os.fsdecode(os.path.basename(link))):
@@ -159,20 +156,7 @@ class Links:
         """Return what the host's link at a path holds; the mount stands for base, and is not
         touched.
         """
-        if path == self._mountpoint:
-            return self._base.root
-        if path not in self._targets:
-            self._targets[path] = None
-            if os.path.dirname(path) in self._missing:
-                self._missing.add(path)
-                return None
-            try:
-                self._targets[path] = os.readlink(path)
-            except FileNotFoundError:
-                self._missing.add(path)
-            except OSError:
-                pass  # it is no link
-        return self._targets[path]
+        return self._base.root if path == self._mountpoint else self._links.target(path)
 
 
 def _names(path: bytes) -> list[bytes]:

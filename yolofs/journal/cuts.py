@@ -1,9 +1,9 @@
 """What a journal has lost at its end, a torn tail or whole lines: noted in ``journal.cuts``, so
 that it is told.
 
-A note is one JSON object a line.  It is about one journal, which its key tells, and is of no
-account any more when that journal has ended, when the user has acknowledged it (:func:`forget`), or
-has taken away what was kept.
+A note is one JSON object a line.  Its key tells which journal it is about.  It no longer counts
+when that journal has ended, or when the user has acknowledged it (:func:`forget`) or removed what
+was kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
 ACKNOWLEDGE = "yolofs doctor --acknowledge"
 _MOST_BYTES = 1 << 20
-"""So much is read of the notes; each is some hundred bytes."""
+"""How much of the notes is read; each has some hundred bytes."""
 
 
 class Cut(msgspec.Struct, frozen=True):

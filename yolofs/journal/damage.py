@@ -17,9 +17,9 @@ from yolofs.journal.file import read_lines, read_tail
 from yolofs.journal.header import Form
 
 MOST_MISSING = 4096
-"""So many lines more than there are in the file may be missing from it.  With a larger number a
-line that was changed would more often be taken for one that stands in the wrong place: for each it
-is one chance in 2**32."""
+"""How many more lines than the file has may be missing from it.  With a larger number, a changed
+line would more often be taken for one in the wrong place: for each line the chance is one in 2**32.
+"""
 
 
 class Damage(NamedTuple):

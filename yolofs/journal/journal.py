@@ -7,8 +7,8 @@ reads the whole file once and checks every checksum, but builds objects for mark
 One process writes (the session's lock sees to that), any number read.  A writer that dies in the
 middle of a write leaves a *torn tail*: a last line that is cut or fails its checksum.  The next
 writer moves it to ``journal.torn`` and notes that (:mod:`yolofs.journal.cuts`), readers ignore it.
-A bad line with others after it, or one that is good but stands in another's place, is no crash but
-damage: a :class:`~yolofs.errors.JournalError`, until :meth:`Journal.repair` cuts the file there.
+A bad line with others after it, or a good line in the wrong place, does not come from a crash.  It
+is damage: a :class:`~yolofs.errors.JournalError`, until :meth:`Journal.repair` cuts the file there.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["Damage", "Journal", "Known", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDRK"
 _NOTED_EACH = 64
-"""After so many records their number is noted, at the latest."""
+"""Their number is noted after this many records at the latest."""
 _MARKERS = (Snapshot, Travel)
 _REPAIR_HINT = (
     "yolofs doctor --repair --keep-rest loses the bad lines alone; yolofs doctor --repair all changes from there on"

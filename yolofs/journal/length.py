@@ -2,9 +2,9 @@
 its end show.
 
 Each line of a journal tells its place, so that a gap shows by the line after it; after the last
-there is none.  The note is written after the records, and not after each of them: it never tells
-more than there was, and tells all as soon as the writer has written a marker, has rested for some
-seconds, or has closed.
+there is none.  The note is written after the records, but not after each of them.  So it is never
+too high, and it is exact once the writer has written a marker, has rested for some seconds, or has
+closed.
 """
 
 from __future__ import annotations

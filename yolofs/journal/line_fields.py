@@ -107,12 +107,12 @@ def write_fingerprint(base: Fingerprint) -> bytes:
 
 def read_fingerprint(value: bytes) -> Fingerprint:
     """Return the fingerprint that such a field's value spells; ValueError if it is none."""
-    parts = value.split(b":")
-    if len(parts) not in (3, 6):
+    fields = value.split(b":")
+    if len(fields) not in (3, 6):
         raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: base={display(value)}")
-    mtime, size, ino = read_number(parts[0]), read_number(parts[1], 0), read_number(parts[2], 0)
-    if len(parts) == 3:
+    mtime, size, ino = read_number(fields[0]), read_number(fields[1], 0), read_number(fields[2], 0)
+    if len(fields) == 3:
         return Fingerprint(mtime, size, ino)
-    if not _is_mode(parts[3]):
-        raise ValueError(f"not an octal number: {display(parts[3])}")
-    return Fingerprint(mtime, size, ino, (int(parts[3], 8), read_number(parts[4], 0), read_number(parts[5], 0)))
+    if not _is_mode(fields[3]):
+        raise ValueError(f"not an octal number: {display(fields[3])}")
+    return Fingerprint(mtime, size, ino, (int(fields[3], 8), read_number(fields[4], 0), read_number(fields[5], 0)))

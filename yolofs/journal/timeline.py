@@ -147,8 +147,8 @@ class Timeline:
         return tuple(reversed(segments))
 
     def way_to(self, generation: int) -> tuple[Generation, ...]:
-        """Return the snapshots that led to ``generation``, oldest first: those that it is made of,
-        and where it was written anew those before that.
+        """Return the snapshots that led to ``generation``, oldest first.  If its state was written
+        anew, those before that are included.
         """
         return tuple(number for number in reversed(self._way_back(generation)) if self._shown[number] == number)
 

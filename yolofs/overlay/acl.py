@@ -1,8 +1,8 @@
 """Access control lists, in the form of the extended attributes that hold them.
 
-Unless it is agreed otherwise, the kernel judges by mode bits alone in a FUSE mount.  Those of a
-file with a list say too much: the group's bits are the list's mask, so that of ``user:alice:rw`` on
-a file of mode 0600 the whole group would profit.  :func:`narrowed` are bits that let nobody in whom
+Unless it is agreed otherwise, the kernel judges by mode bits alone in a FUSE mount.  The mode of a
+file with a list says too much: the group's bits are the list's mask.  With ``user:alice:rw`` on a
+file of mode 0600, the whole group would get in.  :func:`narrowed` are bits that let nobody in whom
 a list keeps out.
 
 Where the kernel does judge by lists, what is made in a directory with a default list gets its own

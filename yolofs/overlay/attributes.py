@@ -223,8 +223,8 @@ class Attributes:
             listed = acl.read(inode.fd)
         elif staged is not None:
             listed = acl.read(self._layers.physical(inode))
-        elif (name := self._looks.at_hand_name(inode)) is not None:
-            listed = acl.read(name)
+        elif inode.base is not None and (path := self._layers.held.path_of_name(inode.base)) is not None:
+            listed = acl.read(path)
         else:
             with self._descriptors.hold(inode) as fd:
                 listed = acl.read(path_of(fd), follows=True)
@@ -284,7 +284,7 @@ class Attributes:
 
 
 def count_subdir(directory: Inode, change: int) -> None:
-    """Note that a directory has so many more subdirectories."""
+    """Note that a directory has some more subdirectories, or fewer."""
     if directory.subdirs is not None:
         directory.subdirs += change
 

@@ -1,9 +1,9 @@
 """Copy-up of large files without keeping anybody waiting.
 
-Before an operation that would copy much, whoever carries it out has a :class:`CopyJob` run in
-another thread and hands it to :meth:`BigCopies.take_copy`.  The operation then finds the data
-there.  If the file has become another one meanwhile (written, replaced, travelled away from) the
-copy is thrown away, and the operation copies by itself.
+Before an operation that would copy much, the caller runs a :class:`CopyJob` in another thread and
+hands it to :meth:`BigCopies.take_copy`.  The operation then finds the data there.  If the file has
+become another one meanwhile (written, replaced, travelled away from) the copy is thrown away, and
+the operation copies by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from yolofs.state.tree import Staged
 from yolofs.store import copying
 
 BIG = 1 << 20
-"""From so many bytes on copying is worth another thread."""
+"""From this size on, a copy is made in another thread."""
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ _READ_AHEAD = 128 << 10
 MOST_COPIED_BYTES = 4 << 20
 """Of one request to copy between files."""
 _FEW = 4
-"""So many pages may be read each alone before all are read anew."""
+"""How many pages may be read one by one before all are read anew."""
 
 
 class StillKnown(msgspec.Struct, frozen=True, gc=False):

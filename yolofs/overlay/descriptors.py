@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from yolofs.overlay.inodes import Inode
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath
-from yolofs.store.base import held
+from yolofs.store.base import holding
 
 _NO_FILE = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV])
 """With these an open(2) fails where there is no regular file."""
@@ -28,7 +28,7 @@ class Descriptors:
     """
 
     def __init__(self, layers: Layers, *, most: int) -> None:
-        """``most``: so many are kept open between operations."""
+        """``most``: how many are kept open between operations."""
         self._layers = layers
         self._base = layers.base
         self._store = layers.store
@@ -82,7 +82,7 @@ class Descriptors:
         assert inode.base is not None
         if inode.base in self._base.pseudo:
             raise os_error(errno.EOPNOTSUPP)
-        with held(self._base.place(inode.base)) as fd:
+        with holding(self._base.place(inode.base)) as fd:
             st = os.fstat(fd)
             if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
                 raise os_error(errno.ESTALE)
@@ -90,8 +90,8 @@ class Descriptors:
 
     @staticmethod
     def is_other_file(inode: Inode, st: os.stat_result) -> bool:
-        """Tell whether what is open of the base file that has a staged file's data is not what base
-        has there now.
+        """Tell whether the open base file that has a staged file's data is no longer the one that
+        base has there.
 
         Whoever has it open keeps it; ``st`` are the attributes of what the host has put in its
         place.

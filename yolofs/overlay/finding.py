@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
 from time import monotonic_ns
 
 import msgspec
@@ -19,7 +17,6 @@ from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.paths import NAME_MAX, RelPath, join
 from yolofs.state.hard_links import key_for, staged_for
 from yolofs.state.tree import Entry, Staged
-from yolofs.store.base import hold
 
 
 class Found(msgspec.Struct, gc=False):
@@ -46,6 +43,7 @@ class Finding:
         self._base = layers.base
         self._store = layers.store
         self._inodes = layers.inodes
+        self._held = layers.held
         self._descriptors = descriptors
         self._looks = looks
         self._attributes = attributes
@@ -101,31 +99,6 @@ class Finding:
         shown = [name for name in names if name not in children]
         shown.extend(name for name, below in children.items() if self._is_shown(below))
         return shown
-
-    @contextlib.contextmanager
-    def at_hand(self, directory: Inode) -> Iterator[None]:
-        """Hold what a directory has in base open for the time of a block, in which many of its
-        names are looked up.
-
-        Danger: nothing in the block may wait, as what the host puts in the directory's place
-        meanwhile is not seen.
-        """
-        source = directory.source
-        base = self._base
-        if source is None or directory.is_orphan or source in base.pseudo or base.elsewhere is not None:
-            yield
-            return
-        try:
-            fd = hold(base.path(source))
-        except OSError:  # as each of the names will find
-            yield
-            return
-        self._looks.at_hand = directory, fd
-        try:
-            yield
-        finally:
-            self._looks.at_hand = None
-            os.close(fd)
 
     def stat_name(self, parent: Inode, name: bytes) -> os.stat_result | None:
         """Return the attributes of what a name shows, as the store or base has them, without making
@@ -190,9 +163,9 @@ class Finding:
         if lately and self._looks.missed[0] == rel and monotonic_ns() - self._looks.missed[1] < self._looks.lately_ns:
             return None
         try:
-            at_hand = self._looks.at_hand
-            if at_hand is not None and entry is None and at_hand[0] is parent:
-                st = self._base.lstat_in(at_hand[1], name, rel)
+            directory = self._held.fd(parent.source) if entry is None and parent.source is not None else None
+            if directory is not None:
+                st = self._base.lstat_in(directory, name, rel)
             else:
                 st = self._base.lstat(rel)
         except (FileNotFoundError, NotADirectoryError):

@@ -105,8 +105,10 @@ class Inode:
         self.name = name
         """With ``parent``: the name under which it was last seen (a hard link may have others)."""
         self.also: list[tuple[Inode, bytes]] = []
-        """Other names under which a file was seen, of hard links or before the host renamed it;
-        some may be gone, and so may be their directories: see :meth:`InodeTable.other_names`."""
+        """Other names under which a file was seen: hard links, or names from before the host
+        renamed it.  Some names or their directories may be gone: see
+        :meth:`InodeTable.other_names`.
+        """
         self.entry: Entry | None = None
         """The entry of that name, None while the name comes from base as it is."""
         self.staged: Staged | None = None
@@ -132,9 +134,10 @@ class Inode:
         self.pins = 0
         """How many known inodes have this one as their parent."""
         self.changes = 0
-        """Counts on whenever what stat(2) tells of it, or the names in it, may have changed:
-        through the view, or by the host as far as that was seen.  Changes of the whole view
-        (travel, commit, rules) are not counted here."""
+        """Grows whenever what stat(2) tells of it, or the names in it, may have changed: through
+        the view, or by the host as far as that was seen.  Changes of the whole view (travel,
+        commit, rules) are not counted here.
+        """
         self.subdirs: int | None = None
         """How many more subdirectories the view has here than base, None if not counted yet."""
         self.subdirs_at = 0
@@ -144,13 +147,15 @@ class Inode:
         self.seen: Version = (0, 0, 0)
         """That of the base file when the kernel was last told."""
         self.paged: Version = NO_PAGES
-        """That of the base file whose pages the kernel may have cached, as :func:`settled_version`
-        or :data:`MIXED`; of one whose data is in the store nothing is noted here, as the kernel
-        sees all that changes it."""
+        """The version of the base file whose pages the kernel may have cached, by
+        :func:`settled_version`, or :data:`MIXED`.  Nothing is noted for a file whose data is in the
+        store, as the kernel sees all that changes it.
+        """
         self.ragged = 0
-        """How many writes began or ended within a page since the kernel last dropped the pages.  A
-        page that it had not before it has in part then, and reads it alone; of what it does not
-        have at all it reads 32 pages at a time."""
+        """How many writes began or ended within a page since the kernel last dropped the pages.
+        After such a write the kernel has only a part of a new page, and reads that page alone.  It
+        reads pages that it does not have at all 32 at a time.
+        """
         self.free_of_acl: Staged | int | None = None
         """What was seen to have no access control list: what is staged, or the base file at this
         ctime.

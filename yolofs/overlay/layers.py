@@ -13,6 +13,7 @@ import stat
 from collections.abc import Callable
 
 from yolofs.journal.journal import Journal
+from yolofs.overlay.held_directories import HeldDirectories
 from yolofs.overlay.inodes import ROOT_NUMBER, Inode, InodeTable, Version, version_of
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.kept_bases import KeptBases
@@ -51,10 +52,12 @@ class Layers:
         self.clock_ns = clock_ns
         self.kept_bases = KeptBases(store)
         """Takes what base files are when the view takes them over."""
+        self.held = HeldDirectories(base)
         self.outdated: dict[int, Version] = {}
-        """The numbers of files of which the kernel has pages cached that are not true any more, as
-        the host has changed base, with what :attr:`~yolofs.overlay.inodes.Inode.paged` is once it
-        has dropped them."""
+        """The numbers of files of which the kernel has cached pages that are out of date, as the
+        host changed base, each with the value of :attr:`~yolofs.overlay.inodes.Inode.paged` after
+        the kernel has dropped them.
+        """
         self.upheavals = 0
         """Counts what may have changed more of the view than
         :attr:`~yolofs.overlay.inodes.Inode.changes` tell.
@@ -77,15 +80,15 @@ class Layers:
         Raises:
             FileNotFoundError: no name leads to it any more.
         """
-        parts = []
+        names = []
         current = inode
         while current is not self.root:
             if not current.is_placed or current.parent is None:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-            parts.append(current.name)
+            names.append(current.name)
             current = current.parent
-        parts.reverse()
-        return RelPath(b"/".join(parts))
+        names.reverse()
+        return RelPath(b"/".join(names))
 
     def physical(self, inode: Inode) -> bytes:
         """Return the path of the store inode or base file behind an inode."""
@@ -95,9 +98,8 @@ class Layers:
         return self.base.place(inode.base)
 
     def seen_again(self, inode: Inode, rel: RelPath) -> os.stat_result | None:
-        """Return the attributes of the base file that an unstaged inode stands for if a plain look
-        at its path finds the very same; None if it takes a careful one, which needs three times as
-        long.
+        """Return the attributes of the base file of an unstaged inode, if a plain look at its path
+        finds the same file.  None if a careful look is needed, which takes three times as long.
 
         A plain look follows symbolic links above the file.  Whoever puts one there can lead it to
         the same file alone, or it does not count.

@@ -158,14 +158,14 @@ class Naming:
         inode.entry = entry
         return inode, self.attributes.getattr(inode)
 
-    def unlink(self, parent: Inode, name: bytes) -> None:
-        """Remove a name that is no directory."""
+    def unlink(self, parent: Inode, name: bytes) -> Inode | None:
+        """Remove a name that is no directory; return the file if it is known and has others."""
         found = self._finding.find(parent, name)
         if found is None:
             raise os_error(errno.ENOENT)
         if found.is_directory:
             raise os_error(errno.EISDIR)
-        self._remove(parent, name, found)
+        return self._remove(parent, name, found)
 
     def rmdir(self, parent: Inode, name: bytes) -> None:
         """Remove an empty directory."""
@@ -178,8 +178,10 @@ class Naming:
         self._remove(parent, name, found)
         count_subdir(parent, -1)
 
-    def rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int = 0) -> None:
+    def rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int = 0) -> Inode | None:
         """Rename, as renameat2(2) does; ``flags`` are RENAME_NOREPLACE and RENAME_EXCHANGE.
+
+        Returns the file that was at the new name if it is known and has other names.
 
         One record, whatever lies below a directory that is renamed.
         """
@@ -192,9 +194,9 @@ class Naming:
         if target is not None and flags & RENAME_NOREPLACE:
             raise os_error(errno.EEXIST)
         if parent is new_parent and name == new_name:
-            return
+            return None
         if target is not None and _is_same_file(source, target):
-            return
+            return None
         old_path, new_path = join(self._layers.path(parent), name), join(self._layers.path(new_parent), new_name)
         exchange = bool(flags & RENAME_EXCHANGE)
         if new_path.startswith(old_path + b"/"):
@@ -234,6 +236,7 @@ class Naming:
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
         if has_unseen:
             self._orphan_dropped()
+        return other if other is not None and not exchange and not other.is_orphan else None
 
     # ---- new files
 
@@ -324,8 +327,8 @@ class Naming:
         elif found.base == rel:
             self._copy_up.keep_base(rel, known_by(by), found.st, -1)
 
-    def _remove(self, parent: Inode, name: bytes, found: Found) -> None:
-        """Record that a name is gone, and orphan its inode if that was its last."""
+    def _remove(self, parent: Inode, name: bytes, found: Found) -> Inode | None:
+        """Record that a name is gone; orphan its inode if that was its last, else return it."""
         source = parent.source
         base = None
         if found.base is not None and source is not None and found.base == join(source, name):
@@ -343,6 +346,7 @@ class Naming:
         self._lost_name(parent, name, found, inode)
         if has_unseen:
             self._orphan_dropped()
+        return inode if inode is not None and not inode.is_orphan else None
 
     def _unlinks(self, found: Found) -> int | None:
         """Return the number of the base file that loses one of its several names if this name goes,
@@ -463,9 +467,9 @@ class Naming:
         """Note that one of an inode's names, not necessarily the one that it was last seen by, is
         another now.
 
-        ``found`` is what was at the old one, with the base path that moved along.  Danger: with
-        that of another name a file with hard links would be copied up as if that one had moved, and
-        a commit would take it out of base.
+        ``found`` is what was at the old one, with the base path that moved along.  Danger: with the
+        path of another name, a file with hard links would be copied up as if that name had moved,
+        and a commit would take that name out of base.
         """
         if inode.staged is None:
             inode.base = found.base

@@ -198,7 +198,10 @@ class Reloading:
             if not inode.opens or home is None or not isinstance(key, int):
                 continue
             file = self._base.file_of(number_of_link(key))
-            path = find_name_near(self._base, file, home) if file is not None else None
+            try:
+                path = find_name_near(self._base, file, home) if file is not None else None
+            except OSError:  # the disk does not answer: the file is shown by no name, and its handles keep it
+                continue
             if path is None:
                 continue
             directory, name = split(path)
@@ -284,8 +287,8 @@ class Reloading:
         """After a commit: let the base file at ``base`` be known by the inode that was staged or
         renamed to there.
 
-        Danger: of a name that it was seen by earlier, another file may have taken the place;
-        without ``may_be_new`` it has to be the one that the inode is known for by now.
+        Danger: another file may have taken the place of a name under which it was seen earlier.
+        Without ``may_be_new``, it must be the file that the inode stands for now.
         """
         try:
             st = self._base.lstat(base)

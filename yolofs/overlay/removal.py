@@ -15,7 +15,7 @@ from yolofs.store.readers import Readers
 
 _MOST_LATE = 100_000
 _MOST_LATE_BYTES = 1 << 30
-"""A pager that nobody leaves must not fill the disk: what is more goes at once, and who reads may
+"""A pager that nobody leaves must not fill the disk: what is more goes at once, and the reader may
 miss it.
 """
 
@@ -28,16 +28,17 @@ class Removal:
         self._store = layers.store
         self._descriptors = descriptors
         self.close_removed: Callable[[int], object] = os.close
-        """Takes the last descriptor of a store inode that was removed, to close it now or later, in
-        any thread: this is what frees its blocks, and takes as long as the disk does."""
+        """Takes the last descriptor of a removed store inode, and closes it now or later, in any
+        thread.  Closing it frees its blocks, and is as slow as the disk.
+        """
         self._unnamed: frozenset[Staged] = frozenset()
         """Files of a journal that has ended and that are open still: no journal names them any
         more.
         """
         self._readers = Readers(self._store.directory)
         self._late: list[tuple[StoreIno, int, int]] = []
-        """What is to go when nobody reads the store any more, each with its inode number on the
-        disk and its ctime: another file may have got the number by then, after a commit or abort.
+        """What is removed when nobody reads the store any more, each with its inode number on the
+        disk and its ctime: after a commit or abort, another file may have got the number by then.
         """
         self._late_bytes = 0
         self.never_named: set[Staged] = set()
@@ -98,7 +99,7 @@ class Removal:
                 self.close_removed(fd)
 
     def close(self) -> None:
-        """Remove what had to wait for readers; the next mount does that of what is read still."""
+        """Remove what had to wait for readers.  The next mount removes what is still being read."""
         if self._late and not self._readers.are_there():
             self._remove_late()
         self._readers.close()

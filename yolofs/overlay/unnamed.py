@@ -1,5 +1,5 @@
-"""Files that never had a name (``O_TMPFILE``): nobody finds them but who has them open, and may
-give them one by linkat(2).
+"""Files that never had a name (``O_TMPFILE``): only a process that has them open finds them, and
+may give them one by linkat(2).
 
 Of such a file nothing is recorded.  So nothing is left of one that gets no name: it goes with its
 last handle, or, after a crash, when the session is next opened for writing.

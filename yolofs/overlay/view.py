@@ -12,6 +12,7 @@ from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.data import Data
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.finding import Finding
+from yolofs.overlay.held_directories import Later
 from yolofs.overlay.inodes import NO_PAGES, Inode, Version
 from yolofs.overlay.layers import Layers
 from yolofs.overlay.naming import Naming
@@ -54,9 +55,9 @@ class Overlay(Layers):
         self.looks = RecentLooks()
         self.attributes = Attributes(self, self.descriptors, self.looks)
         copy_up = CopyUp(self, self.recording, self.descriptors, self.removal, self.looks)
-        copies = self._copies = BigCopies(self, self.descriptors, self.removal, copy_up)
+        big_copies = self._big_copies = BigCopies(self, self.descriptors, self.removal, copy_up)
         finding = Finding(self, self.descriptors, self.looks, self.attributes)
-        data = Data(self, self.recording, self.descriptors, self.attributes, copies)
+        data = Data(self, self.recording, self.descriptors, self.attributes, big_copies)
         naming = Naming(
             self, self.recording, self.descriptors, self.removal, self.looks, self.attributes, copy_up, finding
         )
@@ -67,11 +68,9 @@ class Overlay(Layers):
         self.forget = finding.forget
         self.is_stable_name = finding.is_stable_name
         self.names = finding.names
-        self.at_hand = finding.at_hand
         self.stat_name = finding.stat_name
         self.still_leads = finding.still_leads
         self.known_at = finding.known_at
-        self.look_anew = self.looks.look_anew
 
         self.getattr = self.attributes.getattr
         self.readlink = self.attributes.readlink
@@ -96,10 +95,10 @@ class Overlay(Layers):
         self.drop_setuid = data.drop_setuid
         self.drop_setgid = data.drop_setgid
 
-        self.will_copy = copies.will_copy
-        self.copy_job = copies.copy_job
-        self.take_copy = copies.take_copy
-        self.drop_copy = copies.drop_copy
+        self.will_copy = big_copies.will_copy
+        self.copy_job = big_copies.copy_job
+        self.take_copy = big_copies.take_copy
+        self.drop_copy = big_copies.drop_copy
 
         self.inherit = naming.inherit
         self.create = naming.create
@@ -120,17 +119,25 @@ class Overlay(Layers):
         *,
         is_shared: bool,
         lately_ns: int,
+        later: Later,
         run_of_request: Callable[[], int],
         close_removed: Callable[[int], object] = os.close,
     ) -> None:
         """Work for a mount; the arguments are what the parts have under these names."""
         self.attributes.is_shared = is_shared
         self.looks.lately_ns = lately_ns
+        self.held.hold_for(lately_ns, later)
         self.recording.run_of_request = run_of_request
         self.removal.close_removed = close_removed
 
+    def look_anew(self) -> None:
+        """Take nothing for true any more that base was seen to be a moment ago."""
+        self.looks.look_anew()
+        self.held.let_go()
+
     def close(self) -> None:
         """Let go of every inode; the overlay must not be used afterwards."""
+        self.held.let_go()
         for inode in self.inodes.by_number.values():
             self._let_go_of(inode)
         self.inodes.by_number.clear()
@@ -138,7 +145,7 @@ class Overlay(Layers):
         self.removal.close()
 
     def _let_go_of(self, inode: Inode) -> None:
-        self._copies.drop_copy(inode)
+        self._big_copies.drop_copy(inode)
         self.removal.let_go(inode)
 
     # ---- the kernel's pages, open files
@@ -162,8 +169,8 @@ class Overlay(Layers):
     def let_go(self) -> set[int]:
         """Close all that nobody has open, and return the store inodes that somebody has open.
 
-        Also those that nobody has open and to which no known name leads any more, as a travel may
-        have left them behind: a process that still refers to such a file may open it yet.
+        This includes files that nobody has open and to which no known name leads any more, such as
+        those that a travel left behind: a process that still refers to one may open it.
         """
         self.descriptors.close_unused()
         known = self.inodes.by_number.values()
@@ -181,7 +188,7 @@ class Overlay(Layers):
         """Refuse all that would change anything, with EROFS, until the next :meth:`reload`."""
         self.recording.is_frozen = self.store.is_closed = True
         self.fresh_from = self.store.next_ino  # else files made since the last marker were written in place
-        self.looks.look_anew()
+        self.look_anew()
 
     def reload(
         self,
@@ -203,6 +210,6 @@ class Overlay(Layers):
         self.recording.is_frozen = self.store.is_closed = False
         self.journal, self.tree, self.fresh_from = journal, tree, fresh_from
         self.kept_bases.close()  # it may be another file now
-        self.looks.look_anew()
+        self.look_anew()
         self.upheavals += 1
         return self._reloading.follow(committed=committed, rewritten=rewritten)

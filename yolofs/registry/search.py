@@ -1,9 +1,9 @@
 """From a directory to the project that it lies in, and to the session of that project.
 
-The search goes upwards.  As git's does, it stops at the user's home and at mount points, and at a
-directory that is neither the user's nor root's (``safe_directories`` in the user's own
-``config.toml`` makes exceptions, as git's ``safe.directory`` does).  Which directory is a project
-the registry tells, by identity: nothing that lies in the tree.
+The search goes upwards.  Like git's search, it stops at the user's home, at mount points, and at a
+directory that is neither the user's nor root's.  ``safe_directories`` in the user's own
+``config.toml`` makes exceptions, like git's ``safe.directory``.  Which directory is a project the
+registry tells, by identity: nothing that lies in the tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Which settings of a project the user has agreed to, and the settings that are in force for that.
 
-An agreement is remembered by what a line comes to (:data:`yolofs.config.lines.Meaning`), so that
-the lines of a file that has changed since are told apart: those agreed to stay in force, the others
-wait.  It lies in ``STATE/trust/NAME``, where no tree, and no program in a view, can put one.
+An agreement is remembered by the meaning of a line (:data:`yolofs.config.lines.Meaning`).  If the
+file changes later, the lines that were agreed to stay in force, and the others wait.  It lies in
+``STATE/trust/NAME``, where no tree, and no program in a view, can put one.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Budget:
     def __init__(self, most: int = MOST_STEPS) -> None:
         self.most = most
         self.used = 0
-        """So many steps were taken, or asked for, so far."""
+        """How many steps were taken, or asked for, so far."""
 
     def take(self, steps: int = 1) -> None:
         """Count some steps, before they are taken.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, SuffixRule, Waypoint
 from yolofs.rules.verdict import EVERY_RANK, Node, Patterns, Verdict, counts_everywhere
@@ -25,6 +27,8 @@ class Index:
         self._special_endings: set[bytes] = set()
         """The same of what stands from the last dot of a name on."""
         self._found_mostly: dict[RuleState, dict[bytes, list[bytes]]] = {}
+        self._finding_mostly = threading.Lock()
+        """Held while it is found, which takes long: two threads find it once."""
         self._exempt: dict[bytes, int] = {}
         """Names of directories that keep patterns out, each with the number of the first source to
         say so.
@@ -96,9 +100,10 @@ class Index:
         return node, passed
 
     def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
-        found = self._found_mostly.get(state)
-        if found is None:
-            found = self._found_mostly[state] = self._find_mostly(state)
+        with self._finding_mostly:
+            found = self._found_mostly.get(state)
+            if found is None:
+                found = self._found_mostly[state] = self._find_mostly(state)
         return found
 
     def _find_mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
@@ -106,7 +111,10 @@ class Index:
         for at, (_, path, verdict) in enumerate(steps):
             names = verdict.node.children if verdict.node is not None else ()
             steps.extend((at, path + b"/" + name, self.below(verdict, name)) for name in names)
-        exceptions: list[list[bytes] | None] = [[] if _holds_throughout(step[2], state) else None for step in steps]
+        agree: dict[tuple[tuple[Patterns, ...], int, int], bool] = {}
+        exceptions: list[list[bytes] | None] = [
+            [] if _holds_throughout(step[2], state, agree) else None for step in steps
+        ]
         for at in range(len(steps) - 1, 0, -1):  # what lies below comes before what it lies in
             above, path, _ = steps[at]
             into, found = exceptions[above], exceptions[at]
@@ -173,12 +181,23 @@ class Index:
         return verdict
 
 
-def _holds_throughout(verdict: Verdict, state: RuleState) -> bool:
+def _holds_throughout(
+    verdict: Verdict, state: RuleState, agree: dict[tuple[tuple[Patterns, ...], int, int], bool]
+) -> bool:
     """Tell whether a path and all below it have a state, as far as rules for paths below say
     nothing else.
+
+    ``agree`` keeps of which patterns all say so: most paths have the same ones.
     """
     if verdict.state is not state:
         return False
+    key = verdict.patterns, verdict.outside, verdict.limit
+    if key not in agree:
+        agree[key] = _all_patterns_say(verdict, state)
+    return agree[key]
+
+
+def _all_patterns_say(verdict: Verdict, state: RuleState) -> bool:
     patterns = list(verdict.patterns_in_force().values())
     if not all(counts_everywhere(rule) and not rule.is_whole for rule in patterns):
         # below a name that one fits, those from outside may count again

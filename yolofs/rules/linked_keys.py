@@ -5,12 +5,13 @@ guards the way.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolofs.paths import display
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
-from yolofs.system.symlinks import TargetOf, Way, follow
+from yolofs.system.symlinks import Follower, TargetOf, Way, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
 
@@ -29,16 +30,16 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
     none in it.  What is written about a path itself comes before what a link adds; of two that
     links add the stricter one counts.
 
-    A link in the project that leads out of it takes only deny and hidden along, wherever the rule's
-    path begins: whoever works in the project could have made such a link, and thereby rules of his
-    own.
+    Through a link in the project that leads out of it, only deny and hidden hold at the place that
+    it leads to.  Otherwise any program that works in the project could make rules by making links.
     """
     written = {subject(rule) for rule in rules.rules}
     added: dict[Subject, Rule] = {}
     notes = []
-    for rule in rules.rules:
+    follower = Follower(target_of)
+    ways = [follower.follow(_path_of(rule)) for rule in rules.rules]
+    for rule, way in zip(rules.rules, ways, strict=True):
         path = _path_of(rule)
-        way = follow(path, target_of)
         if way.place == path:
             continue
         own_link = _link_out(rule, way, project_dir)
@@ -52,7 +53,7 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
         key = subject(moved)
         if key not in written and _strictness(moved) > _strictness(added.get(key)):
             added[key] = moved
-    all_rules = RuleSet((*rules.rules, *added.values()), rules.exempt, waypoints(rules, target_of))
+    all_rules = RuleSet((*rules.rules, *added.values()), rules.exempt, _waypoints(rules.rules, ways))
     return Followed(all_rules, tuple(dict.fromkeys(notes)))
 
 
@@ -86,10 +87,14 @@ def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
     the rule itself says.  That path counts also where a link is above it: the view may have a
     directory there by now.
     """
+    follower = Follower(target_of)
+    return _waypoints(rules.rules, [follower.follow(_path_of(rule)) for rule in rules.rules])
+
+
+def _waypoints(rules: Iterable[Rule], ways: Iterable[Way]) -> tuple[Waypoint, ...]:
     found: dict[tuple[bytes, bool], Waypoint] = {}
-    for rule in rules.rules:
+    for rule, way in zip(rules, ways, strict=True):
         path = _path_of(rule)
-        way = follow(path, target_of)
         for link in way.links:
             found.setdefault((link, link != path), Waypoint(link, rule, link != path))
         for place in (way.place, *way.turns, path):

@@ -1,10 +1,10 @@
 """Which rules of a tree let more through than would hold without them.  Pure: nothing here looks at
 a disk.
 
-Two rule books are compared over all paths there could be.  That is possible as only finitely many
-kinds of names differ: the names in rules' paths, those that patterns fit, those of exempt
-directories, and all others, of which one stands for all.  A place without rules below it is looked
-at once for each way in which the two books can stand there.
+Two rule books are compared over all paths there could be.  That is possible as there are only
+finitely many kinds of names: those in rules' paths, those that patterns fit, those of exempt
+directories, and all others, for which one name stands.  A place without rules below it is looked at
+once for each way in which the two books can stand there.
 
 What holds at once may nowhere be less strict, in reading or in writing, than what holds without the
 tree's rules (but with those that the user has agreed to).  The rules that make it so are found by

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import functools
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,10 +34,11 @@ from yolofs.registry.trust import (
 from yolofs.rules import Level, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
 from yolofs.rules.linked_keys import follow_links, waypoints
 from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
+from yolofs.system.symlinks import HostLinks
 
 FILES = (Level.LEARNED, Level.PROJECT, Level.USER)
 """The sources that are files."""
-_MEND = "mend it, or move it away and start afresh"
+_MEND = "repair it, or move it away and start afresh"
 
 
 _NOTHING = Loaded(Settings.defaults(), Settings.defaults(), (), b"")
@@ -185,7 +185,7 @@ class RuleFiles:
             if b".." in config_dir.split(b"/"):
                 config_dir = os.path.realpath(config_dir)
             written[Level.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation(), config_dir)
-        target_of = functools.cache(_target_of)
+        target_of = HostLinks().target
         of_tree = written.pop(Level.PROJECT)
         followed = {level: follow_links(rules, self.project, target_of) for level, rules in written.items()}
         others = {Level.SESSION: answers} | {level: one.rules for level, one in followed.items()}
@@ -245,7 +245,7 @@ class RuleFiles:
         is_unread = content.agreements is _NO_AGREEMENTS
         before = read_agreements(self.directory).agreed if is_unread else content.agreements.agreed
         new = frozenset[Meaning]().union(*(one.meanings for one in waiting))
-        target_of = functools.cache(_target_of)
+        target_of = HostLinks().target
         plain = in_force(self.project, content.loaded.written, b"", Agreed()).waiting
         of_plain = frozenset[Meaning]().union(*(one.meanings for one in plain))
         of_rules, closed = remaining(content.rules.rules, before.meanings | new, self.project, target_of)
@@ -375,19 +375,12 @@ def with_waypoints(sources: Sources) -> Sources:
     """Return the rules of a mount, as a client has them, with their waypoints, which do not
     travel.
     """
-    target_of = functools.cache(_target_of)
+    target_of = HostLinks().target
     by_level = dict(sources.by_level)
     for level in (*FILES, Level.PRESET):
         rules = by_level.get(level, RuleSet())
         by_level[level] = dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
     return dataclasses.replace(sources, by_level=MappingProxyType(by_level))
-
-
-def _target_of(path: bytes) -> bytes | None:
-    try:
-        return os.readlink(path)
-    except OSError:
-        return None
 
 
 def _asks_of(settings: Settings) -> AskSettings:

@@ -8,9 +8,8 @@ import enum
 class RuleState(enum.Enum):
     """The state of a path; the value is its spelling in TOML.
 
-    ``may_…`` says that it is settled in favour, ``asks_to_…`` that somebody has to answer; where
-    both are false the access is refused, with ENOENT for what :attr:`is_hidden` covers and EACCES
-    for everything else.
+    ``may_…`` says that the access is allowed, ``asks_to_…`` that somebody has to answer.  If both
+    are false, it is refused: with ENOENT where :attr:`is_hidden`, and with EACCES elsewhere.
     """
 
     ALLOW = "allow"
@@ -19,6 +18,8 @@ class RuleState(enum.Enum):
     ASK = "ask"
     DENY = "deny"
     HIDDEN = "hidden"
+
+    __hash__ = object.__hash__  # that of enums is written in Python, and rules are looked up by their states
 
     @property
     def is_hidden(self) -> bool:

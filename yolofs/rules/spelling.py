@@ -284,15 +284,21 @@ def _parse_uri(key: str) -> list[bytes]:
 
 
 def _clean(start: bytes, names: list[bytes], *, is_relative: bool) -> bytes:
+    if b".." in names:
+        if is_relative and _climbs_out(names):
+            raise ValueError("climbs out of the project; write an absolute path for what is outside it")
+        raise ValueError('expected a path without ".."')
+    below = [name for name in names if name and name != b"."]
+    return b"/" + b"/".join([name for name in start.split(b"/") if name] + below)
+
+
+def _climbs_out(names: list[bytes]) -> bool:
     depth = 0
     for name in names:
         depth += -1 if name == b".." else name not in (b"", b".")
-        if is_relative and depth < 0:
-            raise ValueError("climbs out of the project; write an absolute path for what is outside it")
-    if b".." in names:
-        raise ValueError('expected a path without ".."')
-    below = [name for name in names if name not in (b"", b".")]
-    return b"/" + b"/".join([name for name in start.split(b"/") if name] + below)
+        if depth < 0:
+            return True
+    return False
 
 
 def _quoted(key: str) -> str:

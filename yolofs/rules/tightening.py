@@ -5,10 +5,10 @@ The *ground* is what holds without the rules in question.  A rule is *sure* if n
 decides is stricter on the ground, whatever other sure rules stand beside it.  So any number of them
 holds together, and each costs about as much as looking one path up.  That rests on four facts:
 
-1. Where a rule for a path decides over something below, no other rule for a path lies between, on
-   the ground neither; and where the ground has a pattern that fits, the book with the tree's rules
-   has one as well.  So on the ground what lies there is decided by what decides at the rule's own
-   path: one verdict tells.
+1. If a rule for a path decides over something below it, no other rule for a path lies between, not
+even on the ground.  If the ground has a pattern that fits, the book with the tree's rules has one
+as well.  So on the ground what lies there is decided by what decides at the rule's own path: one
+verdict tells.
 2. The second half of that holds as no sure rule is written ``…/**``, but for what hides and cannot
    be entered.  Rules do let patterns in again that were kept out.  On a *calm* ground these are
    never less strict than what decides where they were kept out.

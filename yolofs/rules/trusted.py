@@ -35,7 +35,7 @@ from yolofs.system.symlinks import TargetOf
 
 _WORD = "rules"
 _EXAMPLES = 3
-"""So many places of a kind are named."""
+"""How many places of a kind are named."""
 UNJUDGED = "not judged: the file has too many rules to tell what each of them opens"
 """How :attr:`Waiting.opens` starts where that is so."""
 _TRIES = 4
@@ -105,13 +105,13 @@ class TrustedRules(NamedTuple):
         if not rest:
             return cls(_together(rules, known, sure), ())
         try:
-            parts = _Parts(numbered, known, index_of, budget, sure)
-            parts.keep_hidden(project)
-            parts.hold_meanwhile(project)
+            bundled = _Bundles(numbered, known, index_of, budget, sure)
+            bundled.keep_hidden(project)
+            bundled.hold_meanwhile(project)
         except BudgetSpentError:
             return cls(_together(rules, known, sure), tuple(wait(n, _meanwhile(n, sure, rules)) for n in rest))
-        waiting = tuple(wait(n, _opens(rules[n], places)) for n, places in sorted(parts.judged.waiting.items()))
-        return cls(RuleSet(tuple(parts.in_force(rules))), waiting)
+        waiting = tuple(wait(n, _opens(rules[n], places)) for n, places in sorted(bundled.judged.waiting.items()))
+        return cls(RuleSet(tuple(bundled.in_force(rules))), waiting)
 
 
 def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleSet:
@@ -126,7 +126,7 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleS
 
 
 def _meanwhile(number: int, sure: Sure, rules: Sequence[Rule]) -> str:
-    """Return what is to be said of a line of which it was not told what it opens."""
+    """Return what to say about a line that was not judged."""
     if number not in sure.bundles:
         return f"{UNJUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
     place = _place_of(sure.bundles[number][0])
@@ -139,7 +139,7 @@ def _place_of(rule: Rule) -> bytes:
     return rule.path if isinstance(rule, PathRule) else rule.scope
 
 
-class _Parts:
+class _Bundles:
     """The rules of a tree, each with others that it has to stand with, and what of it all holds."""
 
     def __init__(
@@ -222,15 +222,15 @@ class _Parts:
             bundles[number] = (lesser[number],) if number in lesser else ()
         kept = [number for number, bundle in enumerate(bundles) if bundle]
         renumbered = {number: at for at, number in enumerate(kept)}
-        parts = _Parts([], frozenset(), self._index_of, self._budget, Sure({}, frozenset()))
-        parts._bundles = [
+        lesser_bundles = _Bundles([], frozenset(), self._index_of, self._budget, Sure({}, frozenset()))
+        lesser_bundles._bundles = [
             tuple(dataclasses.replace(rule, source=str(renumbered[number])) for rule in bundles[number])
             for number in kept
         ]
-        parts._known = frozenset(renumbered[number] for number in self._known if number in renumbered)
-        held = parts._judge(parts._bundles).in_force
+        lesser_bundles._known = frozenset(renumbered[number] for number in self._known if number in renumbered)
+        in_force = lesser_bundles._judge(lesser_bundles._bundles).in_force
         self._bundles = bundles
-        self.judged = self.judged._replace(in_force=tuple(kept[at] for at in held))
+        self.judged = self.judged._replace(in_force=tuple(kept[at] for at in in_force))
 
     def in_force(self, rules: Sequence[Rule]) -> Iterator[Rule]:
         """Yield the rules that hold, as they were written: with the sources of ``rules``."""

@@ -15,9 +15,10 @@ from yolofs.rules.spelling import NameRule, PathRule, Rule, Subject, SuffixRule,
 
 EVERY_RANK = sys.maxsize
 COUNTING_EVERYWHERE = frozenset({b".yolofs"})
-"""Nothing keeps patterns for these names out, no ``…/**`` and no exempt directory: a session that a
-program makes anywhere would be the one that the next command there finds after a commit, with rules
-and plans of its own."""
+"""No ``…/**`` and no exempt directory keeps patterns for these names out.  Otherwise a program
+could make a session anywhere, and after a commit the next command there would find it, with its
+rules and plans.
+"""
 
 Ranked: TypeAlias = tuple[int, Rule]
 """A rule with the number of its source, 0 for the nearest."""
@@ -207,8 +208,8 @@ class Verdict:
         """Return a rule whose path or directory would lead elsewhere if this were a symbolic link,
         None if none would.
 
-        Besides those of :meth:`stricter_below` that is a rule of any state whose path leads on by
-        the link that is here, and a pattern of just this directory that lets less through.
+        Besides those of :meth:`stricter_below`, that is a rule of any state whose path leads on
+        through the link here, and a stricter pattern of this directory alone.
         """
         rule = self.stricter_below()
         if rule is not None or self.node is None:

@@ -31,7 +31,7 @@ from yolofs.system.host_programs import find_program
 from yolofs.system.processes import pidfd_of
 
 _MOST_HANDLES = 250
-"""So many descriptors can be sent at once, less a few."""
+"""A few less than the number of descriptors that can be sent at once."""
 _STAGED_TMP = 'try it again, or have the view show it: run.tmp = "view" in ~/.config/yolofs/config.toml'
 _GONE_S = 5.0
 """How long the processes that a command has left behind may take to die."""

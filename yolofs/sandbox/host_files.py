@@ -1,8 +1,8 @@
 """Files of the host that each sandbox holds besides the view: devices, and the program that makes
 it.
 
-What is in them is out of reach, but whoever owns a file may change its mode and times, without any
-capability, by each path that leads to it, ``/proc/1/exe`` among them.  As root owns all of these, a
+Their content is out of reach.  But the owner of a file may change its mode and times, without any
+capability, by each path that leads to it, such as ``/proc/1/exe``.  As root owns all of these, a
 program that root confines could lock others out of ``/dev/null``.  So they are made read-only where
 bubblewrap takes them from: to a device one can write all the same.
 """

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from yolofs.sandbox.native_mounts import forget_names
 
 _MOST = 2_000
-"""So many directories are looked at, the highest: some two milliseconds."""
+"""How many directories are looked at, the highest ones first: that takes some two milliseconds."""
 
 
 class HostNames:

@@ -2,9 +2,8 @@
 terminal on loan.
 
 The sandbox must not share a process group with anything outside, as every process may signal its
-own group.  So it gets one, and with it the terminal when it wants that: at once where the command
-has it for itself, otherwise (in a pipeline whose other commands are outside) when it reads from it
-or sets its modes.
+own group.  So it gets one, and with it the terminal: at once if the command has the terminal for
+itself, else (in a pipeline with commands outside) when it reads from it or sets its modes.
 """
 
 from __future__ import annotations

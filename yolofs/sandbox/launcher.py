@@ -3,9 +3,9 @@
 It runs there as ``python -I -S -c SOURCE FD IGNORED LEADS DIRECTORY COMMAND…``, so it must get
 along without yolofs and imports nothing that takes time.  It writes ``started`` to FD, and one more
 line if the command could not be started: the errno and what it is about.  IGNORED are the numbers
-of the signals that stay ignored, separated by commas.  LEADS is 1 for a shell that is to lead a
-process group of its own: the group that it is in has no number in here, and a shell that gives the
-terminal back to where it had it from (dash does) has to name one.
+of the signals that stay ignored, separated by commas.  LEADS is 1 for a shell that leads a process
+group of its own.  Its present group has no number in here, and a shell that gives the terminal back
+to the group that had it before (dash does) needs a number.
 """
 
 from __future__ import annotations

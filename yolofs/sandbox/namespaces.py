@@ -1,9 +1,9 @@
 """The namespaces that the kernel lets us have, and the one in which bubblewrap is started.
 
-What somebody mounts on the host later would show up below a directory that the sandbox has straight
-from base, to be written to: bubblewrap keeps the way from the host's mounts to its own open.  So it
-is started in a mount namespace that gets to know of no new mounts; where none can be had, nothing
-is bound.
+bubblewrap lets mounts of the host appear in its own.  So what somebody mounts on the host later
+would show up, writable, below a directory that the sandbox has straight from base.  So it is
+started in a mount namespace that gets to know of no new mounts; where none can be had, nothing is
+bound.
 """
 
 from __future__ import annotations

@@ -31,10 +31,10 @@ _LINKS = (b"/bin", b"/lib", b"/lib32", b"/lib64", b"/libx32", b"/sbin")
 kernel keeps none.
 """
 _OVERRIDDEN_LIMIT = 1_000
-"""Where more than so many names are overridden, nothing is bound."""
+"""If more names than this are overridden, nothing is bound."""
 _NAMES_LOOKED_AT = 5_000
-"""Among so many names of base those of a file with hard links are looked for; the gate does the
-same.
+"""Among how many names of base the names of a file with hard links are looked for, as the gate
+does.
 """
 
 
@@ -42,8 +42,9 @@ def candidates(book: RuleBook, base: Base, project: bytes) -> dict[bytes, list[b
     """Return what qualifies by the rules and by what base is, as absolute paths, and what has other
     rules in each.
 
-    These are directories, of which none lies in another but in what is told of that, and of
-    :data:`_FILES` and :data:`_LINKS` those for which the rules say the same, wherever they lie.
+    These are directories, none of which lies in another one, except below what has other rules
+    there; and those of :data:`_FILES` and :data:`_LINKS` for which the rules say the same, wherever
+    they lie.
 
     ``project`` is the session's, where everything goes through the view.  Looks at base, a few
     system calls for each.
@@ -122,5 +123,8 @@ def linked(base: Base, files: Sequence[Staged]) -> list[bytes] | None:
     """
     if not files:
         return []
-    found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
+    try:
+        found = [base.path(rel) for rel in find_names(base, files, limit=_NAMES_LOOKED_AT)]
+    except OSError:
+        return None
     return found if len(found) >= sum(staged.links for staged in files) else None

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from yolofs.paths import is_below
 
 LIMIT = 256
-"""So many parts of one directory there may be: each is a mount, which takes a tenth of a
+"""How many parts of one directory there may be: each is a mount, which takes a tenth of a
 millisecond at each start.
 """
 
@@ -27,10 +27,10 @@ def directories_beside(top: bytes, obstacles: Iterable[bytes]) -> list[bytes]:
     todo = deque([top])
     while todo:
         directory = todo.popleft()
-        held = {path[len(directory) + 1 :].split(b"/")[0] for path in inside if is_below(path, directory)}
-        if not held:
+        names_of_obstacles = {path[len(directory) + 1 :].split(b"/")[0] for path in inside if is_below(path, directory)}
+        if not names_of_obstacles:
             found.append(directory)
-        elif b"" not in held:  # an obstacle itself
+        elif b"" not in names_of_obstacles:  # an obstacle itself
             below = _directories(directory)
             if len(found) + len(todo) + len(below) <= LIMIT:
                 todo += below

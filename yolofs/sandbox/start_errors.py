@@ -29,7 +29,7 @@ def start_error(
     st = _stat(os.path.join(mountpoint, path.lstrip(b"/")) if mountpoint is not None else path)
     explain = f"yolofs rule explain {in_shell(word)}"
     if number == errno.ENOENT and st is not None:
-        message = f"{shown}: what its first line names, or the loader that it needs, is not there in the view"
+        message = f"{shown}: the program that its first line names, or the loader that it needs, is missing in the view"
         return CommandNotFoundError(message, hint=f"yolofs run -- head -n 1 {in_shell(word)}")
     if number == errno.ENOENT:
         is_hidden = mountpoint is None or os.path.lexists(path)  # in the view one cannot tell

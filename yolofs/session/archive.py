@@ -123,7 +123,7 @@ def journal_loss(directory: bytes) -> JournalError | None:
     none.
 
     It needs none if it has just been made, or if a commit or an abort died after it had put the old
-    one away: then no staged file is left that only the missing journal could name.
+    one away.  Then there is no staged file that only the missing journal could name.
     """
     path = os.path.join(directory, b"journal")
     if is_there(path):
@@ -155,9 +155,8 @@ def interrupted_commit(directory: bytes) -> bytes | None:
     """Return the directory of a commit of the session in ``directory`` that stopped half way, None
     if there is none.
 
-    One that has not touched anything of base yet, as far as can be told, is none.  So is one of
-    which another hand wrote that it is done or given up: what that would do to the journal is not
-    done.
+    One that has not touched anything of base yet, as far as can be told, is none.  So is one if
+    somebody else wrote that it is done or given up: the journal is not touched for that.
     """
     number = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, number)
@@ -194,8 +193,8 @@ def _is_put_away(commit: bytes) -> bool:
 
 
 def all_are_put_away(directory: bytes) -> bool:
-    """Tell whether all that follows the end of each commit of the session in ``directory`` has been
-    done: if so for the newest one, then for all before it.
+    """Tell whether everything that follows the end of a commit has been done for each commit of the
+    session in ``directory``.  If it has for the newest one, it has for all before it.
     """
     last = max(commit_numbers(directory), default=0)
     return not last or _is_put_away(commit_directory(directory, last))

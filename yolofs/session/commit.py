@@ -44,7 +44,7 @@ from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import is_there, read_plain
+from yolofs.system.plain_files import is_there, make_directory, read_plain
 
 _FORCED = b"forced"
 """In a commit's directory: the inode numbers of what it replaces although the host has changed
@@ -76,7 +76,7 @@ class CommitResult(msgspec.Struct, frozen=True):
     """
 
 
-def split(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
+def split_staged(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
     """Return what a commit would take, and what it would leave staged; without ``selection`` it
     takes everything.
 
@@ -108,24 +108,24 @@ class Looked(NamedTuple):
     """
 
 
-def look_at_base(session: Session, parts: Split) -> Looked:
-    """Return what base has where a commit of ``parts`` would change it.
+def look_at_base(session: Session, split: Split) -> Looked:
+    """Return what base has where a commit of ``split`` would change it.
 
     Raises:
         OSError: base cannot be read.
     """
-    names = list(survey(parts.taken, session.base))
+    names = list(survey(split.taken, session.base))
     known, unset = restored.read(session.directory), restored.read_unset(session.directory)
-    conflicts = find_conflicts(parts.taken, session.base, session.store, names=names, restored=known, unset=unset)
-    marked = marked_paths(session, parts.taken)
-    unchanged = indexes_unchanged_here(parts.taken, session.base, session.store, conflicts)
-    without_content = paths_without_content(parts.taken, session.base, session.store, conflicts)
+    conflicts = find_conflicts(split.taken, session.base, session.store, names=names, restored=known, unset=unset)
+    marked = marked_paths(session, split.taken)
+    unchanged = indexes_unchanged_here(split.taken, session.base, session.store, conflicts)
+    without_content = paths_without_content(split.taken, session.base, session.store, conflicts)
     return Looked(names, sorted({*conflicts, *marked}), marked, unchanged, without_content)
 
 
 def conflict_error(looked: Looked) -> ConflictError:
-    """Return what is to be said where base has changed under what would be committed, or marks
-    stand in it.
+    """Return the error for paths at which base has changed under what would be committed, or that
+    have marks of a merge.
     """
     conflicts = [path for path in looked.conflicts if path not in set(looked.marked)]
     conflicts = [path for path in conflicts if path not in looked.unchanged] or conflicts
@@ -149,7 +149,7 @@ def conflict_error(looked: Looked) -> ConflictError:
 
 
 def marks_error(marked: Sequence[RelPath]) -> ConflictError:
-    """Return what is to be said of files with marks of a merge in them."""
+    """Return the error for files with marks of a merge."""
     what = "1 file has" if len(marked) == 1 else f"{len(marked)} files have"
     return ConflictError(
         f"{what} the marks of a merge (<<<<<<< staged … >>>>>>> base) in the view, so nothing is committed",
@@ -163,7 +163,7 @@ def commit(
     session: Session,
     *,
     selection: Selection | None = None,
-    parts: Split | None = None,
+    split: Split | None = None,
     looked: Looked | None = None,
     changes: Sequence[Change] | None = None,
     force: bool = False,
@@ -173,10 +173,10 @@ def commit(
     """Apply what is staged to base, and start another journal; the old one is kept with the commit.
 
     With a ``selection`` only that part of it: the rest stays staged, as the first records of the
-    new journal and its first generation.  The view is the same before and after.  ``parts`` is what
-    :func:`split` made of the selection since this session was opened, if that was asked, and
-    ``looked`` what :func:`look_at_base` found then.  ``changes`` are what comparing has found in
-    what is taken, if that was compared.  If it is nothing it is committed only for hard links that
+    new journal and its first generation.  The view is the same before and after.  ``split`` is what
+    :func:`split_staged` made of the selection since this session was opened, and ``looked`` what
+    :func:`look_at_base` found then; without them both are asked here.  ``changes`` are those that a
+    comparison found in what is taken.  If there are none, it is committed only for hard links that
     differ: times of directories and links, and what was written back as it was, stay staged.
 
     ``force`` overrides conflicts: what changed in base since it was copied up is replaced.  Blocks.
@@ -186,23 +186,23 @@ def commit(
     Raises:
         ConflictError: paths changed in base; nothing was done.
         YolofsError: base would not have the names that the view shows; nothing was done.
-        CommitError: a step failed half way, and nothing is lost; or a commit was interrupted, which
-            has to be finished first: see :func:`finish_interrupted`.
+        CommitError: a step failed half way, and nothing is lost; or an interrupted commit has to be
+            finished first (:func:`finish_interrupted`).
         TrustError: the state directory is not the user's alone, or a commit was interrupted that
             did not begin here; nothing was done.
     """
     session.check_no_interrupted_commit()
-    parts = parts if parts is not None else split(session, selection)
-    looked = looked if looked is not None else look_at_base(session, parts)
+    split = split if split is not None else split_staged(session, selection)
+    looked = looked if looked is not None else look_at_base(session, split)
     names, conflicts = looked.names, looked.conflicts
     if conflicts and not force:
         raise conflict_error(looked)
-    plan = plan_commit(parts.taken, session.base, session.store, names=names)
+    plan = plan_commit(split.taken, session.base, session.store, names=names)
     if not plan.steps or (changes is not None and not changes and not may_change_links(plan, session.base)):
-        return CommitResult(None, 0, {}, parts.held_back)
-    if parts.rest:
-        check_rest(plan, session.state(), session.base, Tree(parts.rest))
-    done = changes if changes is not None else compare(Tree(), parts.taken, session.base, session.store)
+        return CommitResult(None, 0, {}, split.held_back)
+    if split.rest:
+        check_rest(plan, session.state(), session.base, Tree(split.rest))
+    done = changes if changes is not None else compare(Tree(), split.taken, session.base, session.store)
     number = session.next_commit()
     directory = session.commit_directory(number)
     changed = frozenset(conflicts)
@@ -210,9 +210,9 @@ def commit(
     def carry_out(is_spare: Spare) -> Outcome:
         with before_it_begins(directory, plan.root):
             seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
-            os.makedirs(directory, 0o700, exist_ok=True)
-            if parts.rest:
-                _write_rest(directory, number, parts.rest)
+            make_directory(directory)
+            if split.rest:
+                _write_rest(directory, number, split.rest)
             note_counts(directory, done)
             if conflicts:
                 forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
@@ -223,23 +223,23 @@ def commit(
             parking=directory,
             seals=seals,
             restored=lambda found: _note_restored(session, directory, found),
-            arrived=_noting(session, is_needed=bool(parts.rest)),
+            arrived=_noting(session, is_needed=bool(split.rest)),
             progress=progress,
             going_back=going_back,
             is_spare=is_spare,
         )
 
     try:
-        outcome = carry_out(_spare(session, parts.rest))
+        outcome = carry_out(_spare(session, split.rest))
     except RolledBackError as error:
         if not error.may_not_link:
             raise
         outcome = carry_out(is_spare_never)  # quotas by project, for example: nothing is left of the first attempt
     unfinished = put_away(session, directory)
-    if not (parts.rest or unfinished):
+    if not (split.rest or unfinished):
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
             restored.remove(session.directory)
-    return CommitResult(number, outcome.steps, outcome.left_out, parts.held_back, unfinished)
+    return CommitResult(number, outcome.steps, outcome.left_out, split.held_back, unfinished)
 
 
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
@@ -407,10 +407,10 @@ def roll_back_interrupted(
 def discard_interrupted(session: Session) -> bytes | None:
     """Give an interrupted commit up, and return its directory; None if there was none.
 
-    Base stays as it is, no file is removed or moved: what base had, and what was on its way, stays
-    in the commit's directory, where a list says what was where, and what the store holds.  The
-    journal goes there, too, as what is staged is about base as it was; the view is base again.  A
-    mount of the session must be paused meanwhile.
+    Base stays as it is, and no file is removed or moved.  What base had, and what was on its way,
+    stays in the commit's directory.  A list there says what was where, and what the store holds.
+    The journal goes there, too, as what is staged is about base as it was; the view is base again.
+    A mount of the session must be paused meanwhile.
 
     Raises:
         TrustError: the state directory is not the user's alone.

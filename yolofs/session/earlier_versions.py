@@ -2,9 +2,9 @@
 trusted, and moving it.
 
 Anybody who can put files into the project can put such a directory there: a clone, an archive.  So
-one is moved without a question only where nothing in it could do harm that the project's other
-files could not do as well: everything that is staged lies in the project or in a scratch directory,
-no learned rule opens anything, no commit was interrupted.
+one is moved without a question only if it can do no more harm than the project's other files:
+everything that is staged lies in the project or in a scratch directory, no learned rule opens
+anything, and no commit was interrupted.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def check_earlier(earlier: Earlier) -> None:
         TrustError: it is not, or has links in it.
     """
     path, top = earlier.path, earlier.place
-    for place, kind in _parts(top):
+    for place, kind in _all_in(top):
         why = _objection(os.lstat(place), kind, is_top=place == top)
         if why:
             raise TrustError(
@@ -119,7 +119,7 @@ def check_earlier(earlier: Earlier) -> None:
             )
 
 
-def _parts(path: bytes) -> Iterator[tuple[bytes, int]]:
+def _all_in(path: bytes) -> Iterator[tuple[bytes, int]]:
     """Yield the session's directory, and all in it but what the store and the commits keep, with
     what each has to be.
 
@@ -137,10 +137,10 @@ def _parts(path: bytes) -> Iterator[tuple[bytes, int]]:
             for below in sorted(map(os.fsencode, os.listdir(place))):
                 yield os.path.join(place, below), stat.S_IFDIR
                 if name == b"commits":
-                    yield from _parts_of_commit(os.path.join(place, below))
+                    yield from _all_of_commit(os.path.join(place, below))
 
 
-def _parts_of_commit(directory: bytes) -> Iterator[tuple[bytes, int]]:
+def _all_of_commit(directory: bytes) -> Iterator[tuple[bytes, int]]:
     files, directories = _OF_COMMIT
     for name in sorted(map(os.fsencode, os.listdir(directory))):
         kind = stat.S_IFREG if name in files else stat.S_IFDIR if name in directories else 0

@@ -19,7 +19,7 @@ from yolofs.system.plain_files import is_there, open_plain
 
 NAME = b"feedback"
 MOST_LINES = 40
-"""So many changed lines of one thing are kept; how many more there were is said."""
+"""How many changed lines of one thing are kept; the number of the others is told."""
 MOST_LINE_BYTES = 500
 MOST_THINGS = 50
 MOST_NOTE_CHARS = 500

@@ -28,7 +28,7 @@ from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 
 CHECKPOINT_RECORDS = 20_000
-"""So many records take a tenth of a second or more to replay."""
+"""Replaying this many records takes a tenth of a second or more."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -65,8 +65,8 @@ class States:
         timeline = self.timeline
         segments = timeline.live_segments if generation is None else timeline.segments_of(generation)
         with no_garbage_collection():
-            tree, parts = self._begun(segments)
-            for start, end in parts:
+            tree, ranges = self._begun(segments)
+            for start, end in ranges:
                 for record in self._changes(start, end):
                     tree.apply(record)
         return tree
@@ -104,14 +104,14 @@ class States:
         segments = self.timeline.live_segments
         known = self._checkpoint
         with no_garbage_collection():
-            tree, parts = self._begun(segments)
+            tree, ranges = self._begun(segments)
             fresh_from = self.store.next_ino
             if known is not None and known.live == segments:  # no marker since: what was fresh then still is
                 fresh_from = min(fresh_from, known.fresh_from)
-            for start, end in parts[:-1]:
+            for start, end in ranges[:-1]:
                 for record in self._changes(start, end):
                     tree.apply(record)
-            for record in self._changes(*parts[-1]):
+            for record in self._changes(*ranges[-1]):
                 if isinstance(record, Stage) and record.ino not in tree.staged:
                     fresh_from = min(fresh_from, record.ino)
                 tree.apply(record)
@@ -121,12 +121,12 @@ class States:
         """Return a tree to start from, and the byte ranges of the journal that lead from it to the
         state.
         """
-        parts = [self.journal.segment_range(segment) for segment in segments]
+        ranges = [self.journal.segment_range(segment) for segment in segments]
         known = self._checkpoint
         if known is None or segments[: len(known.live)] != known.live:
-            return Tree(), parts
-        start, end = parts[len(known.live) - 1]
-        return known.tree(), [(max(start, known.size), end), *parts[len(known.live) :]]
+            return Tree(), ranges
+        start, end = ranges[len(known.live) - 1]
+        return known.tree(), [(max(start, known.size), end), *ranges[len(known.live) :]]
 
     @property
     def known_checkpoint(self) -> Checkpoint | None:

@@ -2,8 +2,8 @@
 give it up.
 
 Until it is finished (or given up) base is neither what it was nor what the view showed, so nothing
-else is done.  It is finished only by whom and where it began: its seal
-(:mod:`yolofs.registry.seal`) has to fit, and its plan still has to be one for base
+else is done.  It is finished only by the same user and on the same machine: its seal
+(:mod:`yolofs.registry.seal`) must fit, and its plan must still be one for base
 (:mod:`yolofs.commit.plan.recheck`).
 """
 
@@ -39,7 +39,7 @@ from yolofs.system.plain_files import is_there
 CONTENTS = b"contents"
 """In the directory of a commit that was given up: what in it was where."""
 _NEXT = 5
-"""So many of the steps that come next are told."""
+"""How many of the next steps are told."""
 
 
 class Interrupted(msgspec.Struct, frozen=True):
@@ -117,14 +117,14 @@ class Interrupted(msgspec.Struct, frozen=True):
     def why(self) -> str:
         """Why that way, in words."""
         if self.goes_back and self.way_back is not None:
-            return "it goes on back, as that was begun"
+            return "taking it back goes on, as that was begun"
         obstacle = self.in_way or "; ".join(self.problems)
         if self.is_better_taken_back:
-            return f"it cannot go on ({obstacle}), so it is to be taken back"
+            return f"it cannot be finished ({obstacle}), so it has to be taken back"
         if self.plan is None:
-            return f"it can go neither way ({obstacle})"
+            return f"it can neither be finished nor taken back ({obstacle})"
         if self.in_way:
-            return f"it cannot go on as base is ({obstacle}), and not back any more"
+            return f"it cannot be finished as base is ({obstacle}), and can no longer be taken back"
         return "it can be finished, as base is what the plan expects"
 
     @property
@@ -233,7 +233,7 @@ def examine(
         sealer = _sealer(directory, machine_files)
         problems = sealer.problems(sealed, number, text, digest_of_file(os.path.join(commit, CARRIED)))
         if not problems and is_there(os.path.join(commit, End.DONE.value)):
-            problems = ["what says that it is done was changed"]
+            problems = ["the note that it is done was changed"]
         if problems:
             raise _MisfitError(*problems)
         problems = sealer.base_problems(sealed, seal.Base(base.root, identity_of(base.root)))
@@ -304,7 +304,9 @@ def _what_was_made(commit: bytes) -> Ready:
         return read_ready(commit) or Ready()
     except OSError as error:
         place = display(os.path.join(commit, MADE))
-        raise _MendableError(f"what it noted before its first step cannot be read ({place}: {reason(error)})") from None
+        raise _MendableError(
+            f"the note that it made before its first step cannot be read ({place}: {reason(error)})"
+        ) from None
 
 
 def _mtime_ns(path: bytes) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import NamedTuple
 
 import msgspec
 
@@ -57,20 +58,30 @@ def sizes_of_commits(session: bytes) -> dict[int, Size]:
     return sizes
 
 
-def session_bytes(session: bytes) -> int:
-    """Return how much of the disk a session takes, as ``du`` says, but for the private ``/tmp`` of
-    its runs (:func:`yolofs.session.run_tmp.size`); what commits keep is not walked anew.
+class SessionSize(NamedTuple):
+    """How much of the disk a session takes, in bytes."""
+
+    all: int
+    """As ``du`` says."""
+    kept: int
+    """Of that for what base had before commits: what ``keep_commits.gib`` is about."""
+
+
+def size_of_session(session: bytes) -> SessionSize:
+    """Return how much of the disk a session takes, but for the private ``/tmp`` of its runs
+    (:func:`yolofs.session.run_tmp.size`); what commits keep is not walked anew.
     """
     sizes = sizes_of_commits(session)
     commits = os.path.join(session, b"commits")
     walked = {commit_directory(session, number) for number in sizes}
     above = size_of(session, without={commits, run_tmp.top_of(session)})
     others = size_of(commits, without=walked)
-    return above + others + sum(size.kept + size.besides for size in sizes.values())
+    kept = sum(size.kept for size in sizes.values())
+    return SessionSize(above + others + kept + sum(size.besides for size in sizes.values()), kept)
 
 
 def forget_sizes(session: bytes) -> None:
-    """Drop what is noted, as something is being taken of what a commit keeps.
+    """Drop what is noted, as something that a commit keeps is being taken.
 
     Raises:
         OSError: the disk failed.

@@ -5,10 +5,91 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
+import time
 from collections.abc import Iterator
+from typing import NamedTuple, Self
 
 from yolofs.errors import SessionBusyError
 from yolofs.system.plain_files import open_plain
+from yolofs.system.processes import is_stopped
+
+MOUNT = "mount"
+"""The command of a daemon."""
+_NOTE = re.compile(rb"([1-9][0-9]{0,9})(?: ([a-z-]{1,32}))?\n")
+_NOTE_BYTES = 64
+_LOOK_S = 0.02
+"""How long a process may hold the lock that only looks whether another one holds it."""
+
+
+class Holder(NamedTuple):
+    """The process that holds the lock, as it has noted itself."""
+
+    pid: int = 0
+    """0 if that is not known."""
+    command: str = ""
+    """The word after `yolofs`, "" if that is not known."""
+
+    @classmethod
+    def noted_in(cls, fd: int) -> Self:
+        """Read who has noted itself last in an open lock."""
+        found = _NOTE.fullmatch(os.pread(fd, _NOTE_BYTES, 0))
+        return cls(int(found[1]), (found[2] or b"").decode()) if found else cls()
+
+    @property
+    def text(self) -> str:
+        """A sentence about it."""
+        command = f" (yolofs {self.command})" if self.command else ""
+        stopped = ", and was stopped" if self._is_stopped else ""
+        return f"process {self.pid or 'unknown'}{command} is at work on this session{stopped}"
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        if self.command == MOUNT:
+            return f"yolofs unmount; if that does not find it: kill {self.pid}"
+        if self._is_stopped:
+            return f"kill -CONT {self.pid} lets it go on"
+        return f"wait for it to end, or end it: kill {self.pid}" if self.pid else "wait for it to end"
+
+    @property
+    def error(self) -> SessionBusyError:
+        """What to raise where it is in the way."""
+        return SessionBusyError(self.text, hint=self.hint)
+
+    @property
+    def _is_stopped(self) -> bool:
+        return bool(self.pid) and is_stopped(self.pid)
+
+
+def command_at_work(directory: bytes) -> Holder | None:
+    """Return which command changes the session in ``directory`` just now, None if none does.
+
+    A daemon is none; a command that it has lent the session to is one.
+    """
+    try:
+        fd = open_plain(os.path.join(directory, b"lock"), os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            found = Holder.noted_in(fd)
+            return found if found.command != MOUNT else None
+        return None
+    finally:
+        os.close(fd)
+
+
+def note_holder(fd: int, command: str) -> None:
+    """Note in an open lock that this process holds it, to carry out ``command``.
+
+    Raises:
+        OSError: it cannot be noted.
+    """
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()} {command}".strip().encode() + b"\n", 0)
 
 
 @contextlib.contextmanager
@@ -43,8 +124,9 @@ def has_open(pid: int, directory: bytes) -> bool:
     return False
 
 
-def take_lock(directory: bytes) -> int:
-    """Take the lock of the session in ``directory`` and return its descriptor.
+def take_lock(directory: bytes, command: str = "") -> int:
+    """Take the lock of the session in ``directory`` to carry out ``command``, and return its
+    descriptor.
 
     Raises:
         SessionBusyError: another process holds it.
@@ -52,18 +134,29 @@ def take_lock(directory: bytes) -> int:
     path = os.path.join(directory, b"lock")
     fd = open_plain(path, os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = os.pread(fd, 32, 0).decode(errors="replace").strip()
-        os.close(fd)
-        raise SessionBusyError(
-            f"process {holder or 'unknown'} is at work on this session", hint="wait for it, or: yolofs unmount"
-        ) from None
-    try:
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, b"%d\n" % os.getpid(), 0)
+        _lock(fd)
+        note_holder(fd, command)
     except OSError as error:
         os.close(fd)
         error.filename = path
         raise
+    except SessionBusyError:
+        os.close(fd)
+        raise
     return fd
+
+
+def _lock(fd: int) -> None:
+    """Lock an open lock.
+
+    Raises:
+        SessionBusyError: another process holds it, and does not only look.
+    """
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return
+    time.sleep(_LOOK_S)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Holder.noted_in(fd).error from None

@@ -20,7 +20,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
-from yolofs.session.beside import beside
+from yolofs.session.journal_beside import beside
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,
@@ -129,9 +129,7 @@ def settle(
         ConflictError: base has changed since it was read; nothing was done.
         NotPreparedError: it cannot be written; nothing that was staged is lost.
     """
-    sentence = (
-        "nothing is committed, base is as it was, and all stays staged, as what both sides changed is not settled"
-    )
+    sentence = "nothing is committed, as not all conflicts are settled; base is as it was, and all stays staged"
     with said_as(NotPreparedError, sentence, again="the same command", place=session.directory):
         return _settle(session, merges, dropped, unmerged, made_again)
 
@@ -149,7 +147,7 @@ def _settle(
             raise ConflictError(
                 f"base is changing just now at {display(session.base.path(merge.theirs.path))}, so nothing is merged",
                 paths=merge.paths,
-                hint="try again when what writes there is done",
+                hint="try again when the program that writes there is done",
             )
     tree = session.state()
     session.skip_named_numbers()
@@ -259,7 +257,7 @@ def _mtime_ns(session: Session, merge: Merge) -> int:
 def _replace_journal(session: Session, records: Sequence[Keep], name_before: bytes, name_after: bytes) -> None:
     """Go on with another state, durably and at once: no crash leaves a part of it.
 
-    The names are those of the generations of what was there before and of what is there after.
+    The names are those of the generations before and after it.
     """
     now = coarse_clock_ns()
     with beside(session) as new:

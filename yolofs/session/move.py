@@ -1,6 +1,6 @@
 """Letting a session go on where its project is now, or at another directory that stands for it.
 
-The journal's paths are relative to base.  Where base is an ancestor of the project (``/``, mostly),
+The journal's paths are relative to base.  If base is an ancestor of the project (mostly ``/``),
 those in the project follow it: the journal is written anew beside the old one, and one change of
 ``session.json`` puts it in force.
 """

@@ -86,7 +86,7 @@ def open_journal(path: bytes, known: Known | None, *, read_only: bool) -> Journa
         place = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else path + cuts.TORN_SUFFIX
         raise JournalError(
             f"a torn tail of the journal cannot be moved away, and so stays: {display(place)}: {error.strerror}",
-            hint="see that this can be written to; yolofs doctor tells what is torn",
+            hint="make it writable; yolofs doctor tells what is torn",
         ) from error
 
 

@@ -77,7 +77,8 @@ def restore(session: Session, source: Source, paths: Sequence[RelPath], name: by
         except OSError as failed:
             why = failed.strerror or repr(failed)
             raise YolofsError(
-                f"a part of it may be brought back, as the way back failed: {why}", hint=f"yolofs travel {before}"
+                f"a part of it may have been brought back, as taking it back failed: {why}",
+                hint=f"yolofs travel {before}",
             ) from error
         raise
     states = session.states(before, None)
@@ -217,7 +218,7 @@ class _Copying(ViewWriter):
         self.finish_one(directory, there)
 
     def _remove(self, path: RelPath) -> None:
-        with self.held(path) as (inode, _):
+        with self.looked_up(path) as (inode, _):
             names = self.overlay.names(inode) if inode.is_directory else None
         for name in names or ():
             self._remove(join(path, name))
@@ -251,7 +252,7 @@ def source_to_restore(session: Session, text: str) -> Source:
     if int(number) == max(kept):
         tree = session.state(BASE)
         return Source(text, StateFiles(session, tree), tree)
-    from yolofs.session.past import past_ground  # it takes all that commits need along
+    from yolofs.session.past_base import past_ground  # it takes all that commits need along
 
     return Source(f"commit {number}", StateFiles(past_ground(session, int(number) + 1), Tree()), None)
 

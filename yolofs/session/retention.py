@@ -1,5 +1,5 @@
-"""Which commits are kept: so many, so long, and so much of what base had before; never less than
-the newest.
+"""Which commits are kept.  The settings limit their number, their age, and the size of what base
+had before; the newest one is always kept.
 
 A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was
 given up half way is never among them: what it keeps was never put back, and perhaps nobody else has
@@ -19,8 +19,8 @@ from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
-from yolofs.session.beside import MERGED_JOURNAL
 from yolofs.session.dead_generations import NEW
+from yolofs.session.journal_beside import MERGED_JOURNAL
 from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commit

@@ -87,7 +87,7 @@ def settle_root(
             return old
         raise UsageError(
             f"what is staged, snapshots too, is relative to {display(old)}, so the root cannot be {display(wanted)}",
-            hint="yolofs commit keeps what is wanted, and yolofs abort drops the rest; then the same command again",
+            hint="yolofs commit keeps what is wanted, and yolofs abort drops the rest; then run the same command again",
         )
     if not os.path.isdir(wanted):
         if root is None:

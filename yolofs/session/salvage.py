@@ -42,8 +42,9 @@ class Rest(NamedTuple):
     twice.
     """
     missing: int
-    """How many records there were between them of which the file has no line, not even one that was
-    left out for what became of it; 0 in version 1, where that does not show."""
+    """How many records between them have no line in the file, not even a bad one that was left out;
+    0 in version 1, which does not show that.
+    """
 
 
 class FirstLine(NamedTuple):
@@ -63,7 +64,7 @@ def find_rest(path: bytes, damage: Damage) -> Rest:
     """Return what can be kept of a journal from its damage on.
 
     Raises:
-        JournalError: it might mean something else now: a travel in it leads to a generation by its
+        JournalError: it might mean something else now, as a travel in it names a generation by its
             number, and markers may be missing before it.
         OSError: it cannot be read.
     """
@@ -81,7 +82,7 @@ def find_rest(path: bytes, damage: Damage) -> Rest:
     at_gap = first if not form.step else next((one for one in range(first, max(kept, default=0)) if one not in kept), 0)
     if lacks_any and any(number >= at_gap and line.startswith(b"T ") for number, line in kept.items()):
         raise JournalError(
-            "after the missing lines comes a travel, and whether its generation still has that number cannot be told",
+            "a travel comes after the missing lines, and its generation may have another number now",
             hint=_HINT,
         )
     numbers = [_number_of(line, form, first, whole) for line in whole]
@@ -109,8 +110,8 @@ def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
 
 
 def _number_of(line: bytes, form: Form, first: int, lines: list[bytes]) -> int | None:
-    """Return which record of the journal one of its last ``lines`` is, the first of which should be
-    ``first``.
+    """Return the number of the record in one of the journal's last ``lines``; the first of them
+    should be record ``first``.
     """
     return journal_damage.number_of(line, form, first + len(lines) + journal_damage.MOST_MISSING)
 
@@ -156,12 +157,12 @@ def keep_rest(path: bytes, damage: Damage) -> Rest:
     return rest
 
 
-def _write_beside(path: bytes, parts: Iterable[bytes]) -> bytes:
+def _write_beside(path: bytes, lines: Iterable[bytes]) -> bytes:
     """Write a file beside a journal, durably, to be renamed onto it; return its path."""
     repaired = path + b".new"
     fd = os.open(repaired, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(fd, "wb") as file:
-        file.writelines(parts)
+        file.writelines(lines)
         file.flush()
         os.fsync(file.fileno())
     return repaired
@@ -171,9 +172,9 @@ def find_first_line(path: bytes) -> FirstLine | None:
     """Return what the damaged first line of a journal should be; None if it is sound, or nothing
     tells.
 
-    Each line tells by its checksum at which place of which journal it stands
-    (:class:`~yolofs.journal.header.Form`), so that two of them, or one and what is left of the
-    first, tell the key.
+    The checksum of a line depends on its place and on the journal's key
+    (:class:`~yolofs.journal.header.Form`).  So two lines, or one and what is left of the first
+    line, give the key.
 
     Raises:
         JournalError: a newer version has made it.
@@ -231,7 +232,7 @@ def begin_anew(directory: bytes) -> bytes | None:
     """Begin an empty journal for the session in ``directory``, whose own is missing or says nothing
     any more.
 
-    What there is of the old one is in ``journal.torn`` before, and the staged files that no journal
+    What is left of the old one is first kept in ``journal.torn``.  The staged files that no journal
     names are moved to a directory below ``lost``, which is returned; None if there are none.  The
     lock is held.
 

@@ -3,9 +3,9 @@ mounted or not.
 
 At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any
 number may look (:attr:`Access.READ`): the journal only ever grows, and store inodes of older
-generations do not change.  A mount's daemon holds the lock for as long as it lives; to commit or
-abort under a mount a command asks it to pause and works with :attr:`Access.LENT`, the daemon's lock
-standing for its own.
+generations do not change.  A mount's daemon holds the lock as long as it lives.  To commit or abort
+under a mount, a command asks it to pause and works with :attr:`Access.LENT`, under the daemon's
+lock.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from yolofs.session.archive import (
     store_numbers,
 )
 from yolofs.session.generations import State, States
-from yolofs.session.lock import take_lock
+from yolofs.session.lock import Holder, command_at_work, take_lock
 from yolofs.session.opening import finish_move, load_settings, locate, open_journal, wait_for_journal
 from yolofs.session.root import settle_root
 from yolofs.state import checkpoint
@@ -115,9 +115,10 @@ class Session(States):
         return started
 
     @classmethod
-    def open(cls, project: bytes, access: Access, *, root: bytes | None = None) -> Self:
+    def open(cls, project: bytes, access: Access, *, root: bytes | None = None, command: str = "") -> Self:
         """Open the session of ``project``.
 
+        ``command``: what the lock is taken for, to be told to others.
         ``root`` overrides the base directory that the session was last used with; while anything is
         staged it cannot change.  To look at a session that has a base directory its
         ``.yolofs.toml`` need not be in order (:attr:`settings_problem`).
@@ -131,7 +132,7 @@ class Session(States):
         found = locate(project)
         project, directory = found.project, found.session
         settings, problem = load_settings(project, directory, read_only=access is Access.READ)
-        lock_fd = take_lock(directory) if access is Access.WRITE else -1
+        lock_fd = take_lock(directory, command) if access is Access.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
             if access is Access.WRITE:
@@ -300,25 +301,37 @@ class Session(States):
         return interrupted_commit(self.directory)
 
     def interrupted(self) -> Interrupted | None:
-        """Return what is known of the interrupted commit, None if there is none.
+        """Return what is known of the interrupted commit, None if there is none, or a process is
+        at work on it still.
 
         Of one whose steps are all done the store finds from then on what it has put into base, to
         be read.
         """
         if self.interrupted_commit() is None:
             return None
+        at_work = self.at_work  # before the look at it: it may come to its end meanwhile
         from yolofs.commit.apply.linking import places_in_base
         from yolofs.session.interrupted import examine  # it takes all that commits need along
 
         found = examine(self.directory, self.base, self.store)
         if found is not None and found.plan is not None and found.way_back is None:
             self.store.elsewhere = places_in_base(found.plan, found.directory)
-        return found
+        return found if at_work is None else None
+
+    @property
+    def at_work(self) -> Holder | None:
+        """Who changes base just now, while others look at the session; None if nobody does."""
+        if self.access is not Access.READ or self.interrupted_commit() is None:
+            return None
+        return command_at_work(self.directory)
 
     def check_no_interrupted_commit(self) -> None:
         """Raise CommitError if there is an interrupted commit, TrustError if it may not be finished
-        here.
+        here, SessionBusyError if a process is at work on it still.
         """
+        at_work = self.at_work
+        if at_work is not None:
+            raise at_work.error
         found = self.interrupted()
         if found is not None:
             raise found.error
@@ -360,8 +373,8 @@ class Session(States):
         """Remove store inodes that the journal names and nothing can show any more, and return how
         many.
 
-        They were made after the last marker, and their last name went after it too: of files that
-        were still open, as a rule, when the mount died.  ``present`` is :meth:`present`.
+        They were made after the last marker and lost their last name after it.  Mostly they belong
+        to files that were still open when the mount died.  ``present`` is :meth:`present`.
 
         Danger: as :meth:`collect`.
         """

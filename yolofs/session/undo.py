@@ -32,6 +32,7 @@ from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
+from yolofs.commit.undo.made_anew import MadeAnew
 from yolofs.commit.undo.whose import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
@@ -53,9 +54,10 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.plain_files import make_directory
 
 _LOOKED_AT = 8
-"""So many commits are read at first to find the last one that may be undone."""
+"""How many commits are read at first to find the last one that may be undone."""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -256,6 +258,7 @@ def prepare(
         into=into,
         later=_later(session, commit.number),
         restored=restored.read(session.directory),
+        anew=_made_anew(session, commit.number),
         force=force,
     )
     if made is not None:
@@ -265,8 +268,8 @@ def prepare(
     held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
         selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
-        parts = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
-        tree, held_back, is_whole = parts.taken, parts.held_back, is_whole and not parts.rest
+        split = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
+        tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
@@ -338,6 +341,12 @@ def _later(session: Session, number: int) -> list[Later]:
     return later
 
 
+def _made_anew(session: Session, number: int) -> MadeAnew:
+    """Return which directories the undos after a commit have made anew, in force or not."""
+    undos = [(one, one.undoes.anew) for one in ended_commits(session, since=number + 1) if one.undoes is not None]
+    return MadeAnew((Applied.read(one.number, one.directory), anew) for one, anew in undos if anew)
+
+
 def undo(
     session: Session,
     commit: Ended,
@@ -402,10 +411,12 @@ def _undo(
             return result
         composed = _left_staged(session, commit, prepared, made)
         seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
-        os.makedirs(directory, 0o700, exist_ok=True)
+        make_directory(directory)
         forget_sizes(session.directory)
         besides = list(commit.undone_by)
-        note = Undoes(commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back)
+        note = Undoes(
+            commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back, inverse.anew
+        )
         write_new(directory, UNDOES, msgspec.json.encode(note))
         note_indexes(directory, plan, os.path.dirname(directory))
         note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
@@ -451,8 +462,8 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
 
 
 def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
-    """Return the changes that had led to a commit, which tell who made them; none if its journal is
-    damaged.
+    """Return the changes that led to a commit; they tell which runs made them.  None if its journal
+    is damaged.
     """
     path = os.path.join(commit.directory, b"journal")
     try:

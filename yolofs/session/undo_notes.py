@@ -26,6 +26,8 @@ class Undoes(msgspec.Struct, frozen=True):
     applies_again: bool = False
     """Whether that commit had taken another one back itself, so that this applies one again; the
     older one may not be kept any more."""
+    anew: dict[int, int] = {}
+    """Which of these store inodes became directories anew, and which inode numbers these had."""
 
 
 def read_undoes(directory: bytes) -> Undoes | None:

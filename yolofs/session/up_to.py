@@ -23,14 +23,14 @@ from yolofs.system.clock import coarse_clock_ns
 def commit_up_to(
     session: Session,
     *,
-    parts: Split,
+    split: Split,
     looked: Looked | None = None,
     changes: Sequence[Change] | None = None,
     force: bool = False,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
 ) -> CommitResult:
-    """Commit ``parts``, a split of an earlier state, as :func:`yolofs.session.commit.commit` does;
+    """Commit ``split``, a split of an earlier state, as :func:`yolofs.session.commit.commit` does;
     the view stays.
 
     Raises:
@@ -38,11 +38,11 @@ def commit_up_to(
             with hard links.
     """
     session.check_no_interrupted_commit()
-    parts, made = _with_later(session, parts)
+    split, made = _with_later(session, split)
     try:
         result = commit(
             session,
-            parts=parts,
+            split=split,
             looked=looked,
             changes=changes,
             force=force,
@@ -57,8 +57,8 @@ def commit_up_to(
     return result
 
 
-def check_up_to(session: Session, parts: Split) -> None:
-    """Check that :func:`commit_up_to` would not refuse ``parts`` for hard links.  Changes nothing.
+def check_up_to(session: Session, split: Split) -> None:
+    """Check that :func:`commit_up_to` would not refuse ``split`` for hard links.  Changes nothing.
 
     Raises:
         YolofsError: both the earlier and the present state change names of one file with hard
@@ -66,10 +66,10 @@ def check_up_to(session: Session, parts: Split) -> None:
         OSError: base cannot be read.
     """
     commits = os.path.dirname(session.commit_directory(1))
-    check_links(parts.taken, session.state(), session.base, session.store, commits)
+    check_links(split.taken, session.state(), session.base, session.store, commits)
 
 
-def _with_later(session: Session, parts: Split) -> tuple[Split, list[StoreIno]]:
+def _with_later(session: Session, split: Split) -> tuple[Split, list[StoreIno]]:
     """Return a split of an earlier state with what makes the present view of it as its rest.
 
     Also the numbers of the store inodes that are made for it: they are to be removed if there is no
@@ -82,10 +82,10 @@ def _with_later(session: Session, parts: Split) -> tuple[Split, list[StoreIno]]:
     session.skip_named_numbers()
     authors = Authors(session.live_changes(), coarse_clock_ns())
     commits = os.path.dirname(session.commit_directory(1))
-    composed = compose(parts.taken, session.state(), session.base, session.store, commits, sign=authors.sign)
+    composed = compose(split.taken, session.state(), session.base, session.store, commits, sign=authors.sign)
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
-    return msgspec.structs.replace(parts, rest=tuple(composed.records)), composed.numbers
+    return msgspec.structs.replace(split, rest=tuple(composed.records)), composed.numbers
 
 
 def _remove(session: Session, numbers: list[StoreIno]) -> None:

@@ -33,12 +33,12 @@ class ViewWriter:
 
     def look(self, path: RelPath) -> Attr | None:
         """Return the attributes of what the view shows at a path, None if nothing."""
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError), self.held(path) as (_, attr):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError), self.looked_up(path) as (_, attr):
             return attr
         return None
 
     @contextlib.contextmanager
-    def held(self, path: RelPath) -> Iterator[tuple[Inode, Attr]]:
+    def looked_up(self, path: RelPath) -> Iterator[tuple[Inode, Attr]]:
         """Look each name of a path up, and hold what is there for the time of the block.
 
         Raises:
@@ -64,7 +64,7 @@ class ViewWriter:
     def parent(self, path: RelPath) -> Iterator[tuple[Inode, bytes]]:
         """Hold the directory that a path lies in, and give the name in it."""
         directory, name = split(path)
-        with self.held(directory) as (inode, _):
+        with self.looked_up(directory) as (inode, _):
             yield inode, name
 
     def make_one(self, path: RelPath, there: File) -> None:
@@ -74,7 +74,7 @@ class ViewWriter:
         owner = Owner(os.geteuid(), os.getegid())
         with self.parent(path) as (parent, name):
             if first != path:
-                with self.held(first) as (inode, _):
+                with self.looked_up(first) as (inode, _):
                     overlay.link(inode, parent, name)
                     overlay.forget(inode.number, 1)
                 return
@@ -96,7 +96,7 @@ class ViewWriter:
 
     def finish_one(self, path: RelPath, there: File) -> None:
         """Give what is at a path its metadata and times."""
-        with self.held(path) as (inode, here):
+        with self.looked_up(path) as (inode, here):
             missed = list(Metadata(self.overlay, inode, here).become(there))
         if missed:
             self.left_out[path] = tuple(missed)

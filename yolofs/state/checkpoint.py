@@ -2,8 +2,8 @@
 replayed.
 
 It says nothing that the journal does not say, and the journal keeps all that it said.  A checkpoint
-holds for one beginning of one journal, byte for byte (length and CRC-32); whenever it does not fit,
-or cannot be read, it counts as missing and the journal is replayed.
+holds for one beginning of one journal, byte for byte (length and CRC-32).  If it does not fit, or
+cannot be read, it counts as missing, and the journal is replayed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import contextlib
 import os
 import zlib
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,8 +24,8 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.system.plain_files import read_plain
 
 FILE_NAME = b"checkpoint"
-_FORMAT = 6
-"""In the one before, entries did not tell whether base had something at their names."""
+_FORMAT = 7
+"""In the one before, entries did not tell what base had at their names."""
 _NONE = -1
 _MOST_BYTES = 1 << 30
 """Of millions of entries."""
@@ -40,11 +41,14 @@ class _Marker(msgspec.Struct, frozen=True, array_like=True):
     extra: tuple[tuple[str, bytes], ...]
 
 
+_Fingerprint: TypeAlias = tuple[int, int, int, tuple[int, int, int] | None]
+
+
 class _Staged(msgspec.Struct, frozen=True, array_like=True):
     ino: int
     origin: bytes | None
     key: bytes | int
-    base: tuple[int, int, int, tuple[int, int, int] | None] | None
+    base: _Fingerprint | None
     home: bytes | None
     links: int
 
@@ -60,6 +64,7 @@ class _Entries(msgspec.Struct, frozen=True, array_like=True):
     touched_ns: list[int]
     since_ns: list[int]
     had_base: list[bool]
+    was: list[_Fingerprint | None]
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
@@ -117,9 +122,9 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
         tree.unlinked.update(self.unlinked)
         columns = self.entries
         entries: list[Entry] = []
-        facts = zip(columns.touched_ns, columns.since_ns, columns.had_base, strict=True)
+        facts = zip(columns.touched_ns, columns.since_ns, columns.had_base, columns.was, strict=True)
         rows = zip(columns.parents, columns.names, columns.bases, columns.staged, facts, strict=True)
-        for parent_index, name, base, file_index, (touched_ns, since_ns, had_base) in rows:
+        for parent_index, name, base, file_index, (touched_ns, since_ns, had_base, was) in rows:
             if parent_index == _NONE:
                 entry = tree.root
                 entry.base = RelPath(base) if base is not None else None
@@ -130,6 +135,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
                     parent.children = {}
                 parent.children[name] = entry
             entry.touched_ns, entry.since_ns, entry.had_base = touched_ns, since_ns, had_base
+            entry.was = Fingerprint(*was) if was is not None else None
             if file_index != _NONE:
                 entry.staged = staged = files[file_index]
                 staged.names.append(entry)
@@ -141,7 +147,7 @@ def make(
     known: Known, tree: Tree, *, live: tuple[int, ...], fresh_from: StoreIno, numbers: Iterable[int]
 ) -> Checkpoint:
     """Return the checkpoint of a state."""
-    columns = _Entries([], [], [], [], [], [], [])
+    columns = _Entries([], [], [], [], [], [], [], [])
     index_of = {staged: index for index, staged in enumerate(tree.staged.values())}
     stack: list[tuple[int, Entry]] = [(_NONE, tree.root)]
     while stack:
@@ -155,6 +161,7 @@ def make(
         columns.touched_ns.append(entry.touched_ns)
         columns.since_ns.append(entry.since_ns)
         columns.had_base.append(entry.had_base)
+        columns.was.append(_columns_of(entry.was))
         if entry.children:
             stack.extend((index, below) for below in reversed(entry.children.values()))
     markers = [
@@ -186,9 +193,11 @@ def make(
 
 
 def _row(staged: Staged) -> _Staged:
-    base = staged.base
-    fingerprint = (base.mtime_ns, base.size, base.ino, base.owner) if base is not None else None
-    return _Staged(staged.ino, staged.origin, staged.key, fingerprint, staged.home, staged.links)
+    return _Staged(staged.ino, staged.origin, staged.key, _columns_of(staged.base), staged.home, staged.links)
+
+
+def _columns_of(base: Fingerprint | None) -> _Fingerprint | None:
+    return (base.mtime_ns, base.size, base.ino, base.owner) if base is not None else None
 
 
 def read(directory: bytes) -> Checkpoint | None:

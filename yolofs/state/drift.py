@@ -67,7 +67,7 @@ def is_later(
     Raises:
         OSError: base cannot be read.
     """
-    if here is None or natural is None or not entry.since_ns:
+    if here is None or natural is None or not entry.since_ns or _is_as_staged_over(here, entry, base):
         return False
     todo = [(natural, here, entry.since_ns + _CLOCK_SLACK_NS)]
     while todo:
@@ -80,6 +80,18 @@ def is_later(
             below = [path for name in base.names(rel) if (path := join(rel, name)) not in in_use]
             todo += [(path, inside, last_ns) for path in below if (inside := base.look(path)) is not None]
     return False
+
+
+def _is_as_staged_over(here: os.stat_result, entry: Entry, base: Base) -> bool:
+    """Tell whether base has a file that the view had staged, as it was then, with the same mode and
+    owner.
+
+    Its ctime tells nothing more: a further name of it changes that, too.
+    """
+    was = entry.was
+    if was is None or stat.S_ISDIR(here.st_mode):
+        return False
+    return was.owner == owner_of(here) and base.fingerprint(here).fits(was)
 
 
 def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) -> bool:

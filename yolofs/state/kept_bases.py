@@ -13,9 +13,9 @@ which begins with them again::
 The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum,
 and is passed over.  Losing the file loses no work: what it would tell is not known then.
 
-A content above 128 KiB shares its blocks with the base file (a reflink) where the disk can do that:
-the header is then as long as it takes for the content to begin at a block, and nothing of the
-content is read.  Elsewhere it is copied.
+Content above 128 KiB shares its blocks with the base file (a reflink) if the disk can do that.
+Then the header is made so long that the content begins at a block, and the content is not read.
+Elsewhere it is copied.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MOST_COPIED_BYTES = 1 << 20
 millisecond.
 """
 _LEAST_SHARED_BYTES = 128 << 10
-"""So much is copied sooner than blocks are shared."""
+"""Content below this size is copied, as that is faster than sharing blocks."""
 _BLOCK_BYTES = 4096
 """What is shared begins at a multiple of that; a disk of larger blocks refuses, and it is
 copied.
@@ -207,8 +207,8 @@ class KeptBases:
             self._write(_start(self._key, text, len(content), content) + text, content)
         self._size += _START_BYTES + len(text) + len(content)
 
-    def _write(self, *parts: bytes) -> None:
-        if os.pwritev(self._fd, parts, self._size) != sum(map(len, parts)):
+    def _write(self, *buffers: bytes) -> None:
+        if os.pwritev(self._fd, buffers, self._size) != sum(map(len, buffers)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _share(self, header: KeptBase, st: os.stat_result, fd: int) -> bool:
@@ -274,8 +274,8 @@ def path_in(store: Store) -> bytes:
 
 
 def find_kept(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
-    """Return what is kept of base files, by path and what knows them, if that is wanted; of several
-    the last.
+    """Return what is kept of base files, by path and by what each entry is found, if that is
+    wanted; of several the last.
 
     Blocks while the headers of all are read.
     """

@@ -24,8 +24,11 @@ def find_names(base: Base, files: Iterable[Staged], *, limit: int = LIMIT) -> li
     """Return all base paths that were found of the base files that these, with hard links, were
     copied up from.
 
-    A directory that cannot be read is passed over, and so is what is mounted below the one where
-    the search starts.
+    A directory that this user may not read is passed over, and so is what is mounted below the one
+    where the search starts.
+
+    Raises:
+        OSError: the disk does not answer, or a file may not be looked at.
     """
     search = _Search(base, limit)
     for staged in files:
@@ -94,18 +97,16 @@ class _Search:
         """
         if staged.home is None or staged.base is None:
             return
-        try:
-            st = self._base.lstat(staged.home)
-        except OSError:
-            return
-        if self._base.number(st) == staged.base.ino:
+        st = self._base.look(staged.home)
+        if st is not None and self._base.number(st) == staged.base.ino:
             self._want(staged.home, st)
 
     def want_at(self, home: RelPath) -> None:
         """Look for the names of whatever file is at a place."""
-        try:
-            self._want(home, self._base.lstat(home))
-        except OSError:
+        st = self._base.look(home)
+        if st is not None:
+            self._want(home, st)
+        else:
             self._left = 0
 
     def want_one(self, file: tuple[int, int], *, near: RelPath) -> None:
@@ -153,7 +154,7 @@ class _Search:
         subdirectories: list[RelPath] = []
         try:
             fd = open_noatime(self._base.path(directory), os.O_RDONLY | os.O_DIRECTORY)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return subdirectories
         try:
             with os.scandir(fd) as entries:
@@ -169,16 +170,15 @@ class _Search:
                         self._take(path)
                     elif path not in self._base.mounts:
                         subdirectories.append(path)
-        except OSError:
+        except PermissionError:  # its names may be read, and no more
             return subdirectories
         finally:
             os.close(fd)
         return subdirectories
 
     def _take(self, path: RelPath) -> None:
-        try:
-            st = self._base.lstat(path)
-        except OSError:
+        st = self._base.look(path)
+        if st is None:
             return
         file = st.st_dev, st.st_ino
         if file in self._missing and self._is_good(path):

@@ -1,9 +1,8 @@
 """The override tree: the names that differ from base, in the present state.
 
 It is a fold over the journal's change records: ``for record in live: tree.apply(record)``.
-Applying needs neither base nor the store, so the same records always build the same tree, and
-whoever changes the view goes through :meth:`Tree.apply` too: what is in memory is what a replay
-would give.
+Applying needs neither base nor the store, so the same records always build the same tree.  Each
+change of the view goes through :meth:`Tree.apply`, too, so memory holds what a replay would give.
 
 An :class:`Entry` is one name.  Where its content comes from:
 
@@ -20,9 +19,9 @@ tombstone     None        None              nothing
 A name without an entry shows what the nearest ancestor's :attr:`Entry.source` has at the rest of
 the path.
 
-One thing base has to be looked at for: a base file with several names (hard links) that was copied
-up through one of them shows its store inode under all of them, and which they are the records do
-not say.  :mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The
+Base has to be looked at for one thing.  If a base file with several names (hard links) was copied
+up through one of them, all of them show its store inode, and the records do not say which names
+these are.  :mod:`yolofs.state.hard_links` finds the staged file for what base has at a name.  The
 tree counts: :meth:`Tree.nlink`.
 
 Entries, staged files and the tree stand in one module: each record changes all three together, and
@@ -85,7 +84,7 @@ class Staged:
 class Entry:
     """One name of the override tree (see the module's table)."""
 
-    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns")
+    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns", "was")
 
     def __init__(self, parent: Entry | None, name: bytes, *, base: RelPath | None = None) -> None:
         self.parent = parent
@@ -104,6 +103,10 @@ class Entry:
         self.had_base = False
         """Whether base had something at this name when the view put something else there, or has it
         shown.
+        """
+        self.was: Fingerprint | None = None
+        """What base had at this name, if the view had staged that before it put something else
+        there.
         """
 
     @property
@@ -125,13 +128,13 @@ class Entry:
 
     def path(self) -> RelPath:
         """Return this entry's path in the view."""
-        parts = []
+        names = []
         entry: Entry = self
         while entry.parent is not None:
-            parts.append(entry.name)
+            names.append(entry.name)
             entry = entry.parent
-        parts.reverse()
-        return RelPath(b"/".join(parts))
+        names.reverse()
+        return RelPath(b"/".join(names))
 
     def __repr__(self) -> str:
         return f"Entry({self.path()!r}, staged={self.staged!r}, base={self.base!r})"
@@ -233,8 +236,8 @@ class Tree:
                 stack.extend((join(path, name), below) for name, below in entry.children.items())
 
     def copy(self) -> Tree:
-        """Return a tree of its own that is the same: a fifth of the time that the records take that
-        it came from.
+        """Return an equal, independent tree, in a fifth of the time that replaying its records
+        takes.
         """
         tree = Tree()
         files = {
@@ -249,7 +252,7 @@ class Tree:
         while stack:
             entry, made = stack.pop()
             made.base, made.touched_ns, made.since_ns = entry.base, entry.touched_ns, entry.since_ns
-            made.had_base = entry.had_base
+            made.had_base, made.was = entry.had_base, entry.was
             if entry.staged is not None:
                 made.staged = files[id(entry.staged)]
                 entries[id(entry)] = made
@@ -420,10 +423,11 @@ class Tree:
         directory, name = split(record.path)
         parent = self._directory(directory, record)
         parent.touched_ns = record.time_ns
-        since_ns = self._since_ns(parent.children.get(name) if parent.children else None)
+        there = parent.children.get(name) if parent.children else None
+        since_ns, was = self._since_ns(there), _known_of_base(there)
         self._drop(parent, name)
         if not record.absent and parent.source is not None:
-            self._put_tombstone(parent, name, since_ns or record.time_ns)
+            self._put_tombstone(parent, name, since_ns or record.time_ns, was)
         self._unlink(record.unlinks)
 
     def _rename(self, record: Rename) -> Entry:
@@ -434,11 +438,12 @@ class Tree:
         new_parent = self._directory(new_directory, record)
         self._last_dir = None
         assert parent.children is not None
-        since_ns = self._since_ns(entry)
+        since_ns, was = self._since_ns(entry), _known_of_base(entry)
         del parent.children[name]
         if not record.absent and parent.source is not None:
-            self._put_tombstone(parent, name, since_ns or record.time_ns)
+            self._put_tombstone(parent, name, since_ns or record.time_ns, was)
         there = new_parent.children.get(new_name) if new_parent.children else None
+        entry.was = _known_of_base(there)
         entry.since_ns = self._since_ns(there) or record.time_ns
         entry.had_base = there.had_base if there is not None else record.replaces
         self._drop(new_parent, new_name)
@@ -459,6 +464,7 @@ class Tree:
         since = self._since_ns(entry), self._since_ns(other)
         other.since_ns, entry.since_ns = (since_ns or record.time_ns for since_ns in since)
         other.had_base, entry.had_base = entry.had_base, other.had_base
+        other.was, entry.was = _known_of_base(entry), _known_of_base(other)
         entry.parent, entry.name, other.parent, other.name = other_parent, other_name, parent, name
         self._put(other_parent, entry)
         self._put(parent, other)
@@ -474,9 +480,9 @@ class Tree:
             return 0
         return entry.since_ns
 
-    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int) -> None:
+    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int, was: Fingerprint | None) -> None:
         entry = Entry(parent, name)
-        entry.since_ns, entry.had_base = since_ns, True
+        entry.since_ns, entry.had_base, entry.was = since_ns, True, was
         self._put(parent, entry)
 
     @staticmethod
@@ -536,6 +542,16 @@ def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
     ``recorded``.
     """
     return recorded if recorded is None or not staged.links else staged.home
+
+
+def _known_of_base(entry: Entry | None) -> Fingerprint | None:
+    """Return what base had at a name, as far as what is staged there, or was before, tells."""
+    if entry is None:
+        return None
+    staged = entry.staged
+    if staged is not None and staged.home is not None and staged.home == _natural(entry):
+        return staged.base
+    return entry.was
 
 
 def _natural(entry: Entry) -> RelPath | None:

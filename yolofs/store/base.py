@@ -125,9 +125,9 @@ class Base:
         """Tell whether ``name`` in the base directory ``rel`` is hidden; cheap for all ordinary
         names.
 
-        A hidden directory is hidden wherever a bind mount shows it too, and so is what belongs to
-        any other session or user: a program that could write to a journal would write to base by
-        the next commit there.
+        A hidden directory is also hidden where a bind mount shows it, and so is what belongs to any
+        other session or user: a program that could write to a journal would write to base at the
+        next commit there.
         """
         if name not in self._hidden_names and not marks.may_be_hidden(name):
             return False
@@ -246,12 +246,23 @@ class Base:
         return st
 
     def has(self, rel: bytes) -> bool:
-        """Tell whether there is something at a base path, as far as this user can see."""
+        """Tell whether there is something at a base path that a view could show.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        return self.look(RelPath(rel)) is not None
+
+    def may_have(self, rel: bytes) -> bool:
+        """Tell whether there is something at a base path; true, too, where this user may not look.
+
+        Raises:
+            OSError: the disk does not answer.
+        """
         try:
-            self.lstat(rel)
-        except OSError:
-            return False
-        return True
+            return self.has(rel)
+        except PermissionError:
+            return True
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names in a base directory that may be shown, in the order of the disk.
@@ -294,9 +305,9 @@ class Base:
         """Return the inode number that the view shows for a base file: its own on base's root
         device.
 
-        Files of other disks below base get one mixed from their disk and their number.  They differ
-        as long as no disk numbers its files above 2**48, and stay as long as the system tells which
-        disk it is (:mod:`yolofs.system.disks`): journals have them.
+        Files of other disks below base get one mixed from their disk and their number.  They are
+        different as long as no disk numbers its files above 2**48.  They stay the same as long as
+        the system tells which disk it is (:mod:`yolofs.system.disks`), as journals hold them.
         """
         ino = st.st_ino
         if st.st_dev == self._device:
@@ -358,7 +369,7 @@ def hold(path: bytes) -> int:
 
 
 @contextlib.contextmanager
-def held(path: bytes) -> Iterator[int]:
+def holding(path: bytes) -> Iterator[int]:
     """Give what :func:`hold` returns for the time of a block."""
     fd = hold(path)
     try:
@@ -373,13 +384,13 @@ def read_link(path: bytes) -> bytes:
     Raises:
         OSError: as readlink(2), but ENOENT for what is no link; ENOTDIR where a link is on the way.
     """
-    with held(path) as fd:
+    with holding(path) as fd:
         return os.readlink(b"", dir_fd=fd)
 
 
 def path_of(fd: int) -> bytes:
-    """Return a path that leads, by one link of the system's, to what is held: for what wants a
-    path.
+    """Return a path that leads to what is held through one link of the system's, for functions that
+    need a path.
     """
     return b"/proc/self/fd/%d" % fd
 
@@ -387,8 +398,8 @@ def path_of(fd: int) -> bytes:
 def open_noatime(path: bytes, flags: int) -> int:
     """Open the path of something in base without moving its access time, if that is permitted.
 
-    No symbolic link is followed, on the way there neither: rules have judged this path, and not
-    where a link leads that somebody on the host has put in the place of a directory since.
+    No symbolic link is followed, not even on the way there: rules have judged this path, and the
+    host may since have put a link in the place of a directory.
 
     Raises:
         OSError: as open(2); ELOOP for a link.

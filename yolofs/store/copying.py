@@ -3,8 +3,8 @@
 Copy-up uses this towards the store, commit towards base.  Nothing follows symlinks, and every
 function blocks until the bytes are with the kernel (not until they are durable).
 
-What cannot be carried over for lack of permission or support is no error: it is named in the tuple
-of strings that the functions return, such as ``"owner"`` or ``"xattr user.note"``.
+If something cannot be carried over, for lack of permission or support, that is no error: the
+functions return a tuple of strings that name it, such as ``"owner"`` or ``"xattr user.note"``.
 """
 
 from __future__ import annotations
@@ -343,7 +343,7 @@ def _write_xattrs(dst: bytes | int, wanted: dict[str, bytes], unread: tuple[str,
     _let_owner_in(dst)
     skipped = [name for name, value in wanted.items() if not _may_set_xattr(dst, name, value, name in present)]
     for name in present:
-        is_surplus = name not in wanted and f"xattr {name}" not in unread and not _is_label(name)
+        is_surplus = name not in wanted and f"xattr {name}" not in unread and not is_label(name)
         if is_surplus and not _may_remove_xattr(dst, name):
             skipped.append(name)
     return tuple(f"xattr {name}" for name in skipped)
@@ -380,7 +380,7 @@ def _may_remove_xattr(path: bytes | int, name: str) -> bool:
     return True
 
 
-def _is_label(name: str) -> bool:
+def is_label(name: str) -> bool:
     """Tell whether the system gives this xattr to every file by itself (SELinux, IMA, EVM,
     Smack).
     """
@@ -391,7 +391,7 @@ def has_only_labels(path: bytes | int) -> bool:
     """Tell whether something has no extended attributes, an ACL among them, but such as the system
     gives by itself.
     """
-    return all(map(_is_label, _list_xattrs(path)))
+    return all(map(is_label, _list_xattrs(path)))
 
 
 def _list_xattrs(path: bytes | int, *, follows: bool | None = None) -> list[str]:

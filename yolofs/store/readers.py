@@ -1,11 +1,12 @@
-"""Whoever reads a session while a mount goes on in it: what nothing shows any more stays until
-nobody reads.
+"""Readers of a session that is mounted: what nothing shows any more stays in the store as long as
+somebody reads.
 
 A command reads the journal, and then the store inodes that it names, perhaps for as long as
 somebody reads its output.  Meanwhile a program removes what it has made.  So commands share a
 flock(2) on the store's directory, and whoever is to remove a store inode tries to have that alone,
-without waiting.  Who reads has the lock before it has the daemon write its records out: of what was
-removed before that the journal it reads says so, and everything else is still there.
+without waiting.  A reader takes the lock before it has the daemon write its records out.  If
+something was removed before that, the journal that it reads says so; everything else is still
+there.
 
 The kernel takes the lock back from a process that has ended.  No view shows the store, so no
 program in one can hold it.
@@ -24,9 +25,9 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
-def held(session_directory: bytes) -> Iterator[None]:
-    """Have the store of a session keep what it has, for the time of the block; where it cannot be
-    opened nothing is held, and whoever reads will say why.
+def reading_store(session_directory: bytes) -> Iterator[None]:
+    """Have the store of a session keep what it has for the time of the block.  If it cannot be
+    opened, nothing is kept; the command that reads will say why.
     """
     try:
         fd = os.open(os.path.join(session_directory, FILES), _FLAGS)

@@ -1,7 +1,7 @@
 """What of base a commit that was taken back has put in its place again: in ``restored`` of the
 session's directory.
 
-Base is as it was then, but for the times of change (ctime) that no program can set: by them what
+Base is then as it was, except for the times of change (ctime), which no program can set.  So what
 was put back looks as if the host had changed it, and the next commit would find conflicts.  So each
 is noted with the ctime that it has got by that; one that it gets later is the host's again.
 """
@@ -35,8 +35,8 @@ def read(directory: bytes) -> dict[int, int]:
 
 
 def read_unset(directory: bytes) -> dict[int, int]:
-    """Return the ctime, in ns, of what does not look as a commit was to leave it, by inode number;
-    empty and raises as :func:`read`.
+    """Return the ctimes, in ns, of files that do not look as a commit should have left them, by
+    inode number; empty and raises as :func:`read`.
     """
     return _read(directory, _UNSET)
 

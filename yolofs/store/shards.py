@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 
 SHARD_BITS = 8
-"""The shard of a store inode is its number without so many bits."""
+"""The shard of a store inode is its number without this many bits."""
 _ACL_DEFAULT = "system.posix_acl_default"
 _GET_FLAGS = 0x80086601 if struct.calcsize("l") == 8 else 0x80046601  # <linux/fs.h>: FS_IOC_GETFLAGS, FS_IOC_SETFLAGS
 _SET_FLAGS = 0x40086602 if struct.calcsize("l") == 8 else 0x40046602

@@ -44,9 +44,10 @@ _MOST_OPEN_SHARDS = 16
 _MANY = 1000
 """Removing fewer store inodes is not worth threads."""
 _REMOVERS = 4
-"""Where the disk is told at once of what is free (the mount option discard), removing waits for it,
-200 to 400 µs a file; four threads wait for a quarter of that.  Where it does not wait they cost 3
-µs more than one."""
+"""If the disk is told at once what is free (the mount option discard), removing waits for it, 200
+to 400 µs a file.  Four threads take a quarter of that.  Where it does not wait they cost 3 µs more
+than one.
+"""
 _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 

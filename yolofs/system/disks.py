@@ -17,8 +17,8 @@ _BY_UUID = b"/dev/disk/by-uuid"
 
 
 def disk_key(device: int) -> bytes:
-    """Return what stands for the filesystem with a device number (``st_dev``), as lastingly as the
-    system tells: by the UUID that udev knows, else by its ``f_fsid``, else by the number itself.
+    """Return an identity of the filesystem with a device number (``st_dev``) that lasts as long as
+    possible: the UUID that udev knows, else its ``f_fsid``, else the number itself.
 
     Something of that filesystem has been looked at just now, so that asking it does not block.
     """

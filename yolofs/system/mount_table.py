@@ -19,5 +19,5 @@ def _unescape(field: bytes) -> bytes:
     """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
     if b"\\" not in field:
         return field
-    parts = field.split(b"\\")
-    return parts[0] + b"".join(bytes([int(part[:3], 8)]) + part[3:] for part in parts[1:])
+    pieces = field.split(b"\\")
+    return pieces[0] + b"".join(bytes([int(piece[:3], 8)]) + piece[3:] for piece in pieces[1:])

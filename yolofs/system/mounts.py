@@ -116,11 +116,11 @@ def _fusermount_error(message: bytes) -> OSError:
 
 
 def _parse(line: bytes) -> MountEntry | None:
-    fields, separator, rest = line.partition(b" - ")
-    parts = fields.split(b" ")
-    if not separator or len(parts) < 5:
+    before, separator, after = line.partition(b" - ")
+    fields = before.split(b" ")
+    if not separator or len(fields) < 5:
         return None
-    return MountEntry(int(parts[0]), parts[2], _unescape(parts[4]), rest.split(b" ", 1)[0])
+    return MountEntry(int(fields[0]), fields[2], _unescape(fields[4]), after.split(b" ", 1)[0])
 
 
 def _unescape(field: bytes) -> bytes:

@@ -117,6 +117,20 @@ def replace_note(path: bytes, text: bytes) -> None:
     sync_directory(os.path.dirname(path))
 
 
+def make_directory(path: bytes) -> None:
+    """Make a directory for this user alone, and those above it, unless it is there.
+
+    Raises:
+        FileExistsError: something else is there.
+        OSError: it cannot be made, or the disk does not tell what is there.
+    """
+    try:
+        os.makedirs(path, 0o700)
+    except FileExistsError:
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise
+
+
 def sync_directory(path: bytes) -> None:
     """Wait until what was renamed, made or removed in a directory is durable.
 

@@ -1,4 +1,6 @@
-"""A descriptor that stands for exactly one process, whoever gets its number later."""
+"""A descriptor that stands for exactly one process, whoever gets its number later; whether one is
+stopped.
+"""
 
 from __future__ import annotations
 
@@ -21,3 +23,14 @@ def pidfd_of(pid: int) -> Iterator[int | None]:
         yield fd
     finally:
         os.close(fd)
+
+
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process was stopped (by SIGSTOP or Ctrl-Z, or by a debugger); False if it is
+    gone or not in sight.
+    """
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b") ")[2][:1] in (b"T", b"t")
+    except OSError:
+        return False

@@ -43,18 +43,18 @@ class _Signals:
         self.before: dict[int, Any] = {}
         """How those that are caught were handled before."""
         self.is_command = False
-        self.held = 0
-        """How many are holding them now."""
+        self.postponed = 0
+        """How many blocks postpone them now."""
         self.deaf = 0
         """How many of these do not even ask."""
         self.stays = False
-        """Whether they are held to the end of the command."""
+        """Whether they wait for the end of the command."""
         self.noted: int | None = None
 
     def handle(self, number: int, _: object) -> None:
         if self.noted is None:
             self.noted = number
-        if not (self.held or self.stays):
+        if not (self.postponed or self.stays):
             self.raise_noted()
 
     def raise_noted(self) -> None:
@@ -92,33 +92,33 @@ def restore() -> None:
 
 
 def hear() -> None:
-    """End :func:`stay_held`, as something begins that may be stopped.
+    """End :func:`postpone_to_the_end`, as something begins that may be stopped.
 
     Raises:
         KeyboardInterrupt: that was asked for meanwhile.
     """
     _signals.stays = False
-    if not _signals.held:
+    if not _signals.postponed:
         _signals.raise_noted()
 
 
-def stay_held() -> None:
-    """Have the signals held until the command ends, or :func:`hear`: what was done is to be told
+def postpone_to_the_end() -> None:
+    """Let the signals wait until the command ends, or :func:`hear`: what was done is to be told
     first.
     """
     _signals.stays = _signals.is_command
 
 
 @contextlib.contextmanager
-def held(*, is_deaf: bool = False) -> Iterator[Callable[[], None]]:
-    """Have the signals do nothing at once; give what raises KeyboardInterrupt if there was one, but
-    never if deaf.
+def postponed(*, is_deaf: bool = False) -> Iterator[Callable[[], None]]:
+    """Let the signals wait for the end of the block; give a function that raises KeyboardInterrupt
+    if one came, but never if deaf.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
     is_ours = _catch()
-    _signals.held += 1
+    _signals.postponed += 1
     _signals.deaf += is_deaf
 
     def check() -> None:
@@ -128,7 +128,7 @@ def held(*, is_deaf: bool = False) -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
-        _signals.held -= 1
+        _signals.postponed -= 1
         _signals.deaf -= is_deaf
         if is_ours:
             restore()

@@ -54,6 +54,53 @@ def follow(path: bytes, target_of: TargetOf) -> Way:
     return Way(at or b"/", tuple(links), tuple(turns))
 
 
+class Follower:
+    """Follows many absolute paths while no link changes; none of them has ``.``, ``..`` or doubled
+    slashes.
+    """
+
+    def __init__(self, target_of: TargetOf) -> None:
+        self._target_of = target_of
+        self._plain: set[bytes] = set()
+        """Directories whose paths go by no link: there only the last name is looked at."""
+
+    def follow(self, path: bytes) -> Way:
+        """Do what :func:`follow` does."""
+        above = path.rpartition(b"/")[0]
+        if above in self._plain and self._target_of(path) is None:
+            return Way(path)
+        way = follow(path, self._target_of)
+        if way.place == path and not way.links:
+            self._plain.add(above)
+        return way
+
+
+class HostLinks:
+    """What the links of the host hold, each looked at once."""
+
+    def __init__(self) -> None:
+        self._targets: dict[bytes, bytes | None] = {}
+        self.missing: set[bytes] = set()
+        """Where nothing is: nothing is below that either, and most of what is looked for is not
+        there.
+        """
+
+    def target(self, path: bytes) -> bytes | None:
+        """Return what the link at an absolute path holds, None for what is none."""
+        if path not in self._targets:
+            self._targets[path] = None
+            if path.rpartition(b"/")[0] in self.missing:
+                self.missing.add(path)
+                return None
+            try:
+                self._targets[path] = os.readlink(path)
+            except FileNotFoundError:
+                self.missing.add(path)
+            except OSError:
+                pass  # it is no link
+        return self._targets[path]
+
+
 def follow_parent(path: bytes, target_of: TargetOf) -> Way:
     """Follow the links of an absolute path but for its last component, as ``lstat`` does.
 

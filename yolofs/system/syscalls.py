@@ -30,6 +30,8 @@ _STATX_ATTR_FIXED: Final = 0x10 | 0x20
 """STATX_ATTR_IMMUTABLE and STATX_ATTR_APPEND."""
 _STATX_MNT_ID: Final = 0x1000
 _STATX_BTIME: Final = 0x800
+_STATX_TYPE: Final = 0x1
+_AT_STATX_DONT_SYNC: Final = 0x4000
 _STATFS_BYTES: Final = 256
 """More than ``struct statfs`` has anywhere; its first field, a long, is the type."""
 _LONG_BYTES: Final = ctypes.sizeof(ctypes.c_long)
@@ -54,9 +56,9 @@ def _syscall(number: int, *arguments: int | bytes | ctypes.Array[ctypes.c_char])
 def open_by_no_link(path: bytes, flags: int) -> int:
     """Open an absolute path that has to lead through no symbolic link, and return the descriptor.
 
-    Danger: what was a directory a moment ago may be a link now, put there by whoever may write
-    above it; what that leads to is judged by other rules, or belongs to somebody else.  A look
-    before opening could never be sure.
+    Danger: what was a directory a moment ago may be a link now.  Anybody who may write above it can
+    have put it there, and it leads to what other rules judge, or what belongs to somebody else.  A
+    look before opening could never be sure.
 
     Raises:
         OSError: as open(2); ELOOP if any component is a symbolic link, the last one too.
@@ -198,16 +200,33 @@ def device_and_mount(path: bytes) -> tuple[int, int]:
     return os.lstat(path).st_dev, int.from_bytes(found[144:152], sys.byteorder) if is_told else 0
 
 
-def _statx(target: bytes | int, mask: int) -> bytes:
+def device_and_type(target: bytes | int) -> tuple[int, int]:
+    """Return the number of the device and the type (``S_IFMT``) of what is at a path, or open.
+
+    The filesystem is not asked, as it may be a mount that is paused: it would not answer, and no
+    signal that is caught ends a wait for it.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    found = _statx(target, _STATX_TYPE, _AT_STATX_DONT_SYNC)
+    if not int.from_bytes(found[:4], sys.byteorder) & _STATX_TYPE:
+        st = os.stat(target)
+        return st.st_dev, stat.S_IFMT(st.st_mode)
+    major, minor = (int.from_bytes(found[at : at + 4], sys.byteorder) for at in (136, 140))
+    return os.makedev(major, minor), stat.S_IFMT(int.from_bytes(found[28:30], sys.byteorder))
+
+
+def _statx(target: bytes | int, mask: int, flags: int = 0) -> bytes:
     """Return what statx(2) says of a path, a link itself, or of what is open; zeros where there is
     no such call.
     """
     statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
     found = ctypes.create_string_buffer(_STATX_BYTES)
     if isinstance(target, bytes):
-        failed = statx is not None and statx(_AT_FDCWD, target, _AT_SYMLINK_NOFOLLOW, mask, found)
+        failed = statx is not None and statx(_AT_FDCWD, target, flags | _AT_SYMLINK_NOFOLLOW, mask, found)
     else:
-        failed = statx is not None and statx(target, b"", _AT_EMPTY_PATH, mask, found)
+        failed = statx is not None and statx(target, b"", flags | _AT_EMPTY_PATH, mask, found)
     if failed:
         _raise(target if isinstance(target, bytes) else b"")
     return found.raw

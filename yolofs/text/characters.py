@@ -1,7 +1,7 @@
 """Which characters a terminal must not get as they are, and how they are shown instead.
 
-Those that steer it (C0, C1 and DEL), turn the direction of text or break lines, and those that show
-nothing: a name with them would pass for another one.  Unicode's categories decide, as Python's
+Those that control it (C0, C1 and DEL), reverse text or break lines, and invisible ones: a name with
+them could be taken for another name.  Unicode's categories decide, as Python's
 :meth:`str.isprintable` has them.
 """
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 MOST_DELTAS: Final = 50
-"""So long a chain of deltas is followed; git makes none longer unless told to."""
+"""How long a chain of deltas may be; git makes no longer ones unless told to."""
 _INSTRUCTION_BYTES = 128
-"""An instruction of a delta takes as long as so many bytes."""
+"""An instruction of a delta takes as long as this many bytes."""
 _HEAD = b"\xfftOc\0\0\0\x02"
 _FANOUT_AT = len(_HEAD)
 _PACK_HEADS = (b"PACK\0\0\0\x02", b"PACK\0\0\0\x03")
@@ -228,7 +228,7 @@ def patched(base: bytes, delta: bytes, most_bytes: int, work: Work) -> bytes:
     size, delta = _number(delta)
     if base_size != len(base) or size > most_bytes:
         raise DamagedPackError("a delta does not fit")
-    parts: list[bytes] = []
+    pieces: list[bytes] = []
     length, at = 0, 0
     while at < len(delta) and length <= size:
         code = delta[at]
@@ -244,18 +244,18 @@ def patched(base: bytes, delta: bytes, most_bytes: int, work: Work) -> bytes:
                         at += 1
                 values.append(value)
             start, count = values[0], values[1] or 0x10000
-            part = base[start : start + count]
+            piece = base[start : start + count]
         else:
             count = code
-            part = delta[at : at + count]
+            piece = delta[at : at + count]
             at += count
-        if not count or len(part) != count:
+        if not count or len(piece) != count:
             raise DamagedPackError("a delta goes beyond its end")
-        parts.append(part)
+        pieces.append(piece)
         length += count
     if length != size:
         raise DamagedPackError("a delta has another length than it says")
-    return b"".join(parts)
+    return b"".join(pieces)
 
 
 def _number(data: bytes, *, shift: int = 0) -> tuple[int, bytes]:

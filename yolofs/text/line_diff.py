@@ -299,15 +299,15 @@ def head_line(hunk: Block) -> bytes:
 
 def _hunk(texts: Texts, group: list[Block], context: int) -> bytes:
     hunk = with_context(texts, group, context)
-    parts = [head_line(hunk)]
+    written = [head_line(hunk)]
     at, old_end = hunk.old_start, hunk.old_end
     for block in group:
-        parts.extend(_marked(b" ", texts.old[at : block.old_start]))
-        parts.extend(_marked(b"-", texts.old[block.old_start : block.old_end]))
-        parts.extend(_marked(b"+", texts.new[block.new_start : block.new_end]))
+        written.extend(_marked(b" ", texts.old[at : block.old_start]))
+        written.extend(_marked(b"-", texts.old[block.old_start : block.old_end]))
+        written.extend(_marked(b"+", texts.new[block.new_start : block.new_end]))
         at = block.old_end
-    parts.extend(_marked(b" ", texts.old[at:old_end]))
-    return b"".join(parts)
+    written.extend(_marked(b" ", texts.old[at:old_end]))
+    return b"".join(written)
 
 
 def _range(start: int, end: int) -> bytes:

@@ -8,8 +8,9 @@ all below it, so that ``x/**`` says no more than ``x``.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from yolofs.text.wildcards import Wildcards
 
@@ -19,7 +20,44 @@ Pattern: TypeAlias = tuple[bytes, ...]
 fits everything.
 """
 ANY_DEPTH = b"**"
-_WILD = (b"*", b"?", b"[")
+_START = re.compile(rb"[^*?[]+")
+_END = re.compile(rb"[^*?]+\Z")
+
+
+class FirstNames(NamedTuple):
+    """What names are like with which patterns may begin anywhere; nearly all others are told from
+    them at a glance.
+    """
+
+    names: frozenset[bytes]
+    starts: tuple[bytes, ...]
+    endings: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, names: Iterable[bytes], wild: Iterable[bytes]) -> Self:
+        """Take names, and such with wildcards: of these what stands before the first wildcard, or
+        else after the last.
+        """
+        starts, endings = set[bytes](), set[bytes]()
+        for pattern in wild:
+            start, end = _START.match(pattern), _END.search(pattern)
+            if start is not None:
+                starts.add(start[0])
+            else:
+                endings.add(end[0] if end is not None and b"[" not in pattern else b"")
+        return cls(frozenset(names), tuple(starts), tuple(endings))
+
+    def __or__(self, other: FirstNames) -> FirstNames:
+        """Return those of both."""
+        return FirstNames(self.names | other.names, self.starts + other.starts, self.endings + other.endings)
+
+    def may_hold(self, name: bytes) -> bool:
+        """Tell whether a name may be one of them."""
+        return name in self.names or name.startswith(self.starts) or name.endswith(self.endings)
+
+    def may_be_wild(self, name: bytes) -> bool:
+        """Tell whether a name may be one of those with wildcards."""
+        return name.startswith(self.starts) or name.endswith(self.endings)
 
 
 class _Reach:
@@ -40,11 +78,11 @@ class _Reach:
         if self._by_name is None:  # most are asked for nothing below them
             self._by_name = {}
             for number, count in self.begun:
-                following = patterns[number][count]
-                if is_wild(following):
+                next_name = patterns[number][count]
+                if is_wild(next_name):
                     self._wild.append((number, count))
                 else:
-                    self._by_name.setdefault(following, []).append((number, count))
+                    self._by_name.setdefault(next_name, []).append((number, count))
         found = self._by_name.get(name, [])
         return found + self._wild if self._wild else found
 
@@ -53,7 +91,7 @@ _NOWHERE = _Reach(None, ())
 
 
 class Patterns(Generic[Value]):
-    """Patterns, each with what is to be said of what it fits; of several that fit the first counts.
+    """Patterns, each with what to say about a path that it fits.  If several fit, the first counts.
 
     Paths are given without a slash at either end, and are those that the patterns' names lead to
     from ``/``.
@@ -82,29 +120,21 @@ class Patterns(Generic[Value]):
                 self._begin.setdefault(names[1], []).append(number)
         self._begin_wild = wild
         self._any_wild = Wildcards(os.fsdecode(self._names[number][1]) for number in wild)
-        firsts = [self._names[number][1] for number in wild]
-        are_endings = not any(is_wild(first[1:]) for first in firsts) and all(first[:1] == b"*" for first in firsts)
-        self._endings = tuple(first[1:] for first in firsts) if are_endings else (b"",)
+        self.first_names = FirstNames.of(self._begin, (self._names[number][1] for number in wild))
+        """With which names patterns may begin anywhere."""
         self._at: dict[bytes, _Reach] = {b"": _Reach(found, tuple(start))}
 
     def find(self, path: bytes) -> Value | None:
         """Return what is said of a path, None if no pattern fits it."""
         directory, _, name = path.rpartition(b"/")
-        if self._at.get(directory) is _NOWHERE and name not in self._begin and not name.endswith(self._endings):
+        if self._at.get(directory) is _NOWHERE and not self.first_names.may_hold(name):
             return None  # as at nearly all paths
         found = self._reach(path).found
         return self._values[found] if found is not None else None
 
     def says_nothing_in(self, directory: bytes) -> bool:
-        """Tell whether names in a directory fit only if they are among, or end in one of,
-        :attr:`beginnings`.
-        """
+        """Tell whether names in a directory fit only if they are among :attr:`first_names`."""
         return self._reach(directory) is _NOWHERE
-
-    @property
-    def beginnings(self) -> tuple[frozenset[bytes], tuple[bytes, ...]]:
-        """The names with which patterns may begin anywhere, and how further ones end."""
-        return frozenset(self._begin), self._endings
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -149,7 +179,7 @@ class Patterns(Generic[Value]):
         if above.found is not None:
             return above
         going_on, beginning = above.going_on(name, self._names), self._begin.get(name, ())
-        may_begin = name.endswith(self._endings) and self._any_wild.fit(os.fsdecode(name))
+        may_begin = self.first_names.may_be_wild(name) and self._any_wild.fit(os.fsdecode(name))
         if not (going_on or beginning or may_begin):
             return _NOWHERE
         found: set[int] = set()
@@ -185,7 +215,7 @@ class Patterns(Generic[Value]):
 
 def is_wild(name: bytes) -> bool:
     """Tell whether a name of a pattern holds a wildcard."""
-    return any(mark in name for mark in _WILD)
+    return b"*" in name or b"?" in name or b"[" in name  # asked thousands of times
 
 
 def _shortest(names: Iterable[bytes]) -> Pattern:
@@ -208,4 +238,7 @@ def parse(text: str, directory: bytes, home: bytes) -> Pattern:
         raw = home + raw[1:]
     elif not raw.startswith((b"/", b"**/")):
         raw = directory + b"/" + raw
-    return _shortest(name for name in os.path.normpath(raw).split(b"/") if name)
+    names = [name for name in raw.split(b"/") if name]
+    if b"." in names or b".." in names:
+        names = [name for name in os.path.normpath(raw).split(b"/") if name]
+    return _shortest(names) if ANY_DEPTH in names else tuple(names)

@@ -15,13 +15,15 @@ class Wildcards:
         self._written = frozenset(patterns)
         self._others = [pattern for pattern in self._written if "?" in pattern or "[" in pattern]
         starred = [one.split("*") for one in self._written.difference(self._others) if "*" in one]
-        self._starts = tuple(parts[0] for parts in starred if not any(parts[1:]))
-        self._ends = tuple(parts[-1] for parts in starred if not any(parts[:-1]))
-        self._inside = [parts[1] for parts in starred if len(parts) == 3 and not (parts[0] or parts[2])]
-        self._starred = [parts for parts in starred if sum(map(bool, parts)) > 1 or (len(parts) > 3 and any(parts))]
+        self._starts = tuple(literals[0] for literals in starred if not any(literals[1:]))
+        self._ends = tuple(literals[-1] for literals in starred if not any(literals[:-1]))
+        self._inside = [literals[1] for literals in starred if len(literals) == 3 and not (literals[0] or literals[2])]
+        self._starred = [
+            literals for literals in starred if sum(map(bool, literals)) > 1 or (len(literals) > 3 and any(literals))
+        ]
         self._plain = self._written.difference(self._others)
         self.looks = 0
-        """So many patterns were compared with a name so far; looking a name up counts as one."""
+        """How many patterns were compared with a name so far; looking a name up counts as one."""
 
     def fit(self, name: str) -> bool:
         """Tell whether any of them fits a name."""
@@ -46,22 +48,22 @@ class Wildcards:
         return (
             name.startswith(self._starts)
             or name.endswith(self._ends)
-            or any(part in name for part in self._inside)
-            or any(_fits(parts, name) for parts in self._starred)
+            or any(literal in name for literal in self._inside)
+            or any(_fits(literals, name) for literals in self._starred)
         )
 
 
-def _fits(parts: list[str], name: str) -> bool:
-    """Tell whether a name has some parts, in this order, the first at its start and the last at its
+def _fits(literals: list[str], name: str) -> bool:
+    """Tell whether a name has some texts in this order, the first at its start and the last at its
     end.
     """
-    first, *middle, last = parts
+    first, *middle, last = literals
     if len(name) < len(first) + len(last) or not (name.startswith(first) and name.endswith(last)):
         return False
     at, end = len(first), len(name) - len(last)
-    for part in middle:
-        found = name.find(part, at, end)
+    for literal in middle:
+        found = name.find(literal, at, end)
         if found < 0:
             return False
-        at = found + len(part)
+        at = found + len(literal)
     return True

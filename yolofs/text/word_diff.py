@@ -20,14 +20,14 @@ def hunks(texts: Texts, context: int) -> Iterator[bytes]:
     """Yield the hunks of two texts with so many lines of context, each with its ``@@`` line."""
     for group in groups(texts, context):
         hunk = with_context(texts, group, context)
-        parts = [head_line(hunk)]
+        written = [head_line(hunk)]
         at = hunk.old_start
         for block in group:
-            parts += texts.old[at : block.old_start]
-            parts += _changed(texts, block)
+            written += texts.old[at : block.old_start]
+            written += _changed(texts, block)
             at = block.old_end
-        parts += texts.old[at : hunk.old_end]
-        text = b"".join(parts)
+        written += texts.old[at : hunk.old_end]
+        text = b"".join(written)
         yield text if text.endswith(b"\n") else text + b"\n"
 
 

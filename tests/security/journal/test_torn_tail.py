@@ -86,7 +86,7 @@ def test_a_torn_tail_is_told_before_anybody_cuts_it(yolofs: Program) -> None:
     assert not (yolofs.session / "journal.torn").exists()
 
 
-def test_it_is_said_until_it_is_acknowledged_over_mounts_and_unmounts(yolofs: Program) -> None:
+def test_a_torn_tail_is_told_until_it_is_acknowledged_over_mounts_and_unmounts(yolofs: Program) -> None:
     tear(yolofs)
     mount(yolofs)
     yolofs("unmount")
@@ -122,7 +122,7 @@ def test_after_a_repair_or_an_acknowledgement_only_what_is_not_in_order_is_liste
     assert "fail  config: " in yolofs("doctor", "--repair", code=1).out
 
 
-def test_it_can_be_acknowledged_while_it_is_mounted(yolofs: Program) -> None:
+def test_a_torn_tail_can_be_acknowledged_while_the_view_is_mounted(yolofs: Program) -> None:
     tear(yolofs)
     mount(yolofs)
     try:

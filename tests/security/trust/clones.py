@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from tests.cli.program import Program, replace_text
@@ -17,9 +18,11 @@ def settings(program: Program, text: str) -> None:
     replace_text(program.project / ".yolofs.toml", text)
 
 
-def reads(program: Program, path: Path) -> str:
-    """Return what a command in the sandbox reads, empty if it is refused or finds nothing."""
-    return program("run", "sh", "-c", f"cat '{path}' 2>/dev/null; true").out
+def reads(program: Program, *paths: Path) -> str:
+    """Return what a command in the sandbox reads of some files; nothing of those that it is refused
+    or does not find.
+    """
+    return program("run", "sh", "-c", f"cat {shlex.join(map(str, paths))} 2>/dev/null; true").out
 
 
 def waiting(program: Program) -> list[str]:

@@ -56,7 +56,7 @@ def test_without_a_terminal_it_is_refused_with_the_line_to_run(clone: Program) -
     assert len(waiting(clone)) == 1
     clone("trust", "--digest", "0" * 32, code=EXIT)
     settings(clone, '[run]\nkeep_env = ["A", "B"]\n')
-    assert "the file has changed, or what it opens" in clone(*found[1].split(), code=EXIT).err
+    assert "the file, or what it opens, has changed" in clone(*found[1].split(), code=EXIT).err
     settings(clone, '[run]\nkeep_env = ["A"]\n# a comment\n')
     clone(*found[1].split())
     assert waiting(clone) == []

@@ -95,8 +95,7 @@ def test_links_in_the_tree_lead_no_rule_out_of_it(clone: Program, home: Path) ->
         settings(clone, f'[rules]\n"{key}" = "allow"\n')
         assert re.search(r'expected a path without "\.\."|climbs out of the project', clone.refused("mount", code=3))
     settings(clone, '[rules]\n"link" = "allow"\n"up" = "allow"\n')
-    assert reads(clone, clone.project / "link/key") == ""
-    assert reads(clone, home / ".ssh/key") == ""
+    assert reads(clone, clone.project / "link/key", home / ".ssh/key") == ""
 
 
 def test_what_was_agreed_to_for_a_link_waits_again_when_it_leads_elsewhere(clone: Program) -> None:
@@ -114,16 +113,15 @@ def test_what_was_agreed_to_for_a_link_waits_again_when_it_leads_elsewhere(clone
 
 def test_what_the_built_in_rules_guard_in_the_project_waits(clone: Program) -> None:
     (clone.project / "sub").mkdir()
-    for name in (".env", "sub/server.key"):
-        (clone.project / name).write_text(SECRET)
+    guarded = [clone.project / name for name in (".env", "sub/server.key")]
+    for path in guarded:
+        path.write_text(SECRET)
     settings(clone, '[rules]\n"**/.env" = "allow"\n"sub/**" = "allow"\n".yolofs.toml" = "allow"\n')
-    assert reads(clone, clone.project / ".env") == ""
-    assert reads(clone, clone.project / "sub/server.key") == ""
+    assert reads(clone, *guarded) == ""
     clone("run", "sh", "-c", "echo >> .yolofs.toml", code=2)
     assert waiting(clone) == ['"**/.env" = "allow"', '"sub/**" = "allow"', '".yolofs.toml" = "allow"']
     clone.trust()
-    assert reads(clone, clone.project / ".env") == SECRET
-    assert reads(clone, clone.project / "sub/server.key") == SECRET
+    assert reads(clone, *guarded) == SECRET * 2
 
 
 def test_a_users_own_rules_are_not_loosened_either(clone: Program, home: Path) -> None:
@@ -134,7 +132,7 @@ def test_a_users_own_rules_are_not_loosened_either(clone: Program, home: Path) -
         path.parent.mkdir()
         path.write_text(SECRET)
     settings(clone, '[rules]\n"~/notes/n" = "allow"\n"~/open" = "allow"\n"vendor/v" = "read-only"\n')
-    assert reads(clone, home / "notes/n") == reads(clone, clone.project / "vendor/v") == ""
+    assert reads(clone, home / "notes/n", clone.project / "vendor/v") == ""
     assert reads(clone, home / "open/o") == SECRET
     assert waiting(clone) == ['"~/notes/n" = "allow"', '"vendor/v" = "read-only"']
 
@@ -153,8 +151,7 @@ def test_what_only_tightens_holds_at_once(clone: Program, home: Path) -> None:
     )
     (clone.project / "x.sqlite").write_text(SECRET)
     assert waiting(clone) == []
-    assert reads(clone, clone.project / "a.txt") == ""
-    assert reads(clone, clone.project / "x.sqlite") == ""
+    assert reads(clone, clone.project / "a.txt", clone.project / "x.sqlite") == ""
     assert clone("run", "sh", "-c", "env; true", MINE="x", OTHER="y").out.count("=") < 12
     refused = clone("run", "sh", "-c", "mkdir -p docs; echo > docs/new", code=2)
     assert "docs" in refused.err
@@ -413,8 +410,7 @@ def test_of_a_file_of_very_many_patterns_what_tightens_holds_at_once(clone: Prog
     assert "it holds without its /**" in waits['"docs/**" = "read-only"']
     assert not [text for text, opens in waits.items() if "deny" in text and "it holds now" not in opens]
     assert not [text for text in waits if "hidden" in text]
-    for name in ("n4", "n6", "a.txt"):
-        assert reads(clone, clone.project / name) == ""
+    assert reads(clone, *(clone.project / name for name in ("n4", "n6", "a.txt"))) == ""
     clone("run", "sh", "-c", "mkdir docs", code=1)
     clone.trust()
     assert clone("status", "--json").json["waiting"] == []

@@ -92,14 +92,16 @@ def test_a_pattern_opens_no_way_into_what_is_hidden() -> None:
     assert found.outcome(Operation.READ) is YES
 
 
-@pytest.mark.parametrize(("kind", "held"), [(stat.S_IFDIR, ["/p/a/b"]), (stat.S_IFLNK, ["/p/a/b"]), (stat.S_IFREG, [])])
-def test_what_keeps_a_directory_from_going_away_is_told(kind: int, held: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "kept_by"), [(stat.S_IFDIR, ["/p/a/b"]), (stat.S_IFLNK, ["/p/a/b"]), (stat.S_IFREG, [])]
+)
+def test_what_keeps_a_directory_from_going_away_is_told(kind: int, kept_by: list[str]) -> None:
     found = of("/p/a", {".": "allow", "a/b": "read-only", "a/c": "allow"}, kind=kind)
-    assert [rule.path.decode() for rule in (found.held,) if isinstance(rule, PathRule)] == held
-    expected = NO if held else YES
+    assert [rule.path.decode() for rule in (found.kept_by,) if isinstance(rule, PathRule)] == kept_by
+    expected = NO if kept_by else YES
     assert (found.outcome(Operation.RENAME), found.outcome(Operation.DELETE)) == (expected, expected)
     assert found.outcome(Operation.METADATA) is YES
-    assert of("/p/c", {".": "allow", "a/b": "read-only"}, kind=kind).held is None
+    assert of("/p/c", {".": "allow", "a/b": "read-only"}, kind=kind).kept_by is None
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def check(scribe: Scribe, *expected: str, old: Tree | None = None) -> None:
 
 
 class TestNet:
-    def test_nothing_done_is_nothing(self, scribe: Scribe) -> None:
+    def test_equal_states_have_no_change(self, scribe: Scribe) -> None:
         check(scribe)
 
     def test_create_then_delete_is_nothing(self, scribe: Scribe) -> None:
@@ -220,7 +220,7 @@ class TestRenames:
 
 
 class TestDirectories:
-    def test_renamed_is_one_line(self, scribe: Scribe) -> None:
+    def test_a_renamed_directory_is_one_line(self, scribe: Scribe) -> None:
         scribe.rename(b"d", b"e")
         check(scribe, "R d -> e")
         (change,) = changes(scribe)
@@ -339,7 +339,7 @@ class TestMetadata:
         (change,) = changes(scribe)
         assert (change.kind, change.metadata) == (Kind.MODIFIED, (Aspect.MODE,))
 
-    def test_mode_of_a_directory(self, scribe: Scribe) -> None:
+    def test_another_mode_of_a_directory_is_a_change_of_metadata(self, scribe: Scribe) -> None:
         scribe.chmod(b"d", 0o700)
         check(scribe, "X d")
 

@@ -156,7 +156,7 @@ def make(scribe: Scribe, path: bytes) -> None:
 
 
 class TestForm:
-    def test_it_is_what_git_diff_writes(self, scribe: Scribe) -> None:
+    def test_a_patch_is_what_git_diff_writes(self, scribe: Scribe) -> None:
         scribe.write(b"text", b"text\n" + TEXT.replace(b"line 5\n", b"five\n"))
         scribe.write(b"d/new file", b"1\n2")
         scribe.remove(b"none")
@@ -236,7 +236,7 @@ class TestContent:
         patch = check(scribe, target, max_text_bytes=1000)
         assert patch.count(b"GIT binary patch\n") == 1
 
-    def test_it_can_be_reversed(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_can_be_reversed(self, scribe: Scribe, target: Path) -> None:
         before = files(target)
         scribe.write(b"binary", b"text\n")
         scribe.write(b"text", b"other\0")

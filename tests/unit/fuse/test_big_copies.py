@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
-from yolofs.fuse.handlers import Handlers, PostponedError
+from yolofs.fuse.answers import PostponedError
+from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import CopyJob, Owner
 from yolofs.store.store import Store
 

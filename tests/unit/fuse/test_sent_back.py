@@ -59,7 +59,7 @@ WAYS = pytest.mark.parametrize("name", [(1, b"d"), None], ids=["look-up", "attri
 
 @WAYS
 @pytest.mark.parametrize("decision", [Decision.ALLOW, Decision.DENY])
-def test_it_is_asked_once_on_the_way_and_arrives_with_the_answer(
+def test_a_request_is_asked_about_once_on_the_way_and_arrives_with_the_answer(
     requests: SentBack, decision: Decision, name: tuple[int, bytes] | None
 ) -> None:
     sent_back(requests)

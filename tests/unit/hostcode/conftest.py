@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scribe import Scribe
-from tests.unit.hostcode.marking import HARMLESS
+from tests.unit.hostcode.found_marks import HARMLESS
 
 
 @pytest.fixture

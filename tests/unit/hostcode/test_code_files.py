@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scribe import Scribe
-from tests.unit.hostcode.marking import marks, write
+from tests.unit.hostcode.found_marks import marks, write
 from yolofs.hostcode.code_files import Table
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse
@@ -405,3 +405,14 @@ def test_what_a_link_among_the_commands_leads_to_is_a_command(scribe: Scribe) ->
     write(scribe, "dotfiles/tool", mode=0o755)
     write(scribe, "dotfiles/other", mode=0o755)
     assert marks(scribe, search=("home/u/bin",)) == {"dotfiles/tool": "command"}
+
+
+@pytest.mark.parametrize("name", [b"plain.py", b"README.md", b"main.c", b"x"])
+def test_of_most_names_is_seen_at_a_glance_that_they_are_no_code(name: bytes) -> None:
+    """Else each file of a large commit is compared with all patterns, which takes five times as
+    long.
+    """
+    table = Table(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None)
+    for patterns in (table.anywhere, table.fixed(())):
+        assert not patterns.first_names.may_hold(name)
+    assert table.anywhere.first_names.may_hold(b".envrc.local")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scribe import Scribe
-from tests.unit.hostcode.marking import EVIL, HARMLESS, marks, write
+from tests.unit.hostcode.found_marks import EVIL, HARMLESS, marks, write
 
 
 @pytest.mark.parametrize(

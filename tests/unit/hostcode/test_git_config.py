@@ -54,7 +54,7 @@ CLONED = b"""\
         b"[a]\nb = c\rd\n",
     ],
 )
-def test_it_is_read_as_git_reads_it(tmp_path: Path, text: bytes) -> None:
+def test_a_config_is_read_as_git_reads_it(tmp_path: Path, text: bytes) -> None:
     """What git refuses, and a little more than that, is None."""
     (tmp_path / "config").write_bytes(text)
     environment = {**os.environ, "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}

@@ -1,102 +1,38 @@
-"""The journal file: appending, torn tails, damage, segments, readers beside a writer."""
+"""The journal file: creating, appending, segments, a reader beside a writer."""
 
 from __future__ import annotations
 
 import errno
 import io
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
+from tests.unit.journal.journal_files import (
+    KEY,
+    P1,
+    START,
+    T2,
+    A,
+    B,
+    C,
+    append_raw,
+    contents,
+    create,
+    file_size_limit,
+    first_line,
+    raw,
+    read_all,
+    write,
+)
 from yolofs.errors import JournalError
 from yolofs.journal import file as journal_file
 from yolofs.journal.checksums import with_checksum
 from yolofs.journal.codec import encode
-from yolofs.journal.header import HEADER_1, Form, header, read_header
-from yolofs.journal.journal import Damage, Journal, MarkerAt
-from yolofs.journal.records import Record, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, StoreIno
-
-A = Stage(1, RelPath(b"a"), StoreIno(1))
-B = Stage(2, RelPath(b"b c"), StoreIno(2))
-C = Stage(3, RelPath(b"c"), StoreIno(3))
-P1 = Snapshot(4, b"first")
-T2 = Travel(5, Generation(0), b"base")
-
-
-KEY = 0x1234ABCD
-START = len(header(KEY))
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> bytes:
-    return os.fsencode(tmp_path / "journal")
-
-
-@pytest.fixture(params=[1, 2])
-def form(request: pytest.FixtureRequest) -> Form:
-    """Return the form of the journals of each version."""
-    return form_of(HEADER_1 if request.param == 1 else header(KEY))
-
-
-def form_of(line: bytes) -> Form:
-    return read_header(line.rstrip(b"\n"))
-
-
-def first_line(form: Form) -> bytes:
-    return HEADER_1 if form.version == 1 else header(form.key)
-
-
-def create(path: bytes, form: Form | None = None) -> Journal:
-    """Make a journal with the key of these tests, or of a given form."""
-    if form is None or form.version == 2:
-        return Journal.create(path, key=KEY)
-    append_raw(path, HEADER_1)
-    return Journal.open(path)
-
-
-def write(path: bytes, *records: Record, form: Form | None = None) -> None:
-    with create(path, form) as journal:
-        journal.append(*records)
-
-
-def raw(*records: Record, first: int = 1, form: Form | None = None) -> bytes:
-    """Return the lines of ``records``, of which one is the ``first`` record of the journal, the
-    next the second.
-    """
-    stamps = form or form_of(header(KEY))
-    return b"".join(encode(record, stamps.stamp(number)) for number, record in enumerate(records, first))
-
-
-def contents(path: bytes) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def append_raw(path: bytes, data: bytes) -> None:
-    with open(path, "ab") as file:
-        file.write(data)
-
-
-def read_all(path: bytes) -> list[Record]:
-    with Journal.open(path, read_only=True) as journal:
-        return list(journal.read())
-
-
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """Let the system cut writes short at ``size`` bytes, as a disk does that runs full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
+from yolofs.journal.header import Form, header
+from yolofs.journal.journal import Journal, MarkerAt
+from yolofs.journal.records import Record, Snapshot, Stage
+from yolofs.paths import RelPath, StoreIno
 
 # --- creating and opening ---
 
@@ -341,161 +277,6 @@ def test_lines_that_lie_across_the_pieces_in_which_a_file_is_read_are_whole(
         with Journal.open(path) as journal:
             assert list(journal.read()) == records
             assert [at.marker for at in journal.markers] == [P1, T2]
-
-
-# --- torn tails ---
-
-
-@pytest.mark.parametrize(
-    "tail",
-    [
-        raw(C, first=3)[:-1],  # all but the newline
-        raw(C)[:1],
-        raw(C, first=3)[:-2] + b"\n",
-        raw(C, first=3).replace(b"c", b"d", 1),
-        encode(C),  # of a journal of version 1
-        encode(C, 0x7654ABCD + 3),  # of another journal
-        b"\0" * 5000,
-        b"\n",
-    ],
-)
-def test_a_torn_tail_is_moved_aside_and_the_rest_is_kept(path: bytes, tail: bytes) -> None:
-    write(path, A, P1)
-    good = contents(path)
-    append_raw(path, tail)
-    with Journal.open(path) as journal:
-        assert journal.torn_bytes == len(tail)
-        assert journal.size == len(good)
-        assert contents(path) == good
-        journal.append(B)
-        assert list(journal.read()) == [A, P1, B]
-    assert contents(path + b".torn") == b"# %d bytes cut from offset %d\n%b\n" % (len(tail), len(good), tail)
-    assert os.stat(path + b".torn").st_mode & 0o7777 == 0o600
-    with Journal.open(path) as journal:
-        assert journal.torn_bytes == 0
-
-
-def test_torn_tails_add_up(path: bytes) -> None:
-    write(path)
-    for tail in (b"one", b"two"):
-        append_raw(path, tail)
-        Journal.open(path).close()
-    assert contents(path + b".torn") == (b"# 3 bytes cut from offset 36\none\n# 3 bytes cut from offset 36\ntwo\n")
-
-
-def test_a_reader_ignores_a_torn_tail_and_leaves_it(path: bytes) -> None:
-    write(path, A)
-    append_raw(path, raw(B, first=2)[:7])
-    before = contents(path)
-    with Journal.open(path, read_only=True) as journal:
-        assert journal.torn_bytes == 7
-        assert list(journal.read()) == [A]
-    assert contents(path) == before
-    assert not os.path.exists(path + b".torn")
-
-
-def test_the_tail_is_not_cut_before_it_is_safe_elsewhere(path: bytes) -> None:
-    write(path, A)
-    append_raw(path, b"x" * 100)
-    before = contents(path)
-    with file_size_limit(50), pytest.raises(OSError, match="cut short"):
-        Journal.open(path)
-    assert contents(path) == before
-
-
-# --- damage ---
-
-
-def damage_b(path: bytes) -> int:
-    """Write A, a B with one bit flipped, and C; return the offset of B."""
-    bad = bytearray(raw(B, first=2))
-    bad[3] ^= 1
-    write(path, A)
-    offset = os.path.getsize(path)
-    append_raw(path, bytes(bad) + raw(C, first=3))
-    return offset
-
-
-@pytest.mark.parametrize("read_only", [False, True])
-def test_a_bad_line_in_the_middle_is_an_error_that_tells_where(path: bytes, read_only: bool) -> None:
-    offset = damage_b(path)
-    before = contents(path)
-    with pytest.raises(JournalError) as caught:
-        Journal.open(path, read_only=read_only)
-    assert caught.value.message == f"{path.decode()}, line 3 (byte {offset}): the checksum does not match"
-    assert caught.value.hint.startswith("yolofs doctor --repair --keep-rest loses the bad lines alone; ")
-    assert contents(path) == before
-
-
-def test_a_bad_line_before_a_cut_one_is_not_taken_for_a_torn_tail(path: bytes) -> None:
-    write(path)
-    append_raw(path, b"bad\nS 1")
-    with pytest.raises(JournalError, match=r"line 2 \(byte 36\)"):
-        Journal.open(path)
-
-
-def test_an_unknown_kind_of_record_is_an_error_even_as_the_last_line(path: bytes) -> None:
-    write(path, A)
-    append_raw(path, with_checksum(b"Q 1 x", KEY + 2))
-    before = contents(path)
-    with pytest.raises(JournalError, match=r"line 3 .*unknown kind of record: Q") as caught:
-        Journal.open(path)
-    assert caught.value.hint == "a newer yolofs may have written it"
-    assert contents(path) == before
-
-
-def test_a_bad_field_under_a_good_checksum_is_found_when_it_is_read(path: bytes) -> None:
-    write(path, A)
-    append_raw(path, with_checksum(b"S 1 ../x 1", KEY + 2) + raw(C, first=3))
-    with Journal.open(path) as journal:
-        records = journal.read()
-        assert next(records) == A
-        with pytest.raises(JournalError, match=r"line 3 \(byte .*not a path relative to base: \.\./x"):
-            next(records)
-
-
-def test_find_damage_tells_where_and_changes_nothing(path: bytes) -> None:
-    offset = damage_b(path)
-    before = contents(path)
-    assert Journal.find_damage(path) == Damage(offset, 3, len(before) - offset, "the checksum does not match", 2)
-    assert contents(path) == before
-
-
-def test_find_damage_reports_a_torn_tail_and_nothing_in_a_sound_journal(path: bytes) -> None:
-    write(path, A)
-    assert Journal.find_damage(path) is None
-    size = os.path.getsize(path)
-    append_raw(path, b"S 1")
-    assert Journal.find_damage(path) == Damage(size, 3, 3, "the line is cut", 1, is_torn=True)
-
-
-def test_repair_cuts_at_the_bad_line_and_keeps_what_it_cuts(path: bytes) -> None:
-    offset = damage_b(path)
-    before = contents(path)
-    damage = Journal.repair(path)
-    assert damage == Damage(offset, 3, len(before) - offset, "the checksum does not match", 2)
-    assert contents(path) == before[:offset]
-    assert contents(path + b".torn") == (
-        b"# %d bytes cut from offset %d\n%b\n" % (len(before) - offset, offset, before[offset:])
-    )
-    assert read_all(path) == [A]
-
-
-def test_repair_also_cuts_at_a_bad_field_under_a_good_checksum(path: bytes) -> None:
-    write(path, A)
-    append_raw(path, with_checksum(b"S 1 ../x 1", KEY + 2) + raw(C, first=3))
-    damage = Journal.repair(path)
-    assert damage is not None
-    assert damage.reason == "bad S record: not a path relative to base: ../x"
-    assert read_all(path) == [A]
-
-
-def test_repair_leaves_a_sound_journal_alone(path: bytes) -> None:
-    write(path, A, P1)
-    before = contents(path)
-    assert Journal.repair(path) is None
-    assert contents(path) == before
-    assert not os.path.exists(path + b".torn")
 
 
 # --- a reader beside a writer ---

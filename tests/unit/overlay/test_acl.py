@@ -43,7 +43,7 @@ def test_a_list_of_an_unknown_version_leaves_the_owner_alone() -> None:
     assert narrowed(0o100666, struct.pack("<I", 3)) == 0o100600
 
 
-def test_it_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_path: Path) -> None:
+def test_the_list_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("data")
     (tmp_path / "f").chmod(0o660)
     try:

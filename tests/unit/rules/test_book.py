@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import pytest
 
-from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
+from yolofs.rules import Index, PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
 
 HOME, PROJECT = b"/home/u", b"/home/u/p"
 
@@ -276,6 +279,29 @@ def mostly(*sources: dict[str, str], exempt: frozenset[bytes] = frozenset()) -> 
     sets[-1] = RuleSet(sets[-1].rules, exempt)
     found = RuleBook(*sets).mostly(RuleState.READ_ONLY)
     return {path.decode(): sorted(below.decode() for below in exceptions) for path, exceptions in found.items()}
+
+
+def test_what_mostly_has_a_state_is_found_once_for_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run and the survey for it ask at the same time, and it takes long."""
+    together = threading.Barrier(2)
+    found: list[RuleState] = []
+    find = Index._find_mostly
+
+    def find_slowly(index: Index, state: RuleState) -> dict[bytes, list[bytes]]:
+        found.append(state)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            together.wait(0.3)
+        return find(index, state)
+
+    monkeypatch.setattr(Index, "_find_mostly", find_slowly)
+    read_only = book({"/a": "read-only"})
+    threads = [threading.Thread(target=read_only.mostly, args=(RuleState.READ_ONLY,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [RuleState.READ_ONLY]
+    assert read_only.mostly(RuleState.READ_ONLY) == {b"/a": []}
 
 
 def test_mostly_are_the_highest_paths_from_which_on_one_state_holds() -> None:

@@ -130,7 +130,9 @@ HIGH = 0xFFFFFFFF << 32
 @pytest.mark.parametrize("has_network", [True, False])
 @pytest.mark.parametrize(("machine", "arch"), WAYS)
 class TestTheFirstProcess:
-    def test_it_cannot_be_traced_and_others_can(self, machine: str, arch: int, has_network: bool) -> None:
+    def test_the_first_process_cannot_be_traced_and_others_can(
+        self, machine: str, arch: int, has_network: bool
+    ) -> None:
         for request in (16, 0x4206, 12, 0x4207):  # ATTACH, SEIZE, GETREGS, INTERRUPT
             for pid in (1, 1 | HIGH):
                 assert judge(machine, arch, PTRACE[arch], request, pid, has_network=has_network) == REFUSED

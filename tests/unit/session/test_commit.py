@@ -12,7 +12,7 @@ from tests.property.core_driver import CoreDriver
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
-from yolofs.session.commit import commit, split
+from yolofs.session.commit import commit, split_staged
 
 
 def test_a_rest_that_would_not_show_what_the_view_shows_is_refused(tmp_path: Path) -> None:
@@ -25,11 +25,11 @@ def test_a_rest_that_would_not_show_what_the_view_shows_is_refused(tmp_path: Pat
         view.create(b"b", b"b", 0o644)
         view.create(b"c", b"c", 0o644)
         session = view.session
-        parts = split(session, Selection(session.regions, paths=(RelPath(b"a"),)))
-        assert {record.path for record in parts.rest} >= {b"b", b"c"}
-        wrong = tuple(record for record in parts.rest if record.path != b"c")
+        split = split_staged(session, Selection(session.regions, paths=(RelPath(b"a"),)))
+        assert {record.path for record in split.rest} >= {b"b", b"c"}
+        wrong = tuple(record for record in split.rest if record.path != b"c")
         with pytest.raises(YolofsError, match="nothing was done"):
-            commit(session, parts=msgspec.structs.replace(parts, rest=wrong))
+            commit(session, split=msgspec.structs.replace(split, rest=wrong))
         assert (base / "a").read_text() == "a"
         assert session.interrupted_commit() is None
     finally:

@@ -51,11 +51,11 @@ def gone(session: Path, count: int = 1_000_000, days: float = 100_000, gib: floa
     return [one.number for one in surplus(bytes(session), KeepCommits(count, days, gib), NOW_NS)]
 
 
-def test_without_commits_none_goes(session: Path) -> None:
+def test_no_commit_goes_where_there_is_none(session: Path) -> None:
     assert gone(session, 1, 0, 0) == []
 
 
-def test_so_many_are_kept(session: Path) -> None:
+def test_as_many_commits_are_kept_as_the_count_says(session: Path) -> None:
     archive(session, 1, 2, 5, 12)
     assert [gone(session, count=count) for count in (1, 2, 3, 4, 5)] == [[1, 2, 5], [1, 2], [1], [], []]
 
@@ -67,12 +67,12 @@ def test_so_long_they_are_kept(session: Path) -> None:
     assert [gone(session, days=days) for days in (10, 9, 8, 6, 5, 0)] == [[], [], [1], [1], [1, 2], [1, 2]]
 
 
-def test_so_much_is_kept(session: Path) -> None:
+def test_commits_are_kept_up_to_the_size_that_is_set(session: Path) -> None:
     archive(session, 1, 2, 3, mib=2)
     assert [gone(session, gib=mib / 1024) for mib in (7, 5, 3, 0)] == [[], [1], [1, 2], [1, 2]]
 
 
-def test_whichever_ends_first(session: Path) -> None:
+def test_the_limit_that_is_reached_first_decides_which_commits_go(session: Path) -> None:
     archive(session, 1, days=9)
     archive(session, 2, days=6)
     archive(session, 3, days=3, mib=2)
@@ -128,7 +128,7 @@ def _path(name: object) -> str:
 @pytest.mark.parametrize(
     "keep", [ALL, KeepCommits(count=10_000), KeepCommits(count=10_000, days=0.5)], ids=["all", "as is", "days"]
 )
-def test_it_reads_as_much_with_500_commits_as_with_5(session: Path, keep: KeepCommits) -> None:
+def test_retention_reads_as_much_with_500_commits_as_with_5(session: Path, keep: KeepCommits) -> None:
     counts = []
     for first, last in ((1, 5), (6, 500)):
         archive(session, *range(first, last + 1))
@@ -140,7 +140,7 @@ def test_it_reads_as_much_with_500_commits_as_with_5(session: Path, keep: KeepCo
     assert counts[0] < 15
 
 
-def test_it_reads_those_that_go_and_no_more(session: Path) -> None:
+def test_retention_reads_those_commits_that_go_and_no_more(session: Path) -> None:
     archive(session, *range(1, 31))
     gone(session)
     with opened(session) as paths:

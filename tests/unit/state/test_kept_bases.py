@@ -137,7 +137,7 @@ def test_all_ways_to_write_keep_a_text(view: CoreDriver) -> None:
     view.close()
 
 
-def test_it_is_kept_over_a_snapshot_and_after_a_change_of_metadata(view: CoreDriver) -> None:
+def test_a_text_is_kept_over_a_snapshot_and_after_a_change_of_metadata(view: CoreDriver) -> None:
     view.append(b"a", b"more")
     view.snapshot()
     view.append(b"a", b"and more")
@@ -187,7 +187,7 @@ def test_a_large_text_is_kept_where_blocks_can_be_shared(tmp_path: Path, kind: s
 
 
 @pytest.mark.parametrize("kind", sharing_disk.KINDS)
-def test_it_takes_no_space_there(tmp_path: Path, kind: str) -> None:
+def test_shared_content_takes_no_space(tmp_path: Path, kind: str) -> None:
     with sharing_disk.sharing_disk(kind, tmp_path) as disk:
         store = Store(os.fsencode(disk / "files"))
         for number in range(10):
@@ -235,7 +235,7 @@ def test_where_blocks_cannot_be_shared_a_text_is_copied(view: CoreDriver, tmp_pa
     view.close()
 
 
-def test_it_ends_with_its_journal(view: CoreDriver) -> None:
+def test_a_kept_text_ends_with_its_journal(view: CoreDriver) -> None:
     for name in (b"a", b"b"):
         view.append(name, b"more")
     view.commit_paths([b"a"])

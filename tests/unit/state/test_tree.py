@@ -183,7 +183,7 @@ class TestHardLinksOfBase:
         tree = Tree([Delete(1, RelPath(b"b"), unlinks=3), self.copy_up(b"a", 1)])
         assert tree.nlink(tree.staged[StoreIno(1)]) == 2
 
-    def test_it_stays_staged_without_a_name_while_base_has_others(self) -> None:
+    def test_a_linked_file_stays_staged_without_a_name_while_base_has_others(self) -> None:
         tree = Tree([self.copy_up(b"a", 1), delete(b"a")])
         assert tree.nlink(tree.staged[StoreIno(1)]) == 2
         assert list(tree.linked) == [3]

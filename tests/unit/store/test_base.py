@@ -83,7 +83,7 @@ def test_the_runtime_directory_is_empty(base: Base) -> None:
     assert base.names(b"run") == [b"yolofs"]
 
 
-def test_paths_outside_are_none(base: Base, tmp_path: Path) -> None:
+def test_a_path_outside_of_base_has_no_path_in_it(base: Base, tmp_path: Path) -> None:
     assert base.relative(os.fsencode(tmp_path)) == b""
     assert base.relative(os.fsencode(tmp_path.parent)) is None
     assert base.relative(os.fsencode(str(tmp_path) + "x/y")) is None

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from tests.support.identity import make
-from tests.unit.files import mode_of, read, refusing
+from tests.support.user_identity import make
+from tests.unit.file_looks import mode_of, read, refusing
 from yolofs.store import copying
 from yolofs.store.copying import CopyMethod, copy_data, copy_node
 

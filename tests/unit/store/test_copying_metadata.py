@@ -9,8 +9,8 @@ import struct
 
 import pytest
 
-from tests.support.identity import NOBODY, acting_as, make
-from tests.unit.files import mode_of, read, refusing
+from tests.support.user_identity import NOBODY, acting_as, make
+from tests.unit.file_looks import mode_of, read, refusing
 from yolofs.store.copying import at, copy_metadata, copy_node
 
 pytestmark = pytest.mark.usefixtures("plain_umask")

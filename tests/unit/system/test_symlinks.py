@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.system.symlinks import Way, follow, follow_parent
+from yolofs.system.symlinks import Follower, HostLinks, Way, follow, follow_parent
 
 LINKS = {
     b"/a": b"b/c",
@@ -63,3 +63,24 @@ def test_as_many_links_are_followed_as_the_kernel_follows(tmp_path: Path, count:
             os.stat(path)
     else:
         os.stat(path)
+
+
+def test_of_many_paths_each_is_followed_as_if_it_were_the_only_one() -> None:
+    paths = [b"/", b"/b", b"/b/c", b"/b/c/x", b"/b/c/up", b"/b/c/up/y", b"/b/back", b"/a", b"/a/x", b"/round", b"/b/z"]
+    for order in (paths, paths[::-1]):
+        follower = Follower(LINKS.get)
+        assert [follower.follow(path) for path in order] == [follow(path, LINKS.get) for path in order]
+
+
+def test_a_link_of_the_host_is_looked_at_once_and_nothing_below_what_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("target")
+    links, top = HostLinks(), os.fsencode(tmp_path)
+    for _ in range(2):
+        assert links.target(top + b"/link") == b"target"
+        assert links.target(top + b"/gone") is None
+        (tmp_path / "link").unlink(missing_ok=True)
+    assert links.missing == {top + b"/gone"}
+    (tmp_path / "gone").mkdir()
+    (tmp_path / "gone/later").symlink_to("target")
+    assert links.target(top + b"/gone/later") is None
+    assert HostLinks().target(top + b"/gone/later") == b"target"

@@ -35,7 +35,7 @@ def test_changes_far_apart_are_two_hunks_and_near_ones_are_one() -> None:
     assert diff(old, new, context=0) == b"@@ -4 +4 @@\n-3\n+X\n@@ -13 +13 @@\n-12\n+Y\n"
 
 
-def test_nothing_before_or_after() -> None:
+def test_a_hunk_of_an_empty_text_begins_at_line_0() -> None:
     assert diff(b"", b"a\nb\n") == b"@@ -0,0 +1,2 @@\n+a\n+b\n"
     assert diff(b"a\n", b"") == b"@@ -1 +0,0 @@\n-a\n"
     assert diff(b"a\n", b"a\n") == b""

@@ -13,6 +13,32 @@ def found(path: str, *patterns: str) -> str | None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "may_be", "may_not_be"),
+    [
+        ("x", "x", "xy"),
+        ("*.service", "a.service", "plain"),
+        (".envrc.*", ".envrc.local", "plain"),
+        ("a*z", "abz", "plain"),
+        ("a?", "ab", "plain"),
+        ("a[bc]", "ab", "plain"),
+        ("*a?z", "aaxz", "plain"),
+        ("*[ab]z", "bz", ""),
+        ("[ab]", "a", ""),
+        ("*mid*", "amidb", ""),
+    ],
+)
+def test_most_names_are_seen_to_begin_no_pattern_that_may_begin_anywhere(
+    pattern: str, may_be: str, may_not_be: str
+) -> None:
+    """The patterns are looked at together: one that may begin with any name would slow down all."""
+    patterns = Patterns([(parse(f"**/{one}", b"/p", b"/h"), one) for one in (pattern, "other", "*.ending")])
+    assert patterns.find(f"d/{may_be}".encode()) == pattern
+    assert patterns.first_names.may_hold(may_be.encode())
+    assert patterns.find(b"d/plain") is None
+    assert not may_not_be or not patterns.first_names.may_hold(may_not_be.encode())
+
+
+@pytest.mark.parametrize(
     ("pattern", "path", "fits"),
     [
         ("a", "/p/a", True),

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -40,6 +41,8 @@ class Meanwhile(NamedTuple):
     """What was put there was a store inode itself, and the host has written to it: so what is
     staged there is that.
     """
+    left_out: Mapping[RelPath, tuple[str, ...]] = {}
+    """What could not be given back to what is there: names such as ``times``."""
 
 
 class BackInPlace(ResumedSteps):
@@ -104,7 +107,7 @@ class BackInPlace(ResumedSteps):
         if step.was is not None:
             self._give(step.path, step.was, stat.S_IFREG)
         else:
-            copying.copy_metadata(self._at(backup), self._at(spot))
+            self._note(step.path, copying.copy_metadata(self._at(backup), self._at(spot)))
         self._written.append(backup)
 
     def _set_back(self, step: SetMetadata, said: step_log.Line) -> None:
@@ -150,7 +153,7 @@ class BackInPlace(ResumedSteps):
             spot, st, wanted
         ):  # where nothing was done, nothing has to be written: that may be forbidden by now
             return
-        copying.write_metadata(self._at(spot), wanted, times=times)
+        self._note(path, copying.write_metadata(self._at(spot), wanted, times=times))
 
     def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
         """Tell whether something has the metadata that it is to have; the time of access may

@@ -1,10 +1,10 @@
 """Moving a directory name by name, where the filesystem cannot rename it: OverlayFS answers EXDEV
 for a directory of its lower layer.
 
-A directory of the same kind is made beside the target, whatever is in the old one is renamed into
-it, one name after the other, and only then does it get its own name.  Before that begins, what all
-directories in it are is written down, so that whoever goes on after a crash, either way, can give
-them that.
+A directory of the same kind is made beside the target.  Everything in the old one is renamed into
+it, one name after the other.  Only then does it get its own name.  Before that begins, the mode,
+owner, times and extended attributes of all directories in it are noted.  So whoever finishes it
+after a crash, or takes it back, can set them again.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read(path: bytes) -> Listing | None:
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as error:
-        raise OSError(errno.EIO, "what was noted of a directory is damaged", path) from error
+        raise OSError(errno.EIO, "the note about a directory is damaged", path) from error
 
 
 def move(source: Spot, target: Spot, listing: Listing) -> None:

@@ -11,6 +11,8 @@
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
+    commits/N/unset         what could not be set of metadata (``unset``)
+    commits/N/unset-back    the same of taking it back
     commits/N/parted        of which files of base ``replaced`` has a copy (``part_links``)
     commits/N/settled       written when all steps are durable: there is no way back any more
     commits/N/back          written first, if what is done of it is to be undone
@@ -44,7 +46,7 @@ GONE = b"gone-"
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
 _MOST_READY = 1 << 30
-"""So many bytes ``made`` has at the most: some five million files."""
+"""The largest size of ``made``: some five million files."""
 
 
 def has_begun(parking: bytes) -> bool:
@@ -89,15 +91,16 @@ def read_ready(parking: bytes) -> Ready | None:
     except FileNotFoundError:
         return None
     if ready is None:
-        raise OSError(errno.EIO, "what was noted before the first step is damaged", path)
+        raise OSError(errno.EIO, "the note made before the first step is damaged", path)
     return ready
 
 
 def drop(parking: bytes) -> None:
     """Remove the directory of a commit that has not begun: in it are copies alone, and its plan.
 
-    It is no commit any more from the first moment on: what a kill leaves of it is removed with
-    commits that are old (:func:`remove_gone`).  So is what cannot be removed on another device now.
+    It is no longer a commit from the first moment on: if a kill leaves a part of it, that is
+    removed with old commits (:func:`remove_gone`).  So is what cannot be removed on another device
+    now.
 
     Raises:
         OSError: something in it cannot be removed; it is no commit any more all the same.

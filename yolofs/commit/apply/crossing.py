@@ -1,9 +1,9 @@
 """What the steps of a commit have to copy, as it cannot be renamed to where it goes: looked at
 before the first step.
 
-What moves to another device, or is kept of one, is copied by its step, and deleted when all is done
-and durable: there is no way back then.  So all of it has to be readable and removable, and there
-has to be room for it, before anything of base is touched.
+If something moves to another device, or is kept from one, its step copies it.  The original is
+deleted when all is done and durable: then there is no way back.  So all of it has to be readable
+and removable, and there has to be room for it, before anything of base is touched.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Copy(NamedTuple):
     """A directory on the device that it goes to."""
 
 
-class _Part(NamedTuple):
+class _Thing(NamedTuple):
     """A thing that is copied, or something in it."""
 
     path: bytes
@@ -72,7 +72,9 @@ class _Check:
 
     def check(self, store_path: Callable[[int], bytes]) -> None:
         for copy in self._copies():
-            self._need(copy.path, copy.target, sum(self._look(copy, part) for part in self._parts(copy)), copy.source)
+            self._need(
+                copy.path, copy.target, sum(self._look(copy, thing) for thing in self._things_in(copy)), copy.source
+            )
         for step in self._plan.steps:
             if isinstance(step, Rewrite):
                 path = step.path if step.is_first else self._moves.before(step.path)
@@ -112,7 +114,7 @@ class _Check:
         if here is not None and there is not None and here != there:
             yield _Copy(path, source, target)
 
-    def _parts(self, copy: _Copy) -> Iterator[_Part]:
+    def _things_in(self, copy: _Copy) -> Iterator[_Thing]:
         """Yield all that is copied with a thing: what a step of its own takes out before is not."""
         links: set[int] = set()
         todo: list[tuple[bytes, os.stat_result | None]] = [(copy.source, None)]
@@ -132,11 +134,11 @@ class _Check:
             todo += [(name, st) for name in names]
             if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1 or st.st_ino not in links:
                 links.add(st.st_ino)
-                yield _Part(path, st, above, bool(names))
+                yield _Thing(path, st, above, bool(names))
 
-    def _look(self, copy: _Copy, part: _Part) -> int:
-        """Check one part of what is copied; return how many bytes of the disk it takes."""
-        path, st, above, uid = part.path, part.st, part.above, os.geteuid()
+    def _look(self, copy: _Copy, thing: _Thing) -> int:
+        """Check one thing that is copied; return how many bytes of the disk it takes."""
+        path, st, above, uid = thing.path, thing.st, thing.above, os.geteuid()
         if syscalls.may_never_change(path):
             raise self._refused(errno.EPERM, "it is immutable or append-only (chattr)", copy, path)
         if above is not None and above.st_mode & stat.S_ISVTX and uid not in (0, st.st_uid, above.st_uid):
@@ -144,7 +146,7 @@ class _Check:
             raise self._refused(errno.EPERM, why, copy, path)
         ways = os.R_OK
         if stat.S_ISDIR(st.st_mode):
-            ways |= os.W_OK | os.X_OK if part.has_more and st.st_uid != uid else os.X_OK
+            ways |= os.W_OK | os.X_OK if thing.has_more and st.st_uid != uid else os.X_OK
         elif not stat.S_ISREG(st.st_mode):
             return st.st_blocks * _BLOCK
         if not os.access(path, ways, effective_ids=True):

@@ -1,8 +1,7 @@
 """Reaching directories of base to write in them, so that nothing can lead a commit astray.
 
-Each directory is opened from its parent, component by component and without following symbolic
-links: a link that the host put in a directory's place is an error (ENOTDIR) and never a way out of
-base.
+Each directory is opened from its parent, component by component, without following symbolic links.
+A link that the host put in a directory's place is an error (ENOTDIR) and never a way out of base.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import step_log, unset
 from yolofs.commit.apply.arrived import Arrived, came_by, note_before
 from yolofs.commit.apply.commit_directory import (
     BACK,
@@ -37,13 +37,14 @@ from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import Restored, take_back
+from yolofs.commit.apply.unset import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
 from yolofs.system import stopping
-from yolofs.system.plain_files import is_there
+from yolofs.system.plain_files import is_there, make_directory
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -108,12 +109,13 @@ def execute(
 
     ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if
     missing), best on the same filesystem as most of what changes.  ``seals`` vouches for the plan,
-    without which nobody will finish it.  ``restored`` is told what is in its place again if the
-    commit is taken back, ``arrived``, before it is done, what the steps have put in place or
-    changed.  ``progress`` is called after each file made and each step with how many are done, and
-    of how many; ``going_back`` is called if the commit is taken back, and returns the same for
-    that.  ``is_spare`` tells which store inodes may be put into base themselves.  Without
-    ``durable`` the disk is not waited for: for tests, which expect no power failure.  Blocks.
+    without which nobody will finish it.  If the commit is taken back, ``restored`` is called with
+    what is in its place again.  Before the commit is done, ``arrived`` is called with what the
+    steps have put in place or changed.  ``progress`` is called after each file made and each step
+    with how many are done, and of how many; ``going_back`` is called if the commit is taken back,
+    and returns the same for that.  ``is_spare`` tells which store inodes may be put into base
+    themselves.  Without ``durable`` the disk is not waited for: for tests, which expect no power
+    failure.  Blocks.
 
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was
@@ -130,7 +132,7 @@ def execute(
     counted = _Counted(plan, progress) if progress is not None else None
     with contextlib.ExitStack() as held, contextlib.ExitStack() as opened:
         with before_it_begins(parking, plan.root):
-            os.makedirs(parking, 0o700, exist_ok=True)
+            make_directory(parking)
             if seal:  # before the plan: one that lies there without a seal is nobody's
                 write_new(parking, SEAL, seal, durable=durable)
             write_new(parking, PLAN, text, durable=durable)
@@ -181,7 +183,7 @@ def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
             raise _ended_before(error) from None
         if not isinstance(error, OSError):
             raise
-        hint = _make_room(parking, root, error) if error.errno in _NO_ROOM else "mend that, and then: yolofs commit"
+        hint = _make_room(parking, root, error) if error.errno in _NO_ROOM else "fix that, and then: yolofs commit"
         raise _not_prepared(error, root, parking, "", hint) from error
 
 
@@ -211,6 +213,7 @@ def resume(
         is_back = is_there(os.path.join(parking, BACK))
         if ready is not None:
             steps.recall_made(ready, is_back=is_back)
+        steps.left_out.update(unset.read(parking, UNSET))
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []
         )  # the disk may know what the log does not
@@ -284,7 +287,7 @@ def _not_dropped(error: NotPreparedError, parking: bytes) -> CommitError:
     stopped = CommitError(
         f"{error.message}; what was prepared cannot be removed either, so the commit counts as interrupted",
         directory=parking,
-        hint="nothing is lost; mend that, then: yolofs commit --roll-back, or yolofs commit --continue",
+        hint="nothing is lost; fix that, then: yolofs commit --roll-back, or yolofs commit --continue",
     )
     if error.exit_code != NotPreparedError.exit_code:  # a signal's
         stopped.exit_code = error.exit_code
@@ -305,15 +308,13 @@ def _prepare(
         hint = (
             _make_room(parking, plan.root, error)
             if error.errno in _NO_ROOM
-            else "mend that, or commit other paths: yolofs commit PATH..."
+            else "fix that, or commit other paths: yolofs commit PATH..."
         )
         raise _not_prepared(error, plan.root, parking, " could not be made", hint) from error
     try:
         write_new(parking, MADE, steps.look().encode(), durable=durable)
     except OSError as error:
-        hint = (
-            f"{'make room' if error.errno in _NO_ROOM else 'mend that'}, or commit other paths: yolofs commit PATH..."
-        )
+        hint = f"{'make room' if error.errno in _NO_ROOM else 'fix that'}, or commit other paths: yolofs commit PATH..."
         raise _not_prepared(error, plan.root, parking, "", hint) from error
 
 
@@ -383,7 +384,7 @@ def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) 
             f"to {describe(step, plan.root)}: {reason(error)}",
             done=index,
             directory=parking,
-            hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
+            hint="nothing is lost; fix that, then: yolofs commit --continue, or yolofs commit --roll-back",
         ) from error
 
 
@@ -438,5 +439,5 @@ def _complete(
             f"all {total} steps of the commit are done, but it could not be closed: {reason(error)}{where}",
             done=total,
             directory=parking,
-            hint=f"{'make room' if error.errno in _NO_ROOM else 'mend that'}, then: yolofs commit --continue",
+            hint=f"{'make room' if error.errno in _NO_ROOM else 'fix that'}, then: yolofs commit --continue",
         ) from error

@@ -1,5 +1,5 @@
-"""What the host had put in the way of a commit, or changed, while that was interrupted: in the
-folder ``found`` of its directory, by the number of the step that it was in the way of.
+"""What the host put in the way of an interrupted commit, or changed meanwhile.  It lies in the
+folder ``found`` of the commit's directory, under the number of the step that it was in the way of.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ taken out with.
 """
 _SECTOR_BYTES = 512
 _SECTORS = 1024
-"""So many are read at a time."""
+"""How many are read at a time."""
 
 
 def places_of(directory: bytes, step: Step) -> list[bytes]:
@@ -51,16 +51,16 @@ def paths_found(directory: bytes, plan: Plan) -> list[RelPath]:
     return list(dict.fromkeys(step.path for step in steps))
 
 
-def is_mixture(content: IO[bytes], parts: Sequence[IO[bytes]]) -> bool:
+def is_mixture(content: IO[bytes], contents: Sequence[IO[bytes]]) -> bool:
     """Tell whether a file may have its content from being written over half way: nothing in it is
     lost with it.
 
-    It has that if each sector is what one of the ``parts`` has there, or zeros, as a power failure
-    may leave.
+    It has that if each sector is what one of the ``contents`` has there, or zeros: a power failure
+    may leave those.
     """
     size = _SECTOR_BYTES * _SECTORS
     while chunk := content.read(size):
-        known = [part.read(size) for part in parts]
+        known = [one.read(size) for one in contents]
         if chunk in known:
             continue
         for start in range(0, len(chunk), _SECTOR_BYTES):

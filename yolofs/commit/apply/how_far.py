@@ -20,7 +20,7 @@ class HowFar(NamedTuple):
     """How far a commit came."""
 
     done: int
-    """So many steps, from the first on."""
+    """How many steps, from the first on."""
     is_exact: bool
     """Whether it is known that the next one is not done."""
 

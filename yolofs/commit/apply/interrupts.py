@@ -12,9 +12,7 @@ from yolofs.system import stopping
 
 
 def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> CommitError:
-    """Return what is to be said where Ctrl-C has ended what brings an interrupted commit to its
-    end.
-    """
+    """Return the error for Ctrl-C while an interrupted commit was being finished or taken back."""
     error = CommitError(
         f"{what} was interrupted, so base is still partly what the view was; nothing is lost",
         directory=directory,
@@ -32,8 +30,8 @@ def interrupted_between() -> Iterator[Callable[[], None]]:
     So no step stays half done by it, a commit whose steps are all done is closed, and its command
     says so.
     """
-    with stopping.held() as check:
-        stopping.stay_held()
+    with stopping.postponed() as check:
+        stopping.postpone_to_the_end()
         yield check
 
 
@@ -42,5 +40,5 @@ def no_interrupt() -> Iterator[None]:
     """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half
     done.
     """
-    with stopping.held(is_deaf=True):
+    with stopping.postponed(is_deaf=True):
         yield

@@ -125,7 +125,7 @@ class Keeping(Preparing):
         """Leave a note of which object was made for a step just now: what is at its path may be the
         host's.
 
-        It is made durable before, as who finds the note takes it for whole.
+        It is made durable before, as a reader of the note takes it for whole.
         """
         self._mark_number(spot, step.number)
 
@@ -153,6 +153,9 @@ class Keeping(Preparing):
         taken for whole.
         """
         if not self._durable:
+            return
+        if os.fstat(self._fd(spot)).st_dev == self._device:  # its directory may forbid to be opened
+            syscalls.sync_filesystem(self._new.fd)
             return
         fd = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._fd(spot))
         try:

@@ -1,8 +1,8 @@
 """Which new files of a commit are the store inodes themselves: these get a name in base, instead of
 copies.
 
-A link costs a seventh of a copy, and takes no space.  Until all steps are durable the store keeps
-its name, so that a commit that is taken back, or given up, has lost nothing; then that name goes.
+A link costs a seventh of a copy, and takes no space.  The store keeps its name until all steps are
+durable, so that a commit that is taken back or given up loses nothing.  Then that name goes.
 ``docs/design/commit.md`` says what may not come into base so, and why.
 """
 
@@ -30,7 +30,7 @@ _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _OWNERS = stat.S_IRUSR | stat.S_IWUSR
 _BLOCK_BYTES = 512
 _SPACE_BYTES = 1 << 16
-"""So much more than its size a file may take on the disk, in whole blocks of it."""
+"""How much more than its size a file may take on the disk, as it takes whole blocks."""
 
 
 def is_spare_never(_: int) -> bool:

@@ -1,9 +1,9 @@
 """Separating what a commit keeps of base from the files that it is still a name of.
 
 What was removed is in the folder ``replaced`` by a rename.  If it was one of several names of a
-file, the file counts it there for ever, and every program that looks at link counts takes the file
-for one with more names than there are.  So each such file gets a copy in ``replaced``, which takes
-the place of its names there.
+file, the link count of the file would include it for ever, and programs that look at link counts
+would miss a name.  So each such file gets a copy in ``replaced``, which takes the place of its
+names there.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
 _Parted: TypeAlias = tuple[bytes, int, int]
 Original: TypeAlias = bytes | Attributes | None
-"""What a file was that the commit changed in place: the path of a copy of it, or its metadata, if
-that is all that was changed.  None if that cannot be told."""
+"""What a file was before the commit changed it in place: the path of a copy, or its metadata, if
+only that was changed.  None if that cannot be told.
+"""
 
 _PREFIX = b"apart-"
 _NOTE = b"parted"
@@ -48,8 +49,8 @@ def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File
     """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too;
     return the copies.
 
-    Both folders are on one device.  A copy is what the file was before the commit: ``originals``
-    tells it of those that the commit changed in place, and is only asked if there are files to
+    Both folders are on one device.  A copy is what the file was before the commit.  ``originals``
+    tells that for files that the commit changed in place; it is only called if there are files to
     copy.  What cannot be copied (the disk is full, it is another user's) stays the link that it is.
     Copies of an earlier attempt are removed.  Blocks: a copy takes as long as the file is large.
 
@@ -71,8 +72,8 @@ def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File
 
 
 def parted_from(directory: bytes) -> dict[bytes, File]:
-    """Return which file of base each name was, by its path in ``replaced``, of which the commit
-    keeps a copy.
+    """Return the files of base of which the commit keeps a copy, by the paths of their names in
+    ``replaced``.
 
     Raises:
         OSError: that cannot be read.
@@ -86,8 +87,8 @@ def parted_from(directory: bytes) -> dict[bytes, File]:
 
 
 def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
-    """Note durably, in a commit's directory, which files the names in ``replaced`` were of which it
-    keeps a copy.
+    """Note durably, in a commit's directory, of which files the names in ``replaced`` were that it
+    keeps a copy of.
 
     Raises:
         OSError: it cannot be written.

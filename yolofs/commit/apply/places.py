@@ -1,8 +1,8 @@
 """Where a commit works: its own folders, and the directories of base, by names in them that are
 open.
 
-No path is followed twice: what a spot is in stays open, and directories of base are reached by no
-symbolic link (:mod:`yolofs.commit.apply.directories`).
+No path is followed twice: the directory of a spot stays open, and no symbolic link leads to a
+directory of base (:mod:`yolofs.commit.apply.directories`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, Self
 
+from yolofs.commit.apply import unset
 from yolofs.commit.apply.directories import Directories
 from yolofs.commit.apply.other_devices import Folder
+from yolofs.commit.apply.unset import UNSET
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.store.copying import at
-from yolofs.system.plain_files import read_plain
+from yolofs.system.plain_files import make_directory, read_plain
 from yolofs.system.syscalls import open_by_no_link
 
 _MOST_KEPT = 64
-"""So many directories of earlier commits are open at a time."""
+"""How many directories of earlier commits are open at a time."""
 
 SEAL = b"seal"
 """The file in a commit's directory that vouches for its plan."""
@@ -91,6 +93,8 @@ class Places:
         """
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What could not be carried over: path to names such as ``owner``."""
+        self._unset = UNSET
+        """The name of the file in which that is noted, for who goes on after a kill."""
 
     def __enter__(self) -> Self:
         return self
@@ -158,11 +162,13 @@ class Places:
         return Spot(split(path)[0], self._aside + b"%d" % number)
 
     def _note(self, path: RelPath, left_out: tuple[str, ...]) -> None:
-        if left_out:
-            self.left_out[path] = self.left_out.get(path, ()) + left_out
+        new = tuple(one for one in left_out if one not in self.left_out.get(path, ()))
+        if new:
+            self.left_out[path] = self.left_out.get(path, ()) + new
+            unset.add(self._parking, self._unset, path, new)
 
 
 def _make_folder(directory: bytes, name: bytes) -> Folder:
     path = os.path.join(directory, name)
-    os.makedirs(path, 0o700, exist_ok=True)
+    make_directory(path)
     return Folder(path, os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))

@@ -1,10 +1,10 @@
 """What is known of a commit when all is made and nothing of base is touched yet:
 ``commits/N/made``, durable by then.
 
-It tells by which identity each thing that was made is known wherever it lies, so that nothing that
-the host puts in its place is ever taken for it; and what the directories were in which names will
-come and go, so that they can be that again.  :func:`check` looks, before that is written, whether
-anything is plain that would stop a step.
+It has the identity of each thing that was made.  So it is known wherever it lies, and nothing that
+the host puts in its place is taken for it.  It also has what the directories were in which names
+will come and go, so that this can be restored.  :func:`check` looks, before that is written,
+whether anything is plain that would stop a step.
 """
 
 from __future__ import annotations

@@ -36,6 +36,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.system.plain_files import make_directory
 
 
 class ResumedSteps(DoneSteps):
@@ -82,8 +83,8 @@ class ResumedSteps(DoneSteps):
         """Do a step again that the log says is done, if a power failure has undone it.
 
         The log may have reached the disk before what it tells of.  What the host has done since is
-        left alone: so it is done again only where what it moves is still where it was, or where
-        nobody has touched the thing since.
+        left alone.  So a step is done again only if what it moves is still where it was, or if
+        nobody has touched it since.
         """
         match step:
             case Park() | Remove():
@@ -158,7 +159,7 @@ class ResumedSteps(DoneSteps):
         over.
         """
         found = os.path.join(self._parking, FOUND)
-        os.makedirs(found, 0o700, exist_ok=True)
+        make_directory(found)
         half = self._in(self._new, step.number)
         self._clear(half)
         copying.copy_node(self._at(spot), self._at(half))
@@ -179,11 +180,11 @@ class ResumedSteps(DoneSteps):
         found = places_of(self._parking, step)[:-1]
         with contextlib.ExitStack() as opened:
             there = opened.enter_context(reading(os.open(spot.name, READING, dir_fd=self._fd(spot))))
-            parts = [opened.enter_context(reading(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
+            contents = [opened.enter_context(reading(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
             with contextlib.suppress(FileNotFoundError):  # the store may have lost it
-                parts.append(opened.enter_context(reading(self._store.open(step.ino, os.O_RDONLY))))
-            parts += [opened.enter_context(reading(os.open(path, READING))) for path in found]
-            return is_mixture(there, parts)
+                contents.append(opened.enter_context(reading(self._store.open(step.ino, os.O_RDONLY))))
+            contents += [opened.enter_context(reading(os.open(path, READING))) for path in found]
+            return is_mixture(there, contents)
 
 
 def sync_path(path: bytes) -> None:

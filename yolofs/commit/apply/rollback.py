@@ -1,9 +1,9 @@
 """Taking a commit back that cannot go on, or shall not: base becomes again what it was before.
 
-The steps are undone from the last to the first.  As for a commit that goes on after a crash, each
-is looked at first: what is where tells, by inode numbers, whether it was done, half done or not at
-all.  What the host has changed or put there meanwhile is never thrown away: it is moved to the
-folder ``found`` of the commit's directory, and told.
+The steps are undone from the last to the first.  As with a commit that goes on after a crash, each
+step is looked at first: inode numbers tell whether it was done, half done or not begun.  What the
+host has changed or put there meanwhile is never thrown away: it is moved to the folder ``found`` of
+the commit's directory, and told.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Made, Ready, looks_of
 from yolofs.commit.apply.resume import sync_path
 from yolofs.commit.apply.trees import are_alike
+from yolofs.commit.apply.unset import UNSET_BACK
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -45,6 +46,7 @@ from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.plain_files import make_directory
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
@@ -62,6 +64,7 @@ class BackSteps(BackInPlace):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
+        self._unset = UNSET_BACK
         self._times: dict[RelPath, tuple[int, int]] = {}
         self._in_store: dict[int, bytes] = {}
         """The paths of the store inodes that themselves have got names in base, by inode number."""
@@ -204,8 +207,9 @@ class BackSteps(BackInPlace):
         for path in sorted(self._times, key=len, reverse=True):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the host's
                 spot, st = self._reach(path)
-                if stat.S_ISDIR(st.st_mode) and st.st_mtime_ns != self._times[path][1]:
-                    copying.may_set_ns(self._at(spot), *self._times[path])  # not another user's
+                is_right = not stat.S_ISDIR(st.st_mode) or st.st_mtime_ns == self._times[path][1]
+                if not (is_right or copying.may_set_ns(self._at(spot), *self._times[path])):  # another user's
+                    self._note(path, ("times",))
         self._directories.release()
 
     # ---- out
@@ -224,7 +228,7 @@ class BackSteps(BackInPlace):
         note, target = self._at(listing_at(self._new, step.number)), Spot(*split(step.path))
         listing = by_names.read(note)
         if listing is None:
-            raise OSError(errno.ENOENT, "what was noted of a directory is gone", step.path)
+            raise OSError(errno.ENOENT, "the note about a directory is gone", step.path)
         self._directories.forget(step.path)
         if self._inode(target) not in (step.inode, None):
             self._make_way(step)
@@ -255,7 +259,7 @@ class BackSteps(BackInPlace):
             self._keep_found(target, step)
 
     def _keep_found(self, spot: Spot, step: Step) -> None:
-        os.makedirs(self._found_path, 0o700, exist_ok=True)
+        make_directory(self._found_path)
         folder = Folder(self._found_path, os.open(self._found_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         try:
             name = os.path.basename(place_for(self._parking, step))

@@ -1,8 +1,8 @@
 """The log of a commit, ``commits/N/progress``: a line for each step done, in their order.
 
-A line is the index of the step, from 0, then, as far as there was such a thing, ``came`` and
-``went`` with device, inode number, ctime and size: of what is at the step's path now, and of what
-was moved away from there.  Nobody waits for it to be durable: after a power failure it may say less
+A line has the index of the step, from 0.  Then come ``came``, for what is at the step's path now,
+and ``went``, for what was moved away from there, each with device, inode number, ctime and size;
+either may be missing.  Nobody waits for it to be durable: after a power failure it may say less
 than was done; the rest is told by what is where.  So it may after a kill: lines of steps of which
 just that tells for certain are written some at a time.
 """
@@ -21,7 +21,7 @@ UNKNOWN_NS = 0
 name goes.
 """
 _MOST_HELD = 64
-"""So many lines may be lost to a kill."""
+"""A kill may lose at most this many lines."""
 _MOST_BYTES = 1 << 30
 """As much as ten million steps write."""
 
@@ -118,8 +118,8 @@ class Log:
         return len(self._ends) - 1
 
     def hold(self, came: Identity) -> None:
-        """Note that the next step is done, which what is at its path tells as well; it is written
-        by and by.
+        """Note that the next step is done.  What is at its path tells that as well, so the line may
+        be written later.
 
         Raises:
             OSError: as :meth:`add`.

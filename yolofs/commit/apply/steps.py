@@ -1,10 +1,10 @@
 """Doing the steps of a commit, one at a time.
 
 Everything that a step replaces or removes ends up in the folder ``replaced`` of the commit's
-directory.  What is on the same filesystem gets there by a rename.  What is not is first moved aside
-in base, under a name that starts with ``.yolofs-``, then copied, and deleted by
-:meth:`Steps.discard_leftovers` once the copy is durable.  What goes to another place on another
-device is copied, too; its name tells when the copy is whole.
+directory.  What is on the same filesystem gets there by a rename.  What is on another device is
+first moved aside in base, under a name that starts with ``.yolofs-``, then copied.
+:meth:`Steps.discard_leftovers` deletes it when the copy is durable.  What goes to another place on
+another device is copied, too; its name tells when the copy is whole.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import step_log, unset
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import (
     BACK,
@@ -25,6 +25,7 @@ from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, st
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.trees import remove_tree
+from yolofs.commit.apply.unset import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
@@ -47,8 +48,8 @@ def take_back(
     progress: Progress | None = None,
     durable: bool,
 ) -> RolledBackError | CommitError:
-    """Take a commit back that has failed just now; return what is to be said of that, or of what
-    failed in it, too.
+    """Take a commit back that has just failed; return the error that tells so, or what failed in
+    taking it back.
     """
     with no_interrupt():
         try:
@@ -58,7 +59,7 @@ def take_back(
                 f"{_told(failure)}; it could not be taken back either: {_told(error)}",
                 done=failure.done if isinstance(failure, CommitError) else 0,
                 directory=parking,
-                hint="nothing is lost; mend that, then: yolofs commit --continue, or yolofs commit --roll-back",
+                hint="nothing is lost; fix that, then: yolofs commit --continue, or yolofs commit --roll-back",
             )
     taken_back = RolledBackError(
         f"the commit was taken back: {_told(failure)}; {told_of(meanwhile, plan.root, parking)}", hint="yolofs commit"
@@ -82,6 +83,9 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
     is_whole = not meanwhile.gone and not meanwhile.left
     text = f"base is as it was{'' if is_whole else ', but for what the host took away'}, and all stays staged"
+    if meanwhile.left_out:
+        aspects = dict.fromkeys(aspect for some in meanwhile.left_out.values() for aspect in some)
+        text += f"; {', '.join(aspects)} of {_shown(sorted(meanwhile.left_out), root)} could not be given back"
     if meanwhile.found:
         text += f"; {found_text(meanwhile.found, root, parking)}"
     if meanwhile.gone:
@@ -90,7 +94,7 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
             " into, which the host has moved or removed"
         )
     if meanwhile.written:
-        text += f"; what the host has made of {_shown(meanwhile.written, root)} meanwhile is what is staged there now"
+        text += f"; what the host has meanwhile made of {_shown(meanwhile.written, root)} is staged there now"
     if meanwhile.left:
         text += (
             f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"
@@ -149,6 +153,7 @@ def roll_back(
         if not is_there(os.path.join(parking, BACK)):
             write_new(parking, BACK, b"", durable=durable)
         ready = read_ready(parking)
+        steps.left_out.update(unset.read(parking, UNSET_BACK))
         if ready is not None:
             steps.recall_made(ready)
         steps.recall_parked()
@@ -172,7 +177,7 @@ def roll_back(
             raise _not_taken_back(error, parking, 0) from error
     found = paths_found(parking, plan)  # what was found before this was interrupted, too
     _end_taken_back(parking)
-    return steps.meanwhile._replace(found=found)
+    return steps.meanwhile._replace(found=found, left_out=steps.left_out)
 
 
 def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
@@ -197,7 +202,7 @@ def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") 
         f"step {index + 1} of the commit{what}, could not be undone: {reason(error)}{where}",
         done=index,
         directory=parking,
-        hint="nothing is lost; mend that, then: yolofs commit --roll-back",
+        hint="nothing is lost; fix that, then: yolofs commit --roll-back",
     )
 
 

@@ -1,10 +1,10 @@
 """Merging two texts that changed in places apart, where every line diff comes to the same.
 
-All that a text changed lies between the lines that it still begins with and those that it still
-ends with: its *place*.  A diff could move a change: a line inserted after an equal line may as
-well stand before it.  So this decides nothing where the line before or after the place also occurs
-in it.  Elsewhere every diff leaves the lines outside of the place alone.  If unchanged lines lie
-between the places of the two texts, a merge takes each place as its text has it.
+Everything that a text changed lies between its unchanged first lines and its unchanged last lines:
+its *place*.  A diff could move a change: a line inserted after an equal line may as well stand
+before it.  So this decides nothing where the line before or after the place also occurs in it.
+Elsewhere every diff leaves the lines outside of the place alone.  If unchanged lines lie between
+the places of the two texts, a merge takes each place as its text has it.
 """
 
 from __future__ import annotations

@@ -7,14 +7,14 @@ What the override tree can tell:
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree does not say what base had there
-  then.  It does say since when the view has something else there; whatever base has there, or in a
-  directory there, that changed after that (by ctime, which no program can set back) the view cannot
-  have known.  It also says whether base had something there: if it has nothing any more, the host
-  has deleted it.
+  then, unless it was staged before; then the fingerprint is compared.  It does say since when the
+  view has something else there.  If anything that base has there, or in a directory there, has
+  changed since (by ctime, which no program can set back), the view did not know it.  It also says
+  whether base had something there: if it has nothing any more, the host has deleted it.
 
-No conflict is a file that both sides have changed to the same, as git does with its index: if base
-has a file of the same content at the very name, and nothing but their times differs, a commit loses
-nothing but a time.  Nor is an index of git's that the host has but looked at
+A file that both sides changed to the same is no conflict (git does that with its index): if base
+has a file of the same content at the same name, and only their times differ, a commit loses only a
+time.  Nor is an index of git's that the host has but looked at
 (:mod:`yolofs.commit.merge.git_indexes`).
 """
 
@@ -45,8 +45,8 @@ def find_conflicts(
 
     Blocks while it reads files that both sides may have changed to the same.  Of a file whose known
     names are all gone, and that base has under others, it is the path where base had it.  ``names``
-    is the survey of the tree, if the caller has it already; ``restored`` tells which ctimes are
-    known not to be the host's, ``unset`` which looks are not (:mod:`yolofs.store.restored`).
+    is the survey of the tree, if the caller already has it.  ``restored`` tells which ctimes are
+    not the host's, and ``unset`` which looks are not (:mod:`yolofs.store.restored`).
 
     Raises:
         OSError: base cannot be read.

@@ -69,8 +69,8 @@ def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable
 
 
 def _place_of_index(tree: Tree, base: Base, path: RelPath) -> tuple[RelPath, Staged] | None:
-    """Return what is staged in the place of what may be an index of base, and its path there; None
-    if there is none.
+    """Return what is staged in the place of a possible git index of base, and its path there; None
+    if nothing is.
     """
     entry = tree.find(path)
     natural = natural_path(entry) if entry is not None else None

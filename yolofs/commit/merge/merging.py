@@ -36,7 +36,7 @@ from yolofs.store.store import Store
 from yolofs.text.git_binary import is_binary
 
 _FEW = 3
-"""So many files are merged at once, and less one after another."""
+"""From this number on files are merged at the same time, fewer one after another."""
 _MOST_THREADS = 16
 
 
@@ -58,8 +58,9 @@ class Merge(msgspec.Struct, frozen=True):
     theirs: Theirs
     base: Fingerprint
     content: bytes | None
-    """None if there is nothing to merge in it: it is in base, where only the metadata was changed
-    here, or it is the staged one, where only the metadata was changed in base."""
+    """None if there is no text to merge: it is base's if only metadata was changed here, or the
+    staged one if only metadata was changed in base.
+    """
     conflicts: int
     """How many places have marks."""
     metadata: copying.Metadata

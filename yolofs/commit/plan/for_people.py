@@ -104,9 +104,7 @@ class _Reader:
         return "directory " if st is not None and stat.S_ISDIR(st.st_mode) else ""
 
     def _staged(self, ino: StoreIno) -> str:
-        """Return what is to be said of a staged file behind its path: how large it is, or what
-        else.
-        """
+        """Return what follows the path of a staged file: its size, or what else it is."""
         st = os.lstat(self._store.path(ino))
         if stat.S_ISREG(st.st_mode):
             return f" ({size_text(st.st_size)})"

@@ -2,9 +2,9 @@
 no others.
 
 What the view shows is found by walking the override tree over base, what base will have by doing
-the plan's steps on names alone.  Neither asks who holds what (:mod:`yolofs.commit.plan.survivors`),
-as this is to find errors there.  A difference is a defect of yolofs, now or when the journal was
-written.  Either way, a commit that would lose a name does not begin.
+the plan's steps on names alone.  Neither uses :mod:`yolofs.commit.plan.survivors`, as this check is
+to find errors there.  A difference is a defect of yolofs, now or when the journal was written.
+Either way, a commit that would lose a name does not begin.
 
 Only what the tree or the plan mentions is looked at: of all other names base and view are the same.
 """
@@ -301,10 +301,8 @@ class _Comparison:
         return rel if rel is not None and (st := self._look(rel)) is not None and stat.S_ISDIR(st) else None
 
     def _look(self, rel: RelPath) -> int | None:
-        try:
-            return self._base.lstat(rel).st_mode
-        except OSError:
-            return None
+        st = self._base.look(rel)
+        return st.st_mode if st is not None else None
 
     # ---- which names are one file
 
@@ -363,10 +361,7 @@ class _Comparison:
 
     def _file(self, rel: RelPath | None) -> tuple[int, int, int] | None:
         """Return which file base has at a path; None for a directory, and for nothing."""
-        try:
-            st = self._base.lstat(rel) if rel is not None else None
-        except OSError:
-            st = None
+        st = self._base.look(rel)
         if st is None or stat.S_ISDIR(st.st_mode):
             return None
         return self._base.number(st), st.st_dev, st.st_ino
@@ -378,10 +373,8 @@ class _Comparison:
         """Return the staged file that a name of base shows, as it is a hard link of it."""
         if not self._tree.linked or rel is None:
             return None
-        try:
-            return staged_for(self._tree, self._base, self._base.lstat(rel))
-        except OSError:
-            return None
+        st = self._base.look(rel)
+        return staged_for(self._tree, self._base, st) if st is not None else None
 
     def _refuse(self) -> None:
         path, message = min(self._wrong, key=lambda item: ("remove" not in item[1], item))  # what is lost goes first

@@ -46,8 +46,8 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
-        YolofsError: a directory would have to move that cannot, as it holds the session itself or a
-            mount; or the plan is wrong, so that base would lose a name
+        YolofsError: a directory would have to move, and cannot, as it holds the session itself or a
+            mount; or the plan is wrong, and base would lose a name
             (:mod:`yolofs.commit.plan.last_check`).
         OSError: base or the store cannot be read.
     """

@@ -51,8 +51,8 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_se
     """Return why the steps of a plan from number ``done`` on cannot be done now, in words; empty if
     they can.
 
-    What was done of it can be undone all the same, unless it ``is_settled``: then all is, whatever
-    the log says, and the store does not need anything for it any more.
+    The steps that were done can still be undone, unless it ``is_settled``: then all steps are done,
+    whatever the log says, and nothing is needed from the store any more.
     """
     where = _Where(plan, base, ())
     for step in plan.steps[done:]:

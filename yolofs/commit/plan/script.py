@@ -1,11 +1,12 @@
 """A plan as a shell script that does the same to base with the usual tools: to be read, or to be
 run by hand.
 
-It stops at the first command that fails, and keeps all that it replaces in a directory of its own,
-whose name it says at the end: what has other names (hard links) as a copy, so that it stays what it
-was.  A directory that forbids its owner to write is opened up while names in it change.  What it
-cannot do as a commit does: it makes nothing before it begins, exchanges nothing in one step, and is
-finished or taken back by nobody.  Names are quoted, whatever they are made of.
+It stops at the first command that fails.  It keeps everything that it replaces in a directory of
+its own, and prints its name at the end.  A file with other names (hard links) is kept as a copy, so
+that it stays what it was.  A directory that forbids its owner to write is opened up while names in
+it change, and a file that forbids its owner to read while it is copied.  What it cannot do as a
+commit does: it makes nothing before it begins, exchanges nothing in one step, and is finished or
+taken back by nobody.  Names are quoted, whatever they are made of.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from __future__ import annotations
 import os
 import shlex
 import stat
-from collections.abc import Iterator
-from typing import assert_never
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias, assert_never
 
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import (
+    Attributes,
     Create,
     Duplicate,
     Fetch,
@@ -34,26 +36,38 @@ from yolofs.commit.plan.plan import (
     describe,
 )
 from yolofs.paths import RelPath, display, split
+from yolofs.store import copying
 from yolofs.store.store import StorePaths
 
 _HEAD = (
     b"#!/bin/sh",
-    b"# What a commit would do to %(root)s, as a script.  It needs the files of the session, and GNU coreutils.",
+    b"# What a commit would do to %(root)s, as a script.  It needs the files of the session, and GNU coreutils;",
+    b"# for extended attributes setfattr.",
     b"set -eu",
     b"kept=$(mktemp -d %(template)s)",
     b"""trap 'echo "what was replaced lies in $kept" >&2' EXIT""",
     b'mkdir "$kept/parked" "$kept/replaced"',
+    b"copy() {  # what forbids its owner to read it is opened up for a moment",
+    b'  if [ -r "$1" ] || [ -L "$1" ] || [ ! -f "$1" ]; then',
+    b'    cp --archive --no-target-directory --reflink=auto -- "$1" "$2"; return; fi',
+    b'  mode=$(stat --format=%%a -- "$1"); chmod u+r -- "$1"',
+    b"""  cp --archive --no-target-directory --reflink=auto -- "$1" "$2" || { chmod "$mode" -- "$1"; return 1; }""",
+    b'  chmod "$mode" -- "$1" "$2"',
+    b"}",
     b"keep() {  # what is at a path goes to $kept, under a number; as a copy, if it has other names",
     b"""  if [ -f "$1" ] && [ ! -L "$1" ] && [ "$(stat --format=%%h -- "$1")" -gt 1 ]; then""",
-    b"""    cp --archive --no-target-directory --reflink=auto -- "$1" "$kept/replaced/$2"; rm --force -- "$1\"""",
+    b'    copy "$1" "$kept/replaced/$2"; rm --force -- "$1"',
     b"""  else mv --no-clobber --no-target-directory -- "$1" "$kept/replaced/$2"; fi""",
     b"""  [ ! -e "$1" ] && [ ! -L "$1" ]""",
     b"}",
 )
-_COPY = b"cp --archive --no-target-directory --reflink=auto --"
+_COPY = b"copy"
 _MOVE = b"mv --no-clobber --no-target-directory --"
 _OPEN_UP = b"chmod u+wx -- "
 _WORKING = stat.S_IWUSR | stat.S_IXUSR
+_CAPABILITY = "security.capability"
+_ACLS = ("system.posix_acl_access", "system.posix_acl_default")
+_Xattrs: TypeAlias = Mapping[str, bytes]
 
 
 def script(plan: Plan, store: StorePaths, *, place: bytes) -> Iterator[bytes]:
@@ -86,6 +100,11 @@ class _Script:
         """Directories that forbid their owner to write, by the paths that they will have, and their
         modes.
         """
+        parked = {step.number: step.path for step in plan.steps if isinstance(step, Park)}
+        self._moved = {
+            step.path: parked[step.number] for step in plan.steps if isinstance(step, Place) and step.number in parked
+        }
+        """Where base has what comes to a path."""
 
     def lines(self, step: Step) -> Iterator[bytes]:
         path = self._at(step.path)
@@ -125,18 +144,20 @@ class _Script:
             case Duplicate():
                 yield from self._out_of_the_way(step, path)
                 yield b"%s %s %s" % (_COPY, self._at(step.existing), path)
-                yield from self._metadata(step.ino, path)
+                yield from self._metadata(step.ino, path, self._xattrs_of_base(step.origin))
             case Rewrite():
                 yield b"%s %s %s" % (_COPY, path, _slot(b"replaced", step.number))
                 if not self._mode(step.path) & stat.S_IWUSR:  # it gets its mode below
                     yield b"chmod u+w -- %s" % path
-                yield b"cat < %s > %s" % (_quoted(self._store.path(step.ino)), path)
-                yield from self._metadata(step.ino, path)
+                yield from self._write(step.ino, path)
+                yield from self._metadata(step.ino, path, _xattrs_before(step.was))
             case SetMetadata():
-                yield from self._metadata(step.ino, path)
+                yield from self._metadata(step.ino, path, _xattrs_before(step.was))
             case FinishDirectory():
                 if step.ino is not None:
-                    yield from self._metadata(step.ino, path)
+                    yield from self._metadata(step.ino, path, _xattrs_before(step.was))
+                    if step.was is None:
+                        yield from self._without_inherited(step.ino, step.path)
                 seconds, ns = divmod(step.mtime_ns, 1_000_000_000)
                 yield b"touch --no-create --date=@%d.%09d -- %s" % (seconds, ns, path)
                 if step.ino is None and step.path in self._closed:
@@ -165,17 +186,71 @@ class _Script:
             return stat.S_IRWXU
         return stat.S_IRWXU if kind and stat.S_IFMT(mode) != kind else stat.S_IMODE(mode)
 
-    def _metadata(self, ino: int, path: bytes) -> Iterator[bytes]:
+    def _write(self, ino: int, path: bytes) -> Iterator[bytes]:
+        """Yield what writes the content of a store inode into a file of base."""
+        source = _quoted(self._store.path(ino))
+        if os.lstat(self._store.path(ino)).st_mode & stat.S_IRUSR:
+            yield b"cat < %s > %s" % (source, path)
+            return
+        yield b'%s %s "$kept/content"' % (_COPY, source)
+        yield b'chmod u+r -- "$kept/content"'
+        yield b'cat < "$kept/content" > %s' % path
+        yield b'rm --force -- "$kept/content"'
+
+    def _metadata(self, ino: int, path: bytes, before: _Xattrs) -> Iterator[bytes]:
+        """Yield what gives a path the metadata of a store inode; ``before``: the extended
+        attributes that it has.
+        """
         source = self._store.path(ino)
-        st = os.lstat(source)
+        st, found, _ = copying.read_metadata(source)
         yield b"chown --no-dereference %d:%d -- %s" % (st.st_uid, st.st_gid, path)
+        wanted = dict(found)
+        for name, value in wanted.items():
+            if before.get(name) != value or name == _CAPABILITY:  # which a chown takes away
+                text = b" --value=0x%b" % value.hex().encode() if value else b""
+                yield b"setfattr --no-dereference --name=%b%b -- %b" % (_quoted(os.fsencode(name)), text, path)
+        for name in before:
+            if name not in wanted and not copying.is_label(name):
+                yield b"setfattr --no-dereference --remove=%b -- %b" % (_quoted(os.fsencode(name)), path)
         if not stat.S_ISLNK(st.st_mode):
             yield b"chmod %04o -- %s" % (stat.S_IMODE(st.st_mode), path)
         if not stat.S_ISDIR(st.st_mode):
             yield b"touch --no-create --no-dereference --reference=%s -- %s" % (_quoted(source), path)
 
+    def _without_inherited(self, ino: int, path: RelPath) -> Iterator[bytes]:
+        """Yield what takes the ACLs from a new directory that it has from the one above it, and is
+        not to have.
+        """
+        if not self._may_inherit(path):
+            return
+        wanted = dict(copying.read_metadata(self._store.path(ino)).xattrs)
+        for name in _ACLS:
+            if name not in wanted:
+                yield b"setfattr --remove=%b -- %b 2>/dev/null || :" % (os.fsencode(name), self._at(path))
+
+    def _may_inherit(self, path: RelPath) -> bool:
+        """Tell whether a directory of base above a path gives new ones in it an ACL."""
+        while path:
+            path = split(path)[0]
+            if _ACLS[1] in self._xattrs_of_base(self._moved.get(path, path)):
+                return True
+        return False
+
+    def _xattrs_of_base(self, path: RelPath | None) -> _Xattrs:
+        """Return what base has at a path; nothing if it has nothing there."""
+        try:
+            place = os.path.join(self._root, path) if path else self._root
+            return {} if path is None else dict(copying.read_metadata(place).xattrs)
+        except OSError:
+            return {}
+
     def _at(self, path: RelPath) -> bytes:
         return _quoted(os.path.join(self._root, path) if path else self._root)
+
+
+def _xattrs_before(was: Attributes | None) -> _Xattrs:
+    """Return what something of base has before the commit, as its plan says."""
+    return {os.fsdecode(name): value for name, value in was.xattrs} if was is not None else {}
 
 
 def _is_closed(mode: int) -> bool:

@@ -40,8 +40,9 @@ class BaseAfterwards:
         survivors: Survivors,
         homes: Mapping[RelPath, Home],
     ) -> None:
-        """``kept``: the store, and what earlier commits keep; ``survivors``: what of base ``first``
-        keeps; ``homes``: what comes back, by where base has another version of it now.
+        """``kept``: the store, and what earlier commits keep; ``survivors``: the parts of base that
+        ``first`` keeps; ``homes``: what comes back, by the place at which base has another version
+        of it now.
         """
         self._first = first
         self._base = base

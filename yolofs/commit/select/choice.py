@@ -105,7 +105,7 @@ class Choice:
     @property
     def held_back(self) -> list[HeldBack]:
         """What stays though it was asked for, or a part of it."""
-        return sorted(self._why.values(), key=lambda held: held.paths)
+        return sorted(self._why.values(), key=lambda one: one.paths)
 
     def _hold_unnamed(self, unit: Unit, unnamed: Sequence[RelPath]) -> None:
         """Let a unit stay as some paths of it have to be named."""

@@ -2,9 +2,9 @@
 the first shows.
 
 ``first`` is a tree that is about to be committed, ``second`` one that shows the view.  The result
-is a tree over base as ``first`` makes it that shows the very same view.  Of what the view shows, it
-tells by what it is: a thing of base that stays is shown from where it then lies; what ``first``
-takes out of base, or changes, has to be staged.
+is a tree over base as ``first`` makes it that shows the very same view.  Everything that the view
+shows is told by what it is.  A thing of base that stays is shown from where it then lies.  What
+``first`` takes out of base, or changes, has to be staged.
 """
 
 from __future__ import annotations
@@ -397,7 +397,7 @@ class _Composing:
         slot: RelPath | None,
         there: Entry | None,
     ) -> Keep:
-        """Return the record of what is staged in the second tree alone; ``place``: of what its data
+        """Return the record of what is staged in the second tree alone; ``place`` is where its data
         comes from.
         """
         is_directory = stat.S_ISDIR(os.lstat(self._store.path(staged.ino)).st_mode)
@@ -474,7 +474,7 @@ class _Composing:
             file = st.st_dev, st.st_ino
             is_done = (
                 file in self._linked.told
-                or file in self._anew.copies
+                or file in self._anew.copies_of_base
                 or staged_for(self._second, self._base, st) is not None
             )
             is_gone = self._second.unlinked.get(self._base.number(st), 0) >= st.st_nlink

@@ -1,10 +1,10 @@
 """Base files with hard links of which two states, one after the other, have both changed names or
 content.
 
-What is left staged of such a file when base has become what the first state shows is not told name
-by name: which of its names a change was about depends on all of them.  So all are found: those that
-base has now, those that it has afterwards, and those by which the view shows the file.  What cannot
-be found is refused.
+When base has become what the first state shows, what stays staged of such a file cannot be found
+name by name: which of its names a change was about depends on all of them.  So all are found: those
+that base has now, those that it has afterwards, and those by which the view shows the file.  What
+cannot be found is refused.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def restate(
     """Return a state without the units that change one of the ``dropped`` paths, and with files as
     they are merged.
 
-    ``rebased`` tells that by the numbers of their store inodes, ``made_again`` what directories are
-    that base has no more and that the state is to have as new ones.
+    ``rebased`` tells that by the numbers of their store inodes.  ``made_again`` has the directories
+    that base no longer has, and that the state gets as new ones.
 
     Raises:
         OSError: base or the store cannot be read.

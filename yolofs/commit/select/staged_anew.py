@@ -64,9 +64,9 @@ class StagedAnew:
         self.found = Composed()
         self.unlinked: dict[int, int] = dict(second.unlinked)
         """How many names that base has for a file the view lacks, by the file's number."""
-        self.copies: dict[tuple[int, int], StoreIno] = {}
+        self.copies_of_base: dict[tuple[int, int], StoreIno] = {}
         """Store inodes that stand for base files with several names, by device and inode number."""
-        self._copied: dict[StoreIno, StoreIno] = {}
+        self._copies_of_staged: dict[StoreIno, StoreIno] = {}
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: set[RelPath] = set()
 
@@ -82,9 +82,11 @@ class StagedAnew:
             self.add(Keep(0, path, ino, home=home, base=fingerprint, touched_ns=touched))
             return
         file = st.st_dev, st.st_ino
-        ino_or_none = self.copies.get(file)
+        ino_or_none = self.copies_of_base.get(file)
         if ino_or_none is None:
-            ino_or_none = self.copies[file] = self._linked_to_what_stays(thing.base, st) or self._content(thing.base)
+            ino_or_none = self.copies_of_base[file] = self._linked_to_what_stays(thing.base, st) or self._content(
+                thing.base
+            )
         home, fingerprint = self._after.home_of(thing.base) or (None, None)
         plain = Keep(0, path, ino_or_none, home=home, base=fingerprint)
         other = next((record for record in self.found.records if record.ino == ino_or_none), plain)
@@ -104,10 +106,10 @@ class StagedAnew:
             self._part_names(path, thing.base, st, is_nameless=is_nameless)
             return
         file = st.st_dev, st.st_ino
-        ino_or_none = self.copies.get(file)
+        ino_or_none = self.copies_of_base.get(file)
         has_data = self._after.is_content_kept(thing.base) and stat.S_ISREG(st.st_mode)
         if ino_or_none is None:
-            ino_or_none = self.copies[file] = self.copy(thing.base, data=not has_data)
+            ino_or_none = self.copies_of_base[file] = self.copy(thing.base, data=not has_data)
         fingerprint = self._after.fingerprint(thing.base)
         names = find_names_at(self._base, thing.base)[0] if st.st_nlink > 1 else [thing.base]
         links = self._after.links_after(st, names) if st.st_nlink > 1 or self._after.gets_links_back(st) else 0
@@ -161,7 +163,7 @@ class StagedAnew:
         shown = [path if name == rel else self._path_in_view(name) for name in names]
         if is_nameless or len(names) != st.st_nlink or None in shown:
             self.refuse(path)
-        self.copies[st.st_dev, st.st_ino] = ino = self.copy(rel, data=True)
+        self.copies_of_base[st.st_dev, st.st_ino] = ino = self.copy(rel, data=True)
         for one in shown:
             if one is not None:
                 self.add(Keep(0, one, ino if one == path else self.copy(rel, data=True)))
@@ -179,9 +181,9 @@ class StagedAnew:
     def with_data(self, staged: Staged) -> StoreIno:
         """Return a store inode that has the data, too, which a staged file had in base."""
         assert staged.origin is not None
-        ino = self._copied.get(staged.ino)
+        ino = self._copies_of_staged.get(staged.ino)
         if ino is None:
-            ino = self._copied[staged.ino] = self.copy(staged.origin, data=True)
+            ino = self._copies_of_staged[staged.ino] = self.copy(staged.origin, data=True)
             copying.copy_metadata(self._store.path(staged.ino), self._store.path(ino))
         return ino
 

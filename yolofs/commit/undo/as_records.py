@@ -23,7 +23,10 @@ class AsRecords(Whose):
 
     def _record(self, path: RelPath, place: Becoming) -> None:
         if place.opened is not None:
-            self._add(place, Keep(0, path, self._made_from(path, place.opened.path(self._commits), None, data=True)))
+            kept = place.opened.path(self._commits)
+            ino = self._made_from(path, kept, None, data=True)
+            self._found.anew[ino] = os.lstat(kept).st_ino
+            self._add(place, Keep(0, path, ino))
         elif place.kept is not None:
             self._add(place, self._kept(path, place, place.kept))
         elif place.link is not None:

@@ -1,9 +1,9 @@
 """Git's index, which a commit has left and the host has but looked at since: no drift.
 
 It is the rule of :mod:`yolofs.commit.merge.git_indexes`.  What the commit left is known from the
-store inode that it made the index from.  Of an index that an undo brings back two copies are kept:
-with the undo, which may be undone itself (:data:`INDEXES`); and, as long as another one is staged
-in its place, where drift is looked for (:mod:`yolofs.state.kept_bases`).
+store inode that it made the index from.  Two copies are kept of an index that an undo brings back:
+one with the undo, which may be undone itself (:data:`INDEXES`), and one where drift is looked for,
+as long as another index is staged in its place (:mod:`yolofs.state.kept_bases`).
 """
 
 from __future__ import annotations

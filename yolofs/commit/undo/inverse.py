@@ -1,10 +1,10 @@
 """What takes a commit out of base again: an override tree over base as it is now that shows what
 base had before.
 
-Committing that tree undoes the commit.  Each name that the commit changed gets an entry: what it
-removed or replaced shows as the very thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it
-moved as a redirect, what it made as nothing, and what it changed in place as a store inode with
-what the file was.
+Committing that tree undoes the commit.  Each name that the commit changed gets an entry.  What it
+removed or replaced shows as the thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it moved
+as a redirect, what it made as nothing, and what it changed in place as a store inode with the file
+as it was.
 
 A name is taken back only if base has there what the commit left.  Where another commit has changed
 it since, it stays, and so does what cannot go without it; where the host has, that is told as
@@ -39,6 +39,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
+from yolofs.commit.undo.made_anew import MadeAnew
 from yolofs.commit.undo.whose import Arrival, Becoming, Inverse
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, join, split
@@ -46,6 +47,8 @@ from yolofs.state.link_names import find_name_near
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
+
+_NOTHING_ANEW = MadeAnew()
 
 
 class _Inverting(LinksAgain, AsRecords):
@@ -67,8 +70,8 @@ class _Inverting(LinksAgain, AsRecords):
         return self._found
 
     def _count_names(self) -> None:
-        """Say of each file with hard links how many of the names that base has for it are entries,
-        so that nobody takes these for names that were not found.
+        """Record, for each file with hard links, how many of its names in base are entries, so that
+        these are not taken for names that were not found.
         """
         tree = self._found.tree()
         names = survey(tree, self._base) if tree.linked else ()
@@ -210,13 +213,15 @@ class _Inverting(LinksAgain, AsRecords):
         return find_name_near(self._base, (line.came.device, line.came.inode), step.path)
 
     def _finish(self, index: int, step: FinishDirectory) -> None:
-        """Give a directory back what it was itself; whatever is not there any more says so by
-        itself.
+        """Give a directory back what it was itself; if it is not there any more, that is said where
+        more than a time was changed.
         """
-        st = self._base.look(step.path)
-        if step.was is None or st is None or not stat.S_ISDIR(st.st_mode) or not self._is_it(index, step.path, st):
+        if step.was is None:
             return
-        if self._lost_at(step.path) is not None:
+        lost, st = self._lost_at(step.path), self._base.look(step.path)
+        if lost is not None or st is None or not self._is_it(index, step.path, st):
+            if step.ino is not None:
+                self._blame(step.path, self._why_not_there(step.path, lost))
             return
         place = self._place(self._view(step.path))
         place.source = step.path
@@ -226,6 +231,14 @@ class _Inverting(LinksAgain, AsRecords):
             place.touched_ns = step.was.mtime_ns
             if not place.touched_ns and place.was is None:  # which a record cannot say: a store inode does
                 place.was = self._as_it_is(step.path, st)
+
+    def _why_not_there(self, path: RelPath, lost: RelPath | None) -> str:
+        """Return why a directory does not get its metadata back, given what :meth:`_lost_at` says
+        of it.
+        """
+        if lost is None:
+            return "it is not there any more"
+        return self._why_lost(lost) if lost == path else self._why_lost(lost, "its directory", "that")
 
     def _may_be_set_back(self, step: FinishDirectory, st: os.stat_result) -> bool:
         """Tell whether a directory may get its metadata back: it has those that the commit gave it,
@@ -251,19 +264,20 @@ def invert(
     into: Store | None = None,
     later: Sequence[Later] = (),
     restored: Mapping[int, int] = {},
+    anew: MadeAnew = _NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:
     """Return what undoes a commit that is done.  Makes store inodes, and changes nothing else.
 
     They are made in the session's ``store``, or in another one (``into``) where that is only to
     look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
-    host's doing (:mod:`yolofs.store.restored`). With ``force`` what the host has changed is taken
-    back, too, as far as that can be.
+    host's doing (:mod:`yolofs.store.restored`), ``anew`` the directories that undos have made
+    anew.  With ``force`` what the host has changed is taken back, too, as far as that can be.
 
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.
     """
-    return _Inverting(applied, base, store, into or store, later, restored, force=force).run()
+    return _Inverting(applied, base, store, into or store, later, restored, anew, force=force).run()
 
 
 def _order(item: tuple[RelPath, Becoming]) -> int:

@@ -63,8 +63,8 @@ class LinksAgain(Whose):
         return False
 
     def _is_still(self, st: os.stat_result, copy: os.stat_result) -> bool:
-        """Tell whether a file of base is that of which there is a copy: as it was, or as the commit
-        has changed it.
+        """Tell whether a file of base is the one of which a copy is kept, as it was or as the
+        commit changed it.
         """
         if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
             return True

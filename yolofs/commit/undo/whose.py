@@ -27,6 +27,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
+from yolofs.commit.undo.made_anew import MadeAnew
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
@@ -51,6 +52,8 @@ class Inverse(msgspec.Struct):
     """The store inodes that were made for it."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+    anew: dict[int, int] = {}
+    """Which of these store inodes become directories anew, and which inode numbers these had."""
     copies: list[RelPath] = []
     """Where a hard link comes back as a file of its own, as no other name of the file was found."""
 
@@ -91,6 +94,7 @@ class Whose:
         into: Store,
         later: Sequence[Later],
         restored: Mapping[int, int],
+        anew: MadeAnew,
         *,
         force: bool,
     ) -> None:
@@ -102,6 +106,7 @@ class Whose:
         self._into = into
         self._later = later
         self._restored = restored
+        self._anew = anew
         self._force = force
         self._why_gone = f"commit {applied.number} does not keep what was there any more"
         again = max((one.number for one in later if one.applies_again), default=None)
@@ -209,8 +214,10 @@ class Whose:
 
     def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether what is at a path is the thing that a step (by its index) has left there."""
-        came = self._applied.came(index)
-        return came in (None, st.st_ino) and self._applied.is_older(self._base.path(path), st)
+        came, place = self._applied.came(index), self._base.path(path)
+        if came is None or came == st.st_ino:
+            return self._applied.is_older(place, st)
+        return self._anew.stands_for(came, place, st)
 
     def _settle(self) -> bool:
         """Block what cannot go as something else stays; return whether there was anything."""
@@ -235,7 +242,7 @@ class Whose:
     def _names_in(self, directory: RelPath) -> list[RelPath]:
         try:
             return [join(directory, name) for name in self._base.names(directory)]
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def _now(self, old: RelPath) -> list[RelPath]:

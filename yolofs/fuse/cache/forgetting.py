@@ -16,7 +16,7 @@ from functools import partial
 _PATIENCE_S = 0.5
 """How long the first message that gets stuck is waited for."""
 _SHORT_PATIENCE_S = 0.05
-"""The same for all that follow: what takes so long is no accident any more."""
+"""The same for all that follow: the first one has shown that more may get stuck."""
 _AT_MOST_S = 10.0
 """How long a thread that has just not had its turn, as on a busy machine, is waited for."""
 

@@ -1,9 +1,9 @@
 """Having another thread free the blocks of store inodes that were removed.
 
 The name of a store inode goes at once, on the device loop, which takes 2 µs as long as a descriptor
-holds the file.  When the last one is closed the filesystem frees what the file had, and that takes
-as long as the disk does: 50 to 600 µs for a small file where the disk is told of it (the mount
-option discard), and longer for a large one.
+holds the file.  When the last one is closed, the filesystem frees the blocks of the file, which is
+as slow as the disk: 50 to 600 µs for a small file if the disk is told at once (the mount option
+discard), and longer for a large one.
 
 Where closing does not wait for the disk (nothing of the file is on it yet) it takes 2 µs, and
 handing over ten.  So the loop closes small files by itself as long as that is quick; once it was
@@ -29,23 +29,21 @@ log = logging.getLogger("yolofs.fuse")
 
 _QUICK_NS = 20_000
 _SLOW_FOR = 64
-"""So many small files are handed over after one that took longer than that to close."""
+"""How many small files are handed over after one that took longer than that to close."""
 _LARGE_BYTES = 1 << 20
 _BATCH = 32
-"""So many are handed over at once: each time that wakes a thread, which wants the interpreter
-lock.
-"""
+"""How many are handed over at once: each time, a thread wakes up and wants the interpreter lock."""
 _SOON_S = 0.01
 """Fewer are handed over after this time."""
 _MAX_COUNT = 256
 _MAX_BYTES = 64 << 20
-"""With so much waiting, whoever brings more closes it: what comes faster than it is freed must not
-fill the disk.
+"""If this much waits, the caller closes further files itself: what comes faster than it is freed
+must not fill the disk.
 """
 
 
 class Later(Protocol):
-    """Has something called in so many seconds, as
+    """Has something called after a number of seconds, as
     :meth:`yolofs.fuse.loop.loop.DeviceLoop.call_later`.
     """
 

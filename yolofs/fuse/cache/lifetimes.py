@@ -1,8 +1,8 @@
 """How long the kernel may trust what it is told, in seconds.
 
-What only the view can change is invalidated by whoever changes it, so it may live long.  What comes
-from base the host can change at any time: it lives for a second or so, or longer where somebody
-watches base for us and has it invalidated (a watch may miss something, so not for ever).
+What only the view can change is invalidated by whoever changes it, so it may live long.  The host
+can change what comes from base at any time.  So that lives for a second or so, or longer if a watch
+of base invalidates it (not for ever, as a watch may miss something).
 
 One thing no watch sees: a write through a shared mapping, which moves the times of a file and
 nothing else.  So the files whose attributes the kernel trusts for long are kept, and somebody looks
@@ -24,7 +24,7 @@ from yolofs.paths import ROOT, RelPath, is_below
 from yolofs.store.base import Base
 
 MAX_TRUSTED = 4096
-"""Of so many files the attributes are trusted for long; to look at them all takes some 8 ms."""
+"""How many files have attributes that are trusted for long; looking at them all takes some 8 ms."""
 
 
 class Told(msgspec.Struct, gc=False):
@@ -103,8 +103,8 @@ class Lifetimes:
         return bool(self._trusted)
 
     def unnoticed(self) -> tuple[list[tuple[RelPath, Told]], list[tuple[RelPath, Told]]]:
-        """Return which files have changed since the kernel was told of them, and which it does not
-        trust any more.
+        """Return which files have changed since the kernel was told of them, and of which it no
+        longer trusts the attributes.
 
         Both are to be given to :meth:`drop`.  Looks at each file; for any thread.
         """

@@ -24,9 +24,9 @@ from yolofs.overlay.inodes import Inode
 MAX_NAMES = 10_000
 """Directories of more names are not kept."""
 MAX_NAMES_IN_ALL = 50_000
-"""So many names are kept at a time, at some 400 bytes each."""
+"""How many names are kept at a time, at some 400 bytes each."""
 STEPS = 8
-"""In so many steps a lifetime goes by."""
+"""How many steps a lifetime has."""
 
 
 class Row(msgspec.Struct, gc=False):
@@ -128,8 +128,8 @@ class Listings:
         return listing.holds(self._stamp(), self._clock())
 
     def begin(self, directory: Inode, lifetime_s: float = math.inf) -> Listing:
-        """Return an empty listing, to be filled while it :meth:`holds`; for so long nobody else
-        adds a name.
+        """Return an empty listing, to be filled while it :meth:`holds`.  For ``lifetime_s`` nobody
+        else adds a name.
         """
         return Listing(directory, self._stamp(), self._clock(), lifetime_s)
 

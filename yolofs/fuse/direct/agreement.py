@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from yolofs.fuse.direct.protocol import IN_SIZE, INIT_IN, INIT_OUT, MAJOR, MINOR, Init
+from yolofs.fuse.direct.kernel_protocol import IN_SIZE, INIT_IN, INIT_OUT, MAJOR, MINOR, Init
 
 MAX_WRITE = 1 << 20
 """The most bytes of a write."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from yolofs.fuse.direct.protocol import (
+from yolofs.fuse.direct.kernel_protocol import (
     CREATE_IN,
     HANDLE,
     IN,

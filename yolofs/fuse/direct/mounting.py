@@ -13,7 +13,7 @@ import stat
 import subprocess
 
 from yolofs.errors import MountError
-from yolofs.fuse.transport import FILESYSTEM_NAME
+from yolofs.fuse.transport import FILESYSTEM_NAME, SOURCE_NAME
 from yolofs.paths import display
 from yolofs.system.host_programs import find_program
 from yolofs.system.mounts import unmount
@@ -61,9 +61,9 @@ def _by_kernel(mountpoint: bytes, *, allow_other: bool) -> int:
         options = f"fd={device},rootmode={mode:o},user_id={os.getuid()},group_id={os.getgid()},default_permissions"
         if allow_other:
             options += ",allow_other"
-        name = FILESYSTEM_NAME.encode()
+        source, kind = SOURCE_NAME.encode(), f"fuse.{FILESYSTEM_NAME}".encode()
         libc = ctypes.CDLL(None, use_errno=True)
-        if libc.mount(name, mountpoint, b"fuse." + name, ctypes.c_ulong(_NOSUID | _NODEV), options.encode()):
+        if libc.mount(source, mountpoint, kind, ctypes.c_ulong(_NOSUID | _NODEV), options.encode()):
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number))
     except BaseException:
@@ -73,7 +73,7 @@ def _by_kernel(mountpoint: bytes, *, allow_other: bool) -> int:
 
 
 def _by_helper(mountpoint: bytes, *, allow_other: bool) -> int:
-    options = f"fsname={FILESYSTEM_NAME},subtype={FILESYSTEM_NAME},default_permissions"
+    options = f"fsname={SOURCE_NAME},subtype={FILESYSTEM_NAME},default_permissions"
     if allow_other:
         options += ",allow_other"
     helper = find_program(_HELPER)

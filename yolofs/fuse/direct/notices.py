@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from yolofs.fuse.direct.protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
+from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
 
 _UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
 

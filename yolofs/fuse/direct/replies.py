@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TypeAlias
 
-from yolofs.fuse.direct.protocol import (
+from yolofs.fuse.answers import Answer, Opened
+from yolofs.fuse.direct.kernel_protocol import (
     ATTR_OUT,
     COUNT_OUT,
     CREATE_OUT,
@@ -26,7 +28,6 @@ from yolofs.fuse.direct.protocol import (
     STATX_BIRTH,
     STATX_OUT,
 )
-from yolofs.fuse.handlers import Answer, Opened
 from yolofs.overlay.inodes import Attr
 
 _SECOND_NS = 1_000_000_000
@@ -34,6 +35,9 @@ _BLOCK_SIZE = 4096
 _DEVICE_BITS = 0xFFFFFFFF
 """The kernel's encoding of a device number is the lower half of the C library's."""
 _NO_ATTR = (0,) * 16
+
+Reply: TypeAlias = memoryview | bytearray | bytes
+"""An answer as it is written to the device."""
 
 
 class DirEntry:
@@ -69,7 +73,9 @@ class Replies:
 
     def __init__(self, size: int) -> None:
         self.out = bytearray(size)
-        """For a listing, which is packed from :data:`~yolofs.fuse.direct.protocol.OUT_SIZE` on."""
+        """For the names of a directory, packed after the first
+        :data:`~yolofs.fuse.direct.kernel_protocol.OUT_SIZE` bytes.
+        """
         self._view = view = memoryview(self.out)
         self._error = view[:OUT_SIZE]
         self._entry = view[: ENTRY_OUT.size]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from yolofs.fuse.direct.protocol import Opcode
+from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.trace import KINDS, Trace
 
 T = TypeVar("T")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
+from yolofs.fuse.direct.device_server import Server
 from yolofs.fuse.direct.mounting import let_go, mount
 from yolofs.fuse.direct.notices import Notices
-from yolofs.fuse.direct.server import Server
 from yolofs.fuse.direct.tracing import counted
 from yolofs.fuse.trace import Trace
 from yolofs.fuse.transport import Options, Served

@@ -17,8 +17,8 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.access.refusals import UndecidedError
+from yolofs.fuse.answers import Answer, DirHandle, PostponedError
 from yolofs.fuse.cache.listings import Row
-from yolofs.fuse.handlers import Answer, DirHandle, PostponedError
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import Kind, Name, Request
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
@@ -352,10 +352,9 @@ class Adapter(Requests, pyfuse3.Operations):
 
     def _tell(self, directory: DirHandle, start: int, token: pyfuse3.ReaddirToken) -> None:
         names = directory.names
-        with self._handlers.overlay.at_hand(directory.inode):
-            for offset in range(start, len(names)):
-                if not self._tell_name(directory, offset, names[offset], token):
-                    return
+        for offset in range(start, len(names)):
+            if not self._tell_name(directory, offset, names[offset], token):
+                return
 
     def _tell_name(self, directory: DirHandle, offset: int, name: bytes, token: pyfuse3.ReaddirToken) -> bool:
         """Look up and tell one name; return whether there was room for it."""

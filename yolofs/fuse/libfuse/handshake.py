@@ -57,12 +57,11 @@ def open_devices() -> frozenset[int]:
 
 
 class Handshake:
-    """Has the kernel leave it to us to drop pages, if it can and ``drops_pages_itself`` is not
-    wanted, ask for several names of a directory at a time, and keep targets of symbolic links.
+    """Has the kernel ask for several names of a directory at a time, and keep targets of symbolic
+    links.  If it can, and ``drops_pages_itself`` is false, it also leaves it to us to drop pages.
 
-    It stands in for the device at ``number``, the descriptor of a mount that was just made and from
-    which nothing has been read, until the answer has been passed on by ``loop``, which is to serve
-    the mount.
+    It stands in for the device at ``number``, the descriptor of a new mount from which nothing has
+    been read, until ``loop``, which is to serve the mount, has passed the answer on.
     """
 
     def __init__(self, number: int, loop: DeviceLoop, *, drops_pages_itself: bool = False) -> None:

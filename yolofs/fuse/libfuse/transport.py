@@ -18,7 +18,7 @@ from yolofs.fuse.libfuse import backend
 from yolofs.fuse.libfuse.adapter import Adapter
 from yolofs.fuse.libfuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.transport import FILESYSTEM_NAME, Options, Served
+from yolofs.fuse.transport import FILESYSTEM_NAME, SOURCE_NAME, Options, Served
 from yolofs.paths import display
 
 log = logging.getLogger("yolofs.fuse")
@@ -54,7 +54,7 @@ class Pyfuse3Transport:
         Raises:
             MountError: the kernel or fusermount3 refuses.
         """
-        options = {f"fsname={FILESYSTEM_NAME}", f"subtype={FILESYSTEM_NAME}", "default_permissions"}
+        options = {f"fsname={SOURCE_NAME}", f"subtype={FILESYSTEM_NAME}", "default_permissions"}
         if self._options.allow_other:
             options.add("allow_other")
         backend.install(self._loop)

@@ -38,7 +38,7 @@ Ts = TypeVarTuple("Ts")
 log = logging.getLogger(__name__)
 
 _REQUESTS_IN_A_ROW = 64
-"""After so many the loop looks for what else has happened."""
+"""After this many requests in a row the loop looks for what else has happened."""
 
 
 class DeviceClosedError(Exception):

@@ -21,7 +21,7 @@ from typing import Protocol
 Events = list[tuple[int, int]]
 
 _SOON = 4.0
-"""A spin lasts for so many usual gaps."""
+"""How many usual gaps a spin lasts."""
 _SHORTEST_S = 10e-6
 _MAX_SKIPPED = 64
 _CONTENDED_S = 25e-6

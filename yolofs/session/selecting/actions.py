@@ -14,8 +14,8 @@ from yolofs.changes.picks import Picks
 from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
-from yolofs.session.beside import Beside, beside, trying_beside
 from yolofs.session.history import BEFORE_SELECTED, SELECTED
+from yolofs.session.journal_beside import Beside, beside, trying_beside
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places
@@ -149,7 +149,7 @@ def _write(trying: Beside, path: RelPath, text: bytes) -> None:
         here = writer.look(path)
         if here is None or not stat.S_ISREG(here.mode):
             raise UsageError(f"{display(absolute(trying.base.root, path))} is no longer a regular file")
-        with writer.held(path) as (inode, here):
+        with writer.looked_up(path) as (inode, here):
             overlay.open(inode, os.O_WRONLY | os.O_TRUNC)
             try:
                 at = 0

@@ -24,7 +24,7 @@ from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
-from yolofs.session.beside import Beside
+from yolofs.session.journal_beside import Beside
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
@@ -117,8 +117,8 @@ def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
 
 
 def _comes_back(unit: Unit, kept: Kept, places: Places) -> bool:
-    """Tell whether a unit is nothing but deletions that are taken back, though of what lay in them
-    some stay: so it is base's own files that come back, with all of their names.
+    """Tell whether a unit only takes deletions back, although some of what lay in them stays
+    deleted.  Then base's own files come back, with all of their names.
     """
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     return bool(touched) and all(
@@ -194,7 +194,7 @@ class _TakingBack(ViewWriter):
     def remove(self, paths: Iterable[RelPath]) -> None:
         """Remove what has come back with the directory that it lay in."""
         for path in paths:
-            with self.held(path) as (inode, _):
+            with self.looked_up(path) as (inode, _):
                 is_directory = inode.is_directory
             with self.parent(path) as (parent, name):
                 (self.overlay.rmdir if is_directory else self.overlay.unlink)(parent, name)
@@ -222,7 +222,7 @@ class _TakingBack(ViewWriter):
         if HunkKind.TARGET in kinds or self._is_other_with_names(change, path):
             self._replace(index, path)
             return
-        with self.held(path) as (inode, here):
+        with self.looked_up(path) as (inode, here):
             if change.kind is Kind.ADDED or kinds & _CONTENT:
                 self._write(index, inode)
             self._set_metadata(index, path, inode, here, kinds)
@@ -239,7 +239,7 @@ class _TakingBack(ViewWriter):
         return there is None or now is None or there.identity != now.identity
 
     def _replace(self, index: int, path: RelPath) -> None:
-        """Replace what is there by what was, where changing it would not do."""
+        """Replace what is there by what was there before, if it cannot be changed into that."""
         change, kept = self._changes[index], self._kept.of(index)
         gone = self._gone(index)
         stays = [hunk for hunk in self._kept.file(index).hunks if hunk not in gone and hunk.kind not in PLACES]
@@ -252,7 +252,7 @@ class _TakingBack(ViewWriter):
         self.make_one(path, there)
         self.finish_one(path, there)
         if change.new is not None and any(hunk.kind is HunkKind.OWNER and hunk.id in kept for hunk in stays):
-            with self.held(path) as (inode, _):
+            with self.looked_up(path) as (inode, _):
                 self.overlay.setattr(inode, uid=change.new.uid, gid=change.new.gid)
 
     def _parted(self, path: RelPath) -> HardLinksError:
@@ -335,7 +335,7 @@ class _TakingBack(ViewWriter):
 
     def _remove(self, index: int) -> bool:
         path = self._moving.new(self._changes[index].path)
-        with self.held(path) as (inode, _):
+        with self.looked_up(path) as (inode, _):
             is_directory = inode.is_directory
             if is_directory and self.overlay.names(inode):
                 return False

@@ -45,8 +45,8 @@ class Together:
         return tuple(sorted(self._held.values(), key=lambda held: (held.hunk.path, held.hunk.old_start)))
 
     def settle_commit(self) -> None:
-        """Take out of what is kept all that cannot be without what is not, and put new directories
-        in.
+        """Take everything out of what is kept that needs something that is not kept, and add new
+        directories.
         """
         needs = self._places.needs()
         along: set[int] = set()
@@ -73,8 +73,8 @@ class Together:
                 self._kept.of(index).clear()
 
     def settle_drop(self) -> None:
-        """Put into what is kept all that something needs that is kept; but a directory that was
-        deleted comes back with what is brought back in it.
+        """Add everything to what is kept that something in it needs.  But a deleted directory comes
+        back by itself with what is brought back in it.
         """
         needs = self._places.needs()
         links = list(self._links())

@@ -85,7 +85,7 @@ def test_a_listing_that_is_damaged_is_named(tmp_path: Path) -> None:
     by_names.write({}, path, durable=True)
     assert by_names.read(path) == {}
     (tmp_path / "names").write_bytes(b"\xc1")
-    with pytest.raises(OSError, match="what was noted of a directory is damaged"):
+    with pytest.raises(OSError, match="the note about a directory is damaged"):
         by_names.read(path)
 
 

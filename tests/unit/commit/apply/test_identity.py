@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
+from tests.unit.commit.old_base import all_done, at, killed_after, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import execution, part_links
 from yolofs.commit.apply.places import Spot
@@ -23,67 +24,10 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Create, Rewrite, Step
 from yolofs.errors import CommitError
-from yolofs.paths import RelPath
 from yolofs.store import copying
 from yolofs.system import syscalls
 
-OLD = 1_000_000_000_000_000_000
-
-
-@pytest.fixture
-def scribe(tmp_path: Path) -> CommitScribe:
-    """A base with a few old files."""
-    root = tmp_path / "base"
-    root.mkdir()
-    for name in ("a", "f", "h", "zz", "g1"):
-        (root / name).write_text(f"base {name}\n")
-        os.utime(root / name, ns=(OLD, OLD))
-    os.link(root / "g1", root / "g2")
-    return CommitScribe(os.fsencode(root), os.fsencode(tmp_path / "store"))
-
-
-@pytest.fixture
-def parking(tmp_path: Path) -> bytes:
-    """The commit's directory."""
-    return os.fsencode(tmp_path / "commits" / "1")
-
-
-def at(scribe: CommitScribe, name: bytes) -> Path:
-    return Path(os.fsdecode(scribe.base.path(RelPath(name))))
-
-
-def killed_after(owner: type, method: str, is_last: Callable[..., bool], act: Callable[[], object]) -> None:
-    """Do something in a child that is killed when a method has returned for which ``is_last``
-    holds.
-    """
-    child = os.fork()
-    if not child:
-        really = getattr(owner, method)
-
-        def do(self: object, *arguments: object, **named: object) -> None:
-            really(self, *arguments, **named)
-            if is_last(*arguments):
-                os.kill(os.getpid(), signal.SIGKILL)
-
-        setattr(owner, method, do)
-        try:
-            act()
-        finally:
-            os._exit(1)
-    _, status = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(status), status
-
-
-def all_done(scribe: CommitScribe, parking: bytes) -> Plan:
-    """Leave a commit as a kill does when all steps are done and logged."""
-    plan = scribe.plan()
-    killed_after(
-        Steps,
-        "copy_apart",
-        lambda *_: True,
-        lambda: execute(plan, scribe.store, parking=parking, is_spare=lambda _: False),
-    )
-    return plan
+__all__ = ["scribe"]
 
 
 def found_in(parking: bytes) -> set[str]:
@@ -309,18 +253,6 @@ def test_what_went_with_a_directory_of_the_hosts_is_told_though_another_is_in_it
     assert at(scribe, b"moved/a").read_text() == "base a\n"
 
 
-def take_number(path: Path, number: int) -> None:
-    """Make a file that has a number which has just become free, where the filesystem gives it
-    again.
-    """
-    for count in range(100):
-        made = path.with_name(f"made {count}")
-        made.touch()
-        if made.stat().st_ino == number:
-            made.rename(path)
-            return
-
-
 @pytest.mark.parametrize("is_moved", [True, False])
 def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
     scribe: CommitScribe, parking: bytes, is_moved: bool
@@ -337,20 +269,6 @@ def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
     at(scribe, b"a").write_text("the host's\n")
     resume(plan, scribe.store, parking=parking)
     assert at(scribe, b"a").read_text() == "the host's\n"
-
-
-def put_directory_of_that_number(path: Path, number: int) -> bool:
-    """Make a directory that has a number which has just become free; tell whether the filesystem
-    gives it again.
-    """
-    for count in range(100):
-        made = path.with_name(f"made {count}")
-        made.mkdir()
-        if made.stat().st_ino == number:
-            made.rename(path)
-            return True
-    path.mkdir()
-    return False
 
 
 @pytest.mark.parametrize("is_moved", [True, False], ids=["moved", "removed"])

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.identity import NOBODY, ORDINARY, ROOT, make, room_of
-from tests.unit.files import mode_of
+from tests.support.user_identity import NOBODY, ORDINARY, ROOT, make, room_of
+from tests.unit.file_looks import mode_of
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.store import copying
 from yolofs.store.store import Store
@@ -113,7 +113,7 @@ def test_extended_attributes_come_along_with_a_file(store: Store, folder: int, p
 
 @pytest.mark.parametrize("who", [ROOT], indirect=True)
 @pytest.mark.skipif(not IS_ROOT, reason="only root may")
-def test_the_owner_comes_along(store: Store, folder: int, place: bytes) -> None:
+def test_a_made_file_has_the_owner_of_the_store_inode(store: Store, folder: int, place: bytes) -> None:
     ino = add(store, mode=0o640)
     os.chown(store.path(ino), NOBODY, NOBODY)
     os.chmod(store.path(ino), 0o4750)

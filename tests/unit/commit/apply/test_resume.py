@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
-from tests.unit.commit.apply.test_identity import all_done, at, killed_after, parking, scribe
+from tests.unit.commit.old_base import all_done, at, killed_after, scribe
 from yolofs.commit import execute, resume
 from yolofs.commit.apply.commit_directory import BACK, SETTLED
 from yolofs.commit.apply.keeping import UNMADE
@@ -23,7 +23,7 @@ from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Remove
 from yolofs.errors import CommitError
 
-__all__ = ["parking", "scribe"]
+__all__ = ["scribe"]
 
 
 def test_what_was_taken_away_again_is_made_anew_though_the_disk_has_lost_the_note_of_that(

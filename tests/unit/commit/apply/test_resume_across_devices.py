@@ -13,14 +13,13 @@ import pytest
 
 from tests.support.commit_model import CommitScribe, scan
 from tests.support.second_disk import mounted_disk
-from tests.unit.commit.apply.test_identity import at, killed_after, parking
+from tests.unit.commit.old_base import at, killed_after
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Park
 from yolofs.errors import CommitError
 
-__all__ = ["parking"]
 pytestmark = pytest.mark.root_only
 
 
@@ -62,7 +61,7 @@ def test_a_file_of_the_hosts_there_is_not_taken_for_what_has_not_been_copied_yet
 
 
 @pytest.mark.parametrize("is_copied", [False, True])
-def test_it_is_taken_back_and_the_hosts_file_stays(
+def test_a_move_between_devices_is_taken_back_and_the_hosts_file_stays(
     scribe: CommitScribe, parking: bytes, plan: Plan, *, is_copied: bool
 ) -> None:
     if is_copied:

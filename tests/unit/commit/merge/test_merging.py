@@ -19,7 +19,7 @@ from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
 from yolofs.paths import RelPath
-from yolofs.session.commit import look_at_base, split
+from yolofs.session.commit import look_at_base, split_staged
 from yolofs.session.merge import merges_at, settle
 from yolofs.store import copying
 
@@ -51,7 +51,7 @@ PATH = RelPath(b"d/file")
 
 
 def merged(view: CoreDriver, path: RelPath = PATH) -> Merge | Refused:
-    assert path in look_at_base(view.session, split(view.session, None)).conflicts
+    assert path in look_at_base(view.session, split_staged(view.session, None)).conflicts
     (found,) = merges_at(view.session, [path])
     return found
 
@@ -265,7 +265,7 @@ def test_one_that_is_too_large_to_be_copied_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("kind", sharing_disk.KINDS)
 @pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
-def test_it_merges_where_the_disk_lets_files_share_blocks(tmp_path: Path, kind: str, by_rename: bool) -> None:
+def test_larger_texts_merge_where_the_disk_lets_files_share_blocks(tmp_path: Path, kind: str, by_rename: bool) -> None:
     with sharing_disk.sharing_disk(kind, tmp_path) as disk:
         file = disk / "base" / "d" / "file"
         file.parent.mkdir(parents=True)
@@ -305,7 +305,7 @@ echo "by git, from $(head -n 1 "$9")"
         for path, place in zip(paths, places, strict=True):
             view.overwrite(path, b"ours %b\n2\n3\n" % path)
             place.write_bytes(b"theirs\n2\n3\n")
-        assert look_at_base(view.session, split(view.session, None)).conflicts == paths
+        assert look_at_base(view.session, split_staged(view.session, None)).conflicts == paths
         found = merges_at(view.session, paths[::-1])
     finally:
         view.close()

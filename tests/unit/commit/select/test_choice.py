@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.apply.test_identity import at, scribe
+from tests.unit.commit.old_base import at, scribe
 from yolofs.commit.select.restate import Rebased, restate
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, Split, split_state
@@ -38,19 +38,19 @@ def test_a_removed_directory_stays_that_would_take_something_left_out_with_it(sc
     at(scribe, b"d/sub/x").write_text("x\n")
     scribe.remove(b"d")
     excluded: Patterns[str] = Patterns([((b"d", b"sub", b"x"), "d/sub/x")])
-    parts = split_of(scribe, Selection(Regions(ROOT), excluded=excluded))
-    (held,) = parts.held_back
+    split = split_of(scribe, Selection(Regions(ROOT), excluded=excluded))
+    (held,) = split.held_back
     assert held.reason == f"{at(scribe, b'd/sub/x')} would go with it"
     assert held.needs == (b"d/sub/x",)
-    assert parts.taken.find(b"d") is None
+    assert split.taken.find(b"d") is None
 
 
 def test_what_has_to_be_named_is_not_removed_without_that(scribe: CommitScribe) -> None:
     scribe.remove(b"a")
-    parts = split_of(scribe, Selection(Regions(ROOT), unnamed={RelPath(b"a"): "it is run"}))
-    (held,) = parts.held_back
+    split = split_of(scribe, Selection(Regions(ROOT), unnamed={RelPath(b"a"): "it is run"}))
+    (held,) = split.held_back
     assert (held.reason, held.unnamed) == ("it is run", (b"a",))
-    assert parts.taken.find(b"a") is None
+    assert split.taken.find(b"a") is None
 
 
 def test_a_file_of_which_a_name_lies_outside_of_base_stays(scribe: CommitScribe, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
-from tests.unit.commit.apply.test_identity import scribe
+from tests.unit.commit.old_base import scribe
 from yolofs.commit.select.coming_back import comes_back_as
 from yolofs.store import copying
 

@@ -27,7 +27,7 @@ def test_paths_alone_count_wherever_they_lie() -> None:
     assert [selection.has(path) for path in (b"tmp/a", b"tmp/a/b", b"tmp/ab", b"p/a")] == [True, True, False, False]
 
 
-def test_it_ends_where_another_region_begins() -> None:
+def test_what_is_left_out_below_is_where_another_region_begins() -> None:
     assert Selection(REGIONS).left_out_below(b"p") == b"p/build"
     assert Selection(REGIONS).left_out_below(b"p/src") is None
     assert Selection(REGIONS, frozenset((Region.OUTSIDE,))).left_out_below(b"") == b"p"
@@ -49,7 +49,7 @@ def test_it_ends_where_another_region_begins() -> None:
         (Selection(REGIONS, ALL, left=frozenset((RelPath(b"p/x"),))), False),
     ],
 )
-def test_it_is_everything_where_nothing_can_be_left_out(selection: Selection, expected: bool) -> None:
+def test_a_selection_is_everything_if_nothing_can_be_left_out(selection: Selection, expected: bool) -> None:
     assert selection.is_everything is expected
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe, have_linked
 from tests.support.undo_model import Commits
-from tests.unit.commit.apply.test_identity import OLD, at, put_directory_of_that_number, scribe, take_number
+from tests.unit.commit.old_base import OLD, at, put_directory_of_that_number, scribe, take_number
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite
@@ -441,6 +441,7 @@ def test_what_lies_in_a_directory_that_the_host_has_moved_stays_where_it_is(
     assert inverse.stays == {
         b"d": "the host has moved or removed it since; put it back, then: yolofs undo 1",
         b"d/in": why,
+        b"d/sub": why,
         b"d/sub/closed": why,
         b"d/sub/edited": why,
     }

@@ -10,7 +10,7 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe
 from tests.support.undo_model import Commits
-from tests.unit.commit.apply.test_identity import at, scribe
+from tests.unit.commit.old_base import at, scribe
 from tests.unit.commit.undo.test_inverse import commits
 from yolofs.errors import HardLinksError
 from yolofs.session.session import Access, Session

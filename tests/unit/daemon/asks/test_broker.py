@@ -26,7 +26,7 @@ from yolofs.rules import PathRule, Rule, RuleBook, RuleState, SuffixRule
 from yolofs.system.requesters import Commands, Requester
 
 
-def test_an_answer_reaches_who_asked_and_everybody_sees_it() -> None:
+def test_an_answer_reaches_the_process_that_asked_and_everybody_sees_it() -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a")
         assert (await driver.broker.answer(ask.id, ALLOW, by="me")).ids == [ask.id]

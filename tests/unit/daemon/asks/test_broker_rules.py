@@ -92,7 +92,9 @@ def test_a_rule_that_would_settle_nothing_as_a_nearer_one_asks_is_not_made() -> 
     async def test(driver: Driver) -> None:
         driver.install([PathRule(b"/d/s", RuleState.ASK, ".yolofs.toml:3")], lasting=False)
         (ask,) = await driver.asks(b"/d/s/a")
-        with pytest.raises(UsageError, match=r'rule for /d would settle nothing .*: /d/s is "ask" \(.yolofs.toml:3\)'):
+        with pytest.raises(
+            UsageError, match=r'rule for /d would not settle what is asked, .*: /d/s is "ask" \(.yolofs.toml:3\)'
+        ):
             await driver.broker.answer(ask.id, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me")
         assert driver.broker.waiting == [ask]
         await driver.broker.answer(ask.id, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d/s/a"), by="me")
@@ -133,7 +135,7 @@ def test_why_a_rule_would_settle_nothing_is_said(rule: Rule, about: RuleState, w
         driver.book.replace(RuleSet((rule,)))
         driver.ask(Question(b"/d/s/a.key", Operation.WRITE, about, rule))
         await driver.until(lambda: driver.shown, "shown")
-        with pytest.raises(UsageError, match=f"^a rule for /d would settle nothing .*{why}") as refused:
+        with pytest.raises(UsageError, match=f"^a rule for /d would not settle what is asked, .*{why}") as refused:
             await driver.broker.answer(1, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me")
         assert re.search(hint, refused.value.hint)
 

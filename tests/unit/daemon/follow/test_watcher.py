@@ -11,7 +11,7 @@ import pytest
 
 
 @pytest.mark.parametrize("limit", [1, 100], ids=["too-many", "watched"])
-def test_it_ends_without_a_word_if_nobody_is_there_any_more(tmp_path: Path, limit: int) -> None:
+def test_the_watcher_ends_silently_if_the_daemon_is_gone(tmp_path: Path, limit: int) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
     command = [sys.executable, "-m", "yolofs.daemon.follow.watcher", "--limit", str(limit), str(tmp_path)]
     nobody, end = os.pipe()

@@ -35,7 +35,7 @@ def test_as_long_as_there_is_room_nobody_has_to_go() -> None:
     assert not hall.gone
 
 
-def test_the_first_to_go_is_who_owes_a_line_for_long_then_who_is_quiet() -> None:
+def test_the_first_to_go_is_a_client_that_owes_a_line_for_long_then_a_quiet_one() -> None:
     hall = Hall(most=4)
     hall.must_come(1, spoken=True)
     hall.must_come(2)
@@ -47,7 +47,7 @@ def test_the_first_to_go_is_who_owes_a_line_for_long_then_who_is_quiet() -> None
     assert hall.gone[:2] == [2, 1]
 
 
-def test_who_does_not_read_goes_and_who_is_at_work_or_watches_stays() -> None:
+def test_a_client_that_does_not_read_goes_and_one_that_works_or_watches_stays() -> None:
     hall = Hall(most=3)
     stuck, at_work, watcher = (hall.must_come(peer, spoken=True) for peer in (1, 2, 3))
     stuck.is_answered, at_work.is_at_work = True, True

@@ -256,7 +256,7 @@ def report(state: int, haste: int, *directories: Path) -> list[list[str]]:
     return [os.fsdecode(one).split("\0") for one in done.stdout[:-2].split(b"\0\0")]
 
 
-def test_it_says_when_it_need_not_be_waited_for_any_more(top: Path, state: int) -> None:
+def test_the_survey_says_when_it_need_not_be_waited_for_any_more(top: Path, state: int) -> None:
     fifo = str(top / "c/fifo")
     assert report(state, 9, top) == [[str(top), fifo], ["read", "4"]]
     assert report(state, 2, top) == [["idle"], [str(top), fifo], ["read", "4"]]

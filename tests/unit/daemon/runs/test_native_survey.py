@@ -27,7 +27,7 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
-def test_it_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
+def test_the_survey_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
     names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE", "NATIVE_SURVEY")
     assert [getattr(native_survey, name) for name in names] == [getattr(marks, name) for name in names]
     assert native_survey.SESSIONS == SESSIONS

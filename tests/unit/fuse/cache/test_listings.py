@@ -58,7 +58,7 @@ def told(listings: Listings, inode: Inode, *lifetimes_s: float | None) -> Listin
     return listing
 
 
-def test_it_is_told_for_what_is_left_of_the_shortest_lifetime(listings: Listings, clock: Clock) -> None:
+def test_a_listing_is_told_for_what_is_left_of_the_shortest_lifetime(listings: Listings, clock: Clock) -> None:
     inode = directory()
     listing = told(listings, inode, 1.0, 60.0, None)
     for after_s in (0.0, 0.1, 0.124, 0.3, 0.5, 0.8):

@@ -14,9 +14,9 @@ from pathlib import Path
 from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.current_run import CurrentRun
+from yolofs.fuse.direct.device_server import Server
+from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.direct.notices import Notices
-from yolofs.fuse.direct.protocol import Opcode
-from yolofs.fuse.direct.server import Server
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from yolofs.fuse.direct.agreement import MAX_WRITE, agree
-from yolofs.fuse.direct.protocol import INIT_OUT, Init
+from yolofs.fuse.direct.kernel_protocol import INIT_OUT, Init
 
 OFFERS_OF_5_4 = 0x03FFFFFB
 """All that a kernel of the protocol's version 7.31 knows, INIT_EXT and younger left out."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.fuse.direct.kernel import Kernel, kernel_of
-from yolofs.fuse.direct.protocol import Init, Opcode
+from yolofs.fuse.direct.kernel_protocol import Init, Opcode
 from yolofs.overlay.acl import DEFAULT_XATTR
 
 V5_4 = (31, 0x03FFFFFB)
@@ -29,7 +29,7 @@ def looked_up(kernel: Kernel, name: bytes) -> tuple[int, int]:
 
 
 @KERNELS
-def test_the_mount_begins(base: Path, version: tuple[int, int]) -> None:
+def test_a_mount_begins_with_each_version_of_the_kernel(base: Path, version: tuple[int, int]) -> None:
     with kernel_of(base) as (kernel, _):
         accepted = Init(kernel.begin(*version))
         assert Init.CACHE_SYMLINKS | Init.PARALLEL_DIROPS in accepted
@@ -89,7 +89,7 @@ def test_what_is_not_known_is_answered_once_and_for_all(base: Path, version: tup
             assert kernel.ask(opcode, bytes(64))[0] == errno.ENOSYS
 
 
-def test_a_birth_is_told_to_who_asks(base: Path) -> None:
+def test_a_birth_is_told_to_a_program_that_asks(base: Path) -> None:
     (base / "file").touch()
     with kernel_of(base) as (kernel, handlers):
         kernel.begin(*V6_18)

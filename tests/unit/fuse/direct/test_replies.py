@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
-from yolofs.fuse.direct import protocol
+from yolofs.fuse.answers import Answer
+from yolofs.fuse.direct import kernel_protocol
 from yolofs.fuse.direct.replies import DirEntry, Replies
-from yolofs.fuse.handlers import Answer
 from yolofs.overlay.inodes import Attr
 
 SIZES = {
@@ -48,7 +48,7 @@ ATTR = Attr(
 
 @pytest.mark.parametrize(("name", "size"), SIZES.items(), ids=SIZES)
 def test_each_layout_has_the_size_of_the_kernels(name: str, size: int) -> None:
-    assert getattr(protocol, name).size == size
+    assert getattr(kernel_protocol, name).size == size
 
 
 def test_a_file_under_a_name() -> None:

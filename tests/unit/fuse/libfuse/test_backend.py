@@ -39,7 +39,7 @@ async def read_device(loop: DeviceLoop, turn: Turn, fd: int) -> None:
 
 
 class TestNursery:
-    def test_it_waits_for_all_of_its_tasks(self, loop: DeviceLoop) -> None:
+    def test_a_nursery_waits_for_all_of_its_tasks(self, loop: DeviceLoop) -> None:
         futures: list[Future[str]] = [loop.create_future() for _ in range(3)]
         results: list[str] = []
 
@@ -61,7 +61,7 @@ class TestNursery:
         os.close(write_fd)
         assert results == ["0", "1", "2", "left"]
 
-    def test_it_does_not_wait_if_nothing_was_started(self, loop: DeviceLoop) -> None:
+    def test_a_nursery_does_not_wait_if_nothing_was_started(self, loop: DeviceLoop) -> None:
         async def main() -> None:
             async with Nursery(loop):
                 pass

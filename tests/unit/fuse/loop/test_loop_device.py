@@ -130,7 +130,7 @@ class TestDevice:
         loop.run(device.work())
         assert names == ["main"] * 10
 
-    def test_a_device_that_hangs_up_is_reported_once_to_who_waits(self, loop: DeviceLoop) -> None:
+    def test_a_device_that_hangs_up_is_reported_once_to_the_task_that_waits(self, loop: DeviceLoop) -> None:
         read_fd, write_fd = os.pipe()
         reads: list[bytes] = []
 
@@ -178,7 +178,7 @@ class TestPause:
         until(lambda: device.served == list(range(10)))
         end(loop, thread)
 
-    def test_pauses_nest(self, loop: DeviceLoop, device: Device) -> None:
+    def test_a_loop_that_was_paused_twice_goes_on_after_two_resumes(self, loop: DeviceLoop, device: Device) -> None:
         thread = loop.start(device.work())
         loop.call(loop.pause)
         loop.call(loop.pause)

@@ -74,7 +74,7 @@ def test_where_nothing_ever_follows_few_spins_are_tried() -> None:
     assert 10 <= spins <= 30
 
 
-def test_it_is_learned_when_requests_follow_soon_again() -> None:
+def test_spinning_begins_again_when_requests_follow_soon_again() -> None:
     device = Device()
     for _ in range(200):
         device.after_request(1e-3)

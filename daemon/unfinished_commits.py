@@ -94,10 +94,10 @@ class HalfWay:
         if self.is_done:
             text = f"commit {self._number} is done, but its journal cannot be put away: {self._why}"
         else:
-            text = f"commit {self._number} can go neither on nor back: {self._why}"
-        return f"{text}; until then the mount shows what it did before, and can only be read"
+            text = f"commit {self._number} can neither be finished nor taken back: {self._why}"
+        return f"{text}; until then the mount shows what it showed before, and is read-only"
 
     @property
     def error(self) -> CommitError:
         """What to raise of one that is done."""
-        return CommitError(self.text, hint="mend that (make room, for example), and try again")
+        return CommitError(self.text, hint="fix that (make room, for example), and try again")

@@ -1,9 +1,8 @@
 """A journal beside the session's, which goes on from it and then takes its place: all is done, or
 nothing.
 
-What is tried in it, and made in the store for it, is not there for anybody else before
-:meth:`Beside.keep`, and a crash before leaves nothing but files that the next open or ``yolofs gc``
-removes.
+Nobody else sees what is tried in it, or made in the store for it, before :meth:`Beside.keep`.  A
+crash before that leaves only files that the next open or ``yolofs gc`` removes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""One of several processes that work in the same view: ``worker.py NUMBER SEED SECONDS``, in the
-view's root.
+"""One of several processes that work in the same view.  It is started in the view's root as
+``busy_worker.py NUMBER SEED SECONDS``.
 
 It performs random operations in a directory of its own and, under names of its own, in directories
 that all share, and looks at once whether each did what it should.  In the shared ones it also

@@ -13,7 +13,7 @@ import pytest
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.security.planting import interrupt_commit
 from yolofs.commit.apply.step_log import Line, Log
-from yolofs.daemon.half_way import finish_for_borrower
+from yolofs.daemon.unfinished_commits import finish_for_borrower
 from yolofs.session.session import Access, Session
 
 

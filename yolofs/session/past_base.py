@@ -1,10 +1,9 @@
-"""Base as it was before a commit that is kept, and the states that a journal shows over that: to be
-read only.
+"""Base as it was before a kept commit, and the states that a journal shows over it; read-only.
 
 What a commit's plan moved, removed, replaced or changed in place is looked for where the plan and
-the commits after it have put it; all else is where it is.  What the host has changed since is not
-known: a file in base that no commit has replaced is shown as it is now, and what can be told to be
-another one cannot be read.
+the commits after it put it.  Everything else has not moved.  What the host has changed since is not
+known.  A file in base that no commit has replaced is shown as it is now.  A file that is known to
+be another one cannot be read.
 """
 
 from __future__ import annotations
@@ -72,8 +71,9 @@ class PastBase(Base):
         """By directory, what it took out of it."""
         self._arrivals: set[RelPath] = set()
         self._contents: dict[RelPath | int, int] = {}
-        """The slot of what a file held that was changed in place, by its path after the commit and
-        by its inode number: it may have other names."""
+        """The slot that keeps the old content of a file that was changed in place: by its path
+        after the commit, and by its inode number, as it may have other names.
+        """
         self._was: dict[RelPath | int, Attributes] = {}
         """Likewise the metadata of what was changed in place."""
         self._read(applied)
@@ -353,14 +353,14 @@ def _from_the_last(session: Session, before: int) -> Iterator[Applied]:
         directory = commit_directory(session.directory, number)
         if not is_there(os.path.join(directory, b"done")):
             raise UsageError(
-                f"commit {number} has no end, so nobody can tell what base had before it", hint="yolofs commits"
+                f"commit {number} has no end, so it is not known what base had before it", hint="yolofs commits"
             )
         yield Applied.read(number, directory)
 
 
 def _lstat(path: bytes) -> os.stat_result:
-    """Return the attributes of what is at a path; no symbolic link is followed, on the way there
-    neither.
+    """Return the attributes of what is at a path.  No symbolic link is followed, not even on the
+    way there.
 
     Raises:
         OSError: as lstat(2); ENOTDIR where a link is on the way.

@@ -11,7 +11,7 @@ import pytest
 from yolofs.overlay import Overlay, Owner, removal
 from yolofs.session.commit import abort
 from yolofs.session.session import Access, Session
-from yolofs.store.readers import held
+from yolofs.store.readers import reading_store
 
 OWNER = Owner(os.geteuid(), os.getegid())
 
@@ -56,16 +56,16 @@ def test_what_is_removed_while_somebody_reads_is_there_until_nobody_does(view: V
     view.make(b"a")
     view.make(b"b")
     (a, b) = view.store
-    with held(view.session.directory), held(view.session.directory):
+    with reading_store(view.session.directory), reading_store(view.session.directory):
         view.remove(b"a")
         assert view.store == {a, b}
     view.remove(b"b")
     assert view.store == set()
 
 
-def test_it_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
+def test_what_was_removed_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
     view.make(b"a")
-    with held(view.session.directory):
+    with reading_store(view.session.directory):
         view.remove(b"a")
     view.overlay.close()
     assert view.store == set()
@@ -73,7 +73,7 @@ def test_it_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
 
 def test_a_snapshot_meanwhile_keeps_it_no_longer(view: View) -> None:
     view.make(b"a")
-    with held(view.session.directory):
+    with reading_store(view.session.directory):
         view.remove(b"a")
         view.session.snapshot(b"")
         view.overlay.mark(view.session.store.next_ino)
@@ -84,7 +84,7 @@ def test_a_snapshot_meanwhile_keeps_it_no_longer(view: View) -> None:
 
 def test_after_an_abort_it_goes_and_nothing_else(view: View) -> None:
     view.make(b"a")
-    with held(view.session.directory):
+    with reading_store(view.session.directory):
         view.remove(b"a")
         abort(view.session)
         state = view.session.present()
@@ -101,7 +101,7 @@ def test_another_file_that_has_got_the_number_meanwhile_stays(view: View) -> Non
     view.make(b"a")
     (a,) = view.store
     path = view.session.store.path(a)
-    with held(view.session.directory):
+    with reading_store(view.session.directory):
         view.remove(b"a")
         os.unlink(path)
         Path(os.fsdecode(path)).write_text("another\n")
@@ -115,7 +115,7 @@ def test_no_more_than_so_many_bytes_wait(view: View, monkeypatch: pytest.MonkeyP
     view.make(b"a", 64 << 10)
     view.make(b"b", 64 << 10)
     a = min(view.store)
-    with held(view.session.directory):
+    with reading_store(view.session.directory):
         view.remove(b"a")
         view.remove(b"b")
         assert view.store == {a}
@@ -125,12 +125,12 @@ def test_what_no_journal_names_goes_at_once(view: View) -> None:
     """Nobody looks for it."""
     inode, _ = view.overlay.tmpfile(view.overlay.root, 0o100644, OWNER)
     assert len(view.store) == 1
-    with held(view.session.directory):
+    with reading_store(view.session.directory):
         view.overlay.release(inode, writer=True)
         view.overlay.forget(inode.number, 1)
         assert view.store == set()
 
 
 def test_where_there_is_no_store_nothing_is_held(tmp_path: Path) -> None:
-    with held(bytes(tmp_path / "nowhere")):
+    with reading_store(bytes(tmp_path / "nowhere")):
         pass

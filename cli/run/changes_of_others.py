@@ -15,10 +15,10 @@ from yolofs.state.regions import Regions
 
 
 class Work(NamedTuple):
-    """The changes from before a run until its end, by who made them."""
+    """The changes from before a run until its end, sorted by the run that made them."""
 
     own: list[Change]
-    """Those of the run, and those of which no record tells whose they are."""
+    """The changes of the run, and those of which no record tells who made them."""
     also: dict[int, tuple[int, ...]]
     """Which others had a part in a change of the run, by ``id`` of the change."""
     others: dict[int, list[Change]]
@@ -33,8 +33,8 @@ class Work(NamedTuple):
 
 
 def divide(changes: Sequence[Change], run: int, attribution: Attribution | None) -> Work:
-    """Return the changes by who made them; without an ``attribution`` all are taken for the
-    run's.
+    """Return the changes, sorted by the run that made them.  Without an ``attribution``, all count
+    as the run's.
     """
     work = Work([], {}, {})
     for change in changes:

@@ -18,7 +18,7 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 
 _MOST_NAMES = 5_000
-"""So many names of a directory, and staged paths, are compared with what was typed."""
+"""How many names of a directory, and how many staged paths, are compared with what was typed."""
 
 
 def check_somewhere(session: Session, paths: Sequence[RelPath], typed: Sequence[bytes]) -> None:

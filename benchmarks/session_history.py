@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from benchmarks import trees
+from benchmarks import made_trees
 from benchmarks.workload import Cell, Figures, Scene, Size, Workload, check
 
 FILES = 100
@@ -16,13 +16,13 @@ SMALL = 1024
 
 
 def _build_snapshots(base: Path, size: Size) -> None:
-    trees.make_files(base / "work", FILES, 4096)
+    made_trees.make_files(base / "work", FILES, 4096)
 
 
 def _snapshots(cell: Cell) -> Figures:
     """Change three files, then snapshot, many times; compare the first tenth with the last."""
     snapshots, changes = [], []
-    expected = {number: trees.content(number, 4096) for number in range(FILES)}
+    expected = {number: made_trees.content(number, 4096) for number in range(FILES)}
     for turn in range(cell.size.snapshots):
         start = time.perf_counter()
         for number in ((turn * 3 + k) % FILES for k in range(3)):
@@ -57,7 +57,7 @@ def _snapshot_workloads(size: Size) -> Sequence[Workload]:
 
 
 def _build_ending(base: Path, size: Size) -> None:
-    trees.make_files(base / "old", 10, SMALL)
+    made_trees.make_files(base / "old", 10, SMALL)
 
 
 def _stage(cell: Cell, files: int) -> None:
@@ -72,11 +72,11 @@ def _stage(cell: Cell, files: int) -> None:
 def _commit(files: int, cell: Cell) -> float:
     _stage(cell, files)
     took = cell.view.commit() / files
-    found = trees.listing(cell.base / "new")
+    found = made_trees.listing(cell.base / "new")
     check("base has all the files", holds=len(found) == files)
     check("each with its own content", holds=len(set(found.values())) == min(files, 1000))
     last = cell.base / "new/part0/f1"
-    check("as it was written", holds=last.read_bytes() == trees.content(1, SMALL))
+    check("as it was written", holds=last.read_bytes() == made_trees.content(1, SMALL))
     return took
 
 

@@ -23,8 +23,8 @@ from yolofs.system.marks import JOURNAL
 def find_project(*, follow_move: bool = True) -> bytes:
     """Return the project that the command is about.
 
-    A session of an earlier version's layout is moved to the state directory first, and that of a
-    project that was moved goes on at its new path, with ``follow_move``.
+    A session with an earlier version's layout is first moved to the state directory.  With
+    ``follow_move``, the session of a project that was moved goes on at its new path.
 
     Raises:
         NoSessionError: there is no session here.

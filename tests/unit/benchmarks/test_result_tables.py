@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import picture, report
+from benchmarks import picture, result_tables
 from benchmarks.results import Requests, Results
 
 
@@ -30,7 +30,7 @@ def test_ratios_are_of_medians(results: Results) -> None:
 
 
 def test_the_text_has_median_range_ratios_notes_requests_and_what_is_missing(results: Results) -> None:
-    lines = report.as_text(results).splitlines()
+    lines = result_tables.as_text(results).splitlines()
     assert "    yolofs            10.0 µs [8.00 µs to 12.0 µs]        x5.00    x0.25" in lines
     assert "    plain           - has no snapshots" in lines
     assert "    requests        open 100, lookup 7; in handlers 3.00 ms" in lines
@@ -39,7 +39,7 @@ def test_the_text_has_median_range_ratios_notes_requests_and_what_is_missing(res
 
 def test_the_table_for_the_docs(results: Results) -> None:
     results.row("open", "open <&> close", "pinned").seconds = {"fuse-overlayfs": [4e-6], "yolofs": [8e-6]}
-    assert report.as_markdown(results).splitlines() == [
+    assert result_tables.as_markdown(results).splitlines() == [
         "| | plain | fuse-overlayfs | yolofs | yolofs / fuse-overlayfs, free | yolofs / fuse-overlayfs, pinned |",
         "|---|---|---|---|---|---|",
         "| open <&> close | 2.00 µs | x20.0 | x5.00 | 0.25 | 2.00 |",
@@ -52,7 +52,7 @@ def test_the_table_for_the_docs(results: Results) -> None:
     [(1.2e-9, "1.20 ns"), (999.4e-6, "999 µs"), (999.6e-6, "1.00 ms"), (0.0123, "12.3 ms"), (99.96, "100 s")],
 )
 def test_durations_have_three_digits(seconds: float, text: str) -> None:
-    assert report.duration(seconds) == text
+    assert result_tables.duration(seconds) == text
 
 
 def test_the_picture_has_a_dot_for_each_ratio(results: Results) -> None:
@@ -61,6 +61,6 @@ def test_the_picture_has_a_dot_for_each_ratio(results: Results) -> None:
     assert titles == ["fuse-overlayfs", "yolofs", "fuse-overlayfs: x20.0", "yolofs: x5.00"]
 
 
-def test_results_survive_the_file(results: Results, tmp_path: Path) -> None:
+def test_results_are_read_from_a_file_as_they_were_saved(results: Results, tmp_path: Path) -> None:
     results.save(tmp_path / "r.json")
     assert Results.load(tmp_path / "r.json") == results

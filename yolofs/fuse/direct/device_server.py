@@ -1,8 +1,9 @@
 """Reads requests from the device and answers them: the hot path.
 
-A request is answered before the next one is read, unless it has to wait; then a task of the loop
-carries it out later, from the bytes that came.  An :class:`OSError` becomes its errno, anything
-unexpected a logged traceback and EIO, and the mount lives on.
+A request is answered before the next one is read, unless it has to wait: then
+:mod:`yolofs.fuse.direct.waiting` has it carried out later, from the bytes that came.  An
+:class:`OSError` becomes its errno, anything unexpected a logged traceback and EIO, and the mount
+lives on.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import time
 from collections.abc import Callable, Iterator
 
 from yolofs.access.refusals import UndecidedError
+from yolofs.fuse.answers import Answer, PostponedError
 from yolofs.fuse.direct import incoming
 from yolofs.fuse.direct.agreement import MAX_WRITE, agree
-from yolofs.fuse.direct.listing import Listed
-from yolofs.fuse.direct.notices import Notices
-from yolofs.fuse.direct.protocol import (
+from yolofs.fuse.direct.directory_names import Listed
+from yolofs.fuse.direct.kernel_protocol import (
     CACHE_DIR,
     COPY_FILE_RANGE_IN,
     FALLOCATE_IN,
@@ -48,11 +49,12 @@ from yolofs.fuse.direct.protocol import (
     Opcode,
     Valid,
 )
-from yolofs.fuse.direct.replies import Replies
-from yolofs.fuse.handlers import Answer, PostponedError
-from yolofs.fuse.loop.loop import Future, LoopClosedError
-from yolofs.fuse.request import Name, Request
-from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
+from yolofs.fuse.direct.notices import Notices
+from yolofs.fuse.direct.replies import Replies, Reply
+from yolofs.fuse.direct.waiting import Waiting
+from yolofs.fuse.loop.loop import Future
+from yolofs.fuse.request import Name
+from yolofs.fuse.requests import Requests
 from yolofs.fuse.transport import Options, Served
 from yolofs.overlay import Owner
 
@@ -64,28 +66,6 @@ _GONE = frozenset([errno.ENODEV, errno.ECONNABORTED])
 _WITHDRAWN = frozenset([errno.ENOENT, errno.EINTR])
 """Of a read: the request was taken back meanwhile.  Of a write: nobody waits for the answer."""
 _SECOND_NS = 1_000_000_000
-_MAY_WAIT = frozenset(
-    [
-        Opcode.LOOKUP,
-        Opcode.GETATTR,
-        Opcode.STATX,
-        Opcode.READDIRPLUS,
-        Opcode.SYMLINK,
-        Opcode.MKNOD,
-        Opcode.MKDIR,
-        Opcode.UNLINK,
-        Opcode.RMDIR,
-        Opcode.RENAME,
-        Opcode.RENAME2,
-        Opcode.LINK,
-        Opcode.CREATE,
-    ]
-)
-"""They keep nothing locked that has to do with pages.  So they may wait until the kernel has
-dropped those that are outdated.
-"""
-
-Reply = memoryview | bytearray | bytes
 Answering = Callable[[int, int], Reply | None]
 """Carries out the request in the buffer, about a node and of a size in bytes; None: there is
 nothing to say, or it is said later.
@@ -119,8 +99,14 @@ class Server:
         self._sender = (self,)
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
-        self._suspended: dict[int, Request] = {}
-        """The requests that wait, by their unique numbers."""
+        self._waiting = Waiting(
+            served,
+            self._requests,
+            self._replies,
+            again=self._again,
+            say=self._say,
+            say_data=self._say_data,
+        )
         self._takes_privileges_away = False
         """Whether setuid and setgid bits are ours to take away when somebody writes."""
         self._has_setxattr_flags = False
@@ -208,7 +194,7 @@ class Server:
         try:
             reply = self.answers[opcode](node, size)
         except (UndecidedError, PostponedError) as obstacle:
-            self._suspend(size, obstacle)
+            self._waiting.suspend(bytes(self._bytes[:size]), obstacle)
         except OSError as error:
             self._failed(size, error)
         except Exception:
@@ -216,7 +202,7 @@ class Server:
             self._say(self._replies.error(unique, errno.EIO))
         else:
             if self._outdated:
-                self._drop_pages(opcode, reply)
+                self._waiting.drop_pages(opcode, reply)
             elif reply is not None:
                 self._say(reply)
         return True
@@ -245,46 +231,10 @@ class Server:
     # ---- what is in a request's way
 
     def _failed(self, size: int, error: OSError) -> None:
-        unique = self._unique
         if self._requests.makes_room(error):
-            self._suspend(size, error)
+            self._waiting.suspend(bytes(self._bytes[:size]), error)
             return
-        self._say(self._replies.error(unique, self._errno_of(self._buffer, size, error)))
-
-    def _errno_of(self, message: incoming.Buffer, size: int, error: OSError | LoopClosedError) -> int:
-        request = incoming.request(message, size)
-        if request is not None:
-            return self._requests.errno_of(error, request)
-        return self._handlers.errno_of(error) if isinstance(error, OSError) else errno.EINTR
-
-    def _suspend(self, size: int, obstacle: Obstacle) -> None:
-        message = bytes(self._bytes[:size])
-        self._loop.spawn(self._later(message, obstacle), name=f"request {self._unique}")
-
-    async def _later(self, message: bytes, obstacle: Obstacle) -> None:
-        """Carry out a request that something is in the way of, and answer it."""
-        opcode, unique, _, _, _, _ = IN.unpack_from(message)
-        size = len(message)
-        request = incoming.request(message, size)
-        assert request is not None
-        self._suspended[unique] = request
-        try:
-            reply = await self._requests.carry_out(lambda: self._again(message), request, obstacle)
-            if self._outdated:
-                kept = bytes(reply) if reply is not None else None
-                await self._requests.drop_pages(waits=opcode in _MAY_WAIT)
-                reply = kept
-        except AnsweredError as error:
-            reply = self._replies.error(unique, error.number)
-        except (OSError, LoopClosedError) as error:
-            reply = self._replies.error(unique, self._errno_of(message, size, error))
-        except Exception:
-            log.exception("request %d failed", opcode)
-            reply = self._replies.error(unique, errno.EIO)
-        finally:
-            del self._suspended[unique]
-        if reply is not None:
-            self._say(reply)
+        self._say(self._replies.error(self._unique, self._waiting.errno_of(self._buffer, size, error)))
 
     def _again(self, message: bytes) -> Reply | None:
         """Carry out a request that came before."""
@@ -294,19 +244,6 @@ class Server:
         self._current_run.request = self._sender
         answer: Answering = self.answers[opcode]
         return answer(node, size)
-
-    def _drop_pages(self, opcode: int, reply: Reply | None) -> None:
-        """Have the kernel drop what the host has made wrong; before the answer if that may wait."""
-        if opcode not in _MAY_WAIT:
-            if reply is not None:
-                self._say(reply)
-            self._loop.spawn(self._requests.drop_pages(waits=True), name="drop pages")
-        else:
-            self._loop.spawn(self._say_after_dropping(bytes(reply or b"")), name="drop pages")
-
-    async def _say_after_dropping(self, reply: bytes) -> None:
-        await self._requests.drop_pages(waits=True)
-        self._say(reply)
 
     def _during_path_walk(self, name: Name | None) -> None:
         """Ask the thread of a request that was sent back, if this is one, before it is answered."""
@@ -319,23 +256,6 @@ class Server:
         if answer.attr is not None and not self._sent_back.is_settled(answer.attr.number):
             answer.attr_timeout_s = 0.0
         return answer
-
-    def _in_thread(self, job: Callable[[], bytes | None]) -> None:
-        """Answer with what ``job`` returns, which another thread does."""
-        self._loop.spawn(self._say_result(self._unique, job), name=f"request {self._unique}")
-
-    async def _say_result(self, unique: int, job: Callable[[], bytes | None]) -> None:
-        try:
-            data = await self._loop.in_thread(job)
-        except OSError as error:
-            self._say(self._replies.error(unique, self._handlers.errno_of(error)))
-        except LoopClosedError:  # unmounting: nobody can tell any more whether it reached the disk
-            self._say(self._replies.error(unique, errno.EIO))
-        except Exception:
-            log.exception("a request failed in a thread")
-            self._say(self._replies.error(unique, errno.EIO))
-        else:
-            self._say_data(unique, data or b"")
 
     # ---- names
 
@@ -430,18 +350,9 @@ class Server:
     def _statfs(self, node: int, size: int) -> Reply | None:
         """Tell what is free, after all that was removed is; the loop goes on serving meanwhile."""
         if self._freeing.count:
-            self._freeing.hand_over()
-            self._loop.spawn(self._statfs_when_freed(self._unique), name="statfs")
+            self._waiting.statfs_when_freed(self._unique)
             return None
         return self._replies.statfs(self._unique, self._handlers.statvfs())
-
-    async def _statfs_when_freed(self, unique: int) -> None:
-        with contextlib.suppress(LoopClosedError, RuntimeError):  # RuntimeError: the system's limit on threads
-            await self._loop.in_thread(self._freeing.wait)
-        try:
-            self._say(self._replies.statfs(unique, self._handlers.statvfs()))
-        except OSError as error:
-            self._say(self._replies.error(unique, self._handlers.errno_of(error)))
 
     def _getxattr(self, node: int, size: int) -> Reply | None:
         room = GETXATTR_IN.unpack_from(self._buffer, IN_SIZE)[0]
@@ -452,7 +363,7 @@ class Server:
         return self._sized(room, b"".join(name + b"\0" for name in self._handlers.listxattr(node, self._uid)))
 
     def _sized(self, room: int, data: bytes) -> Reply | None:
-        """Say how long an attribute is, to who has no room; or the attribute."""
+        """Answer with the attribute, or only with its length if the asker gave no room."""
         if not room:
             return self._replies.count(self._unique, len(data))
         if len(data) > room:
@@ -510,7 +421,7 @@ class Server:
         handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
         data = self._handlers.read(handle, offset, length)
         if data is None:
-            self._in_thread(self._handlers.read_job(handle, offset, length))
+            self._waiting.in_thread(self._unique, self._handlers.read_job(handle, offset, length))
         else:
             self._say_data(self._unique, data)
 
@@ -539,11 +450,11 @@ class Server:
         (handle,) = HANDLE.unpack_from(self._buffer, IN_SIZE)
         if handle in self._own_handles:  # Mount.flush: only the kernel's cache was to be written out
             return self._done()
-        self._in_thread(self._handlers.sync_job(self._handlers.sync_fd(handle)))
+        self._waiting.in_thread(self._unique, self._handlers.sync_job(self._handlers.sync_fd(handle)))
         return None
 
     def _fsyncdir(self, node: int, size: int) -> None:
-        self._in_thread(self._handlers.sync_job(None))
+        self._waiting.in_thread(self._unique, self._handlers.sync_job(None))
 
     def _fallocate(self, node: int, size: int) -> Reply:
         handle, offset, length, mode = FALLOCATE_IN.unpack_from(self._buffer, IN_SIZE)
@@ -564,8 +475,8 @@ class Server:
         return self._replies.count(self._unique, copied)
 
     def _changed_by_sender(self, handle: int) -> None:
-        """Take setuid and setgid bits away where that is ours to do, and nothing tells who may keep
-        them: root may.
+        """Take setuid and setgid bits away if the kernel leaves that to us.  The request does not
+        tell whether the sender may keep them; root may.
         """
         if self._takes_privileges_away and self._uid:
             self._handlers.drop_setuid(handle)
@@ -602,9 +513,7 @@ class Server:
 
     def _interrupt(self, node: int, size: int) -> None:
         (unique,) = INTERRUPT_IN.unpack_from(self._buffer, IN_SIZE)
-        request = self._suspended.get(unique)
-        if request is not None:
-            self._requests.interrupt(request)
+        self._waiting.interrupt(unique)
 
     def _destroy(self, node: int, size: int) -> Reply:
         return self._done()

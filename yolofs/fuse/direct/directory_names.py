@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from yolofs.fuse.answers import DirHandle
 from yolofs.fuse.cache.listings import Row
-from yolofs.fuse.direct.protocol import OUT_SIZE
+from yolofs.fuse.direct.kernel_protocol import OUT_SIZE
 from yolofs.fuse.direct.replies import DirEntry
-from yolofs.fuse.handlers import DirHandle, Handlers
+from yolofs.fuse.handlers import Handlers
 
 
 class Listed:
@@ -52,12 +53,11 @@ class Listed:
 
     def _tell(self, directory: DirHandle, start: int, at: int, limit: int) -> int:
         names = directory.names
-        with self._handlers.overlay.at_hand(directory.inode):
-            for offset in range(start, len(names)):
-                end = self._tell_name(directory, offset, names[offset], at, limit)
-                if end < 0:
-                    break
-                at = end
+        for offset in range(start, len(names)):
+            end = self._tell_name(directory, offset, names[offset], at, limit)
+            if end < 0:
+                break
+            at = end
         return at
 
     def _tell_name(self, directory: DirHandle, offset: int, name: bytes, at: int, limit: int) -> int:

@@ -1,0 +1,42 @@
+"""``yolofs review`` while other commands commit, abort and collect."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.terminal import Terminal
+
+pytestmark = pytest.mark.mount
+
+
+def test_what_others_commit_drop_and_collect_meanwhile_is_followed(yolofs: Program) -> None:
+    """The review has the session open, and holds nothing of it."""
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("first\n")
+        with Terminal(yolofs.project, ["review"], size=(80, 15)) as terminal:
+            terminal.wait_for_screen("+first")
+            terminal.type(" ")
+            terminal.wait_for_screen("1 accepted")
+            yolofs("commit", "--yes")
+            terminal.wait_for_screen("nothing is staged")
+            (view / "b.txt").write_text("second\n")
+            terminal.wait_for_screen("b.txt")
+            yolofs("abort", "--yes")
+            terminal.wait_for_screen("nothing is staged")
+            for name in ("c.txt", "d.txt"):
+                (view / name).write_text(f"{name}\n")
+                yolofs("snapshot")
+            yolofs("travel", "1")
+            yolofs("gc", "--generations")
+            terminal.wait_for_screen("c.txt", gone="d.txt")
+            terminal.type("a")
+            terminal.wait_for_screen("1 accepted")
+            terminal.type("\r")
+            terminal.wait_for_screen("enter commits")
+            terminal.type("\r")
+            terminal.wait_for_screen("commit 2 done")
+            terminal.type("q")
+            assert terminal.wait() == 0
+    assert (yolofs.project / "c.txt").read_text() == "c.txt\n"
+    assert not (yolofs.project / "d.txt").exists()

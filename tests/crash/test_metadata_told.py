@@ -1,0 +1,131 @@
+"""Times, modes, owners and extended attributes that could not be set are told, also where a commit
+was killed after that, or is taken back.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.test_commit_every_line import populate, work
+from tests.property.core_driver import CoreDriver
+from tests.security.planting import interrupt
+from tests.support.commit_model import scan
+from tests.support.injected_faults import Faults
+from tests.support.memory_disk import memory_directory
+from yolofs.commit.apply import commit_directory, execution
+from yolofs.errors import CommitError
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+
+pytestmark = pytest.mark.timeout(120)
+OTHER = 12345
+CALLS = {"utime": "times", "chmod": "mode", "setxattr": "xattr user.note"}
+if os.geteuid() == 0:
+    CALLS["chown"] = "owner"
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
+    """A project with something of every kind staged, metadata among it."""
+    with memory_directory() as directory:
+        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+        path = os.fsencode(directory / "project")
+        os.mkdir(path)
+        populate(path)
+        for name in (b"c", b"e/x", b"g/one1"):
+            os.setxattr(os.path.join(path, name), "user.note", b"before")
+        view = CoreDriver(path)
+        for place in scan(path):
+            os.utime(os.path.join(path, place), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
+        work(view)
+        view.chmod(b"g/one1", 0o640)
+        for name in (b"c", b"e/x", b"g/one1"):
+            view.setxattr(name, b"user.note", b"after")
+            if os.geteuid() == 0:
+                view.chown(name, OTHER, OTHER)
+        view.close()
+        yield path
+
+
+def _fails_at_the_end(directory: bytes, name: bytes, text: bytes, *, durable: bool = True) -> None:
+    if name == commit_directory.DONE:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    commit_directory.write_new(directory, name, text, durable=durable)
+
+
+def stopped_at_its_end(session: Session, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commit, where one kind of call is forbidden, and the end cannot be noted."""
+    with monkeypatch.context() as patch, Faults(errno.EPERM, range(1 << 30), only=call).at_work():
+        patch.setattr(execution, "write_new", _fails_at_the_end)
+        with pytest.raises(CommitError):
+            commit(session)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_who_finishes_a_commit_is_told_what_could_not_be_set_before(
+    project: bytes, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Session.open(project, Access.WRITE) as session:
+        stopped_at_its_end(session, call, monkeypatch)
+    with Session.open(project, Access.WRITE) as session:
+        result = finish_interrupted(session)
+    assert result is not None
+    assert any(CALLS[call] in left_out for left_out in result.left_out.values()), result.left_out
+
+
+def test_a_torn_end_of_what_was_noted_is_passed_over(project: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Session.open(project, Access.WRITE) as session:
+        stopped_at_its_end(session, "utime", monkeypatch)
+        note = Path(os.fsdecode(session.directory), "commits/1/unset")
+        note.write_bytes(note.read_bytes()[:-3])
+        result = finish_interrupted(session)
+    assert result is not None
+    assert result.left_out
+
+
+@pytest.mark.parametrize("is_killed_again", [False, True], ids=["at once", "broken off"])
+@pytest.mark.parametrize("call", CALLS)
+def test_who_takes_a_commit_back_is_told_what_could_not_be_set(
+    project: bytes, call: str, is_killed_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = scan(project)
+    with Session.open(project, Access.READ) as session:
+        steps = len(_plan(session))
+    interrupt(Path(os.fsdecode(project)), steps - 1, "commit", "--yes")
+    with Session.open(project, Access.WRITE) as session:
+        with Faults(errno.EPERM, range(1 << 30), only=call).at_work(), monkeypatch.context() as patch:
+            if is_killed_again:
+                patch.setattr("yolofs.commit.apply.rollback.BackSteps.sync", _fails)
+                with pytest.raises(CommitError):
+                    roll_back_interrupted(session)
+            else:
+                result = roll_back_interrupted(session)
+        if is_killed_again:
+            result = roll_back_interrupted(session)
+    assert result is not None
+    now = scan(project)
+    assert now.keys() == before.keys()
+    differing = [path for path in now if now[path] != before[path]]
+    told = result.meanwhile.left_out
+    numbers = {os.lstat(os.path.join(project, path)).st_ino for path in told}
+    assert [path for path in differing if os.lstat(os.path.join(project, path)).st_ino not in numbers] == []
+    if differing:
+        assert "could not be given back" in result.text
+        assert os.fsdecode(sorted(told)[0]) in result.text
+    else:
+        assert "base is as it was, and all stays staged" in result.text or told
+
+
+def _plan(session: Session) -> tuple[object, ...]:
+    from yolofs.commit.plan.planner import plan_commit
+
+    return plan_commit(session.state(), session.base, session.store).steps
+
+
+def _fails(*_: object) -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))

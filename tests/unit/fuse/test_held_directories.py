@@ -1,0 +1,136 @@
+"""Base directories are held for a moment while names are looked up in them, and never longer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.plain_handlers import handlers_of
+from yolofs.fuse.handlers import Handlers
+
+HOUR_NS = 3600 * 10**9
+
+
+class Clockwork:
+    """Keeps what is to be called later."""
+
+    def __init__(self) -> None:
+        self.due: list[Callable[[], object]] = []
+
+    def later(self, delay_s: float, function: Callable[[], object]) -> None:
+        assert delay_s > 0
+        self.due.append(function)
+
+
+@pytest.fixture
+def clockwork() -> Clockwork:
+    return Clockwork()
+
+
+@pytest.fixture
+def handlers(base: Path, clockwork: Clockwork) -> Iterator[Handlers]:
+    for number in range(12):
+        (base / f"d{number}").mkdir()
+        (base / f"d{number}/file").write_text(str(number))
+    with handlers_of(base) as found:
+        found.overlay.held.hold_for(HOUR_NS, clockwork.later)
+        yield found
+
+
+def held(base: Path) -> set[str]:
+    """Return which directories of base this process holds, by name."""
+    places = (os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd"))
+    return {os.path.relpath(place, base) for place in places if os.path.isdir(place) and place.startswith(str(base))}
+
+
+def number_of(handlers: Handlers, name: bytes, parent: int = 1) -> int:
+    attr = handlers.lookup(parent, name).attr
+    assert attr is not None
+    return attr.number
+
+
+def size_of(handlers: Handlers, name: bytes, parent: int) -> int | None:
+    attr = handlers.lookup(parent, name).attr
+    return attr.size if attr is not None else None
+
+
+def test_a_directory_is_held_while_its_names_are_looked_up(handlers: Handlers, base: Path) -> None:
+    directory = number_of(handlers, b"d3")
+    assert size_of(handlers, b"file", directory) == 1
+    assert "d3" in held(base)
+    (base / "d3/file").write_text("longer")  # of a name the host's present state is told
+    (base / "d3/new").touch()
+    assert size_of(handlers, b"file", directory) == 6
+    assert size_of(handlers, b"new", directory) == 0
+    (base / "d3/file").unlink()
+    assert size_of(handlers, b"file", directory) is None
+
+
+def test_a_held_directory_is_let_go_after_a_moment(handlers: Handlers, base: Path, clockwork: Clockwork) -> None:
+    handlers.overlay.held.hold_for(1, clockwork.later)
+    directory = number_of(handlers, b"d3")
+    assert size_of(handlers, b"file", directory) == 1
+    for function in clockwork.due:
+        function()
+    assert not held(base)
+    (base / "d3").rename(base / "aside")
+    (base / "d3").mkdir()
+    (base / "d3/file").write_text("another")
+    assert size_of(handlers, b"file", directory) == 7
+
+
+def test_what_is_called_late_or_early_closes_only_what_is_old(
+    handlers: Handlers, base: Path, clockwork: Clockwork
+) -> None:
+    directory = number_of(handlers, b"d3")
+    handlers.lookup(directory, b"file")
+    for function in clockwork.due:
+        function()
+    assert "d3" in held(base)
+
+
+def test_after_a_moment_the_host_s_directory_is_looked_up(handlers: Handlers, base: Path, clockwork: Clockwork) -> None:
+    handlers.overlay.held.hold_for(1, clockwork.later)  # and nobody calls what is due
+    directory = number_of(handlers, b"d3")
+    assert size_of(handlers, b"file", directory) == 1
+    (base / "d3").rename(base / "aside")
+    (base / "d3").mkdir()
+    (base / "d3/file").write_text("another")
+    assert size_of(handlers, b"file", directory) == 7
+
+
+def test_only_a_few_are_held(handlers: Handlers, base: Path) -> None:
+    for number in range(12):
+        handlers.lookup(number_of(handlers, b"d%d" % number), b"file")
+        assert len(held(base)) <= 9  # base itself is one of them
+    assert held(base)
+
+
+def test_none_is_held_after_looking_anew_or_another_state(handlers: Handlers, base: Path) -> None:
+    directory = number_of(handlers, b"d3")
+    for change in (handlers.overlay.look_anew, handlers.overlay.freeze, handlers.overlay.close):
+        handlers.lookup(directory, b"file")
+        assert held(base)
+        change()
+        assert not held(base)
+
+
+def test_a_link_in_the_directory_s_place_leads_nowhere(handlers: Handlers, base: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret").touch()
+    directory = number_of(handlers, b"d3")
+    (base / "d3").rename(base / "aside")
+    (base / "d3").symlink_to(outside)
+    assert handlers.lookup(directory, b"secret").attr is None
+
+
+def test_what_cannot_be_entered_is_refused_as_by_its_path(handlers: Handlers, base: Path) -> None:
+    directory = number_of(handlers, b"d3")
+    (base / "d3").rename(base / "aside")
+    assert handlers.lookup(directory, b"file").attr is None
+    (base / "d3").touch()
+    assert handlers.lookup(directory, b"file").attr is None
