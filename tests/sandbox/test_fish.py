@@ -71,7 +71,7 @@ def test_what_fish_runs_cannot_be_written(yolofs: Program, home: Path) -> None:
 
 
 def test_what_fish_keeps_is_committed_only_by_its_name(yolofs: Program, home: Path) -> None:
-    scripts = "ln -s /tmp ~/.config/fish/conf.d; ln -s /tmp ~/.local/share/fish/generated_completions"
+    scripts = "ln -s /tmp ~/.config/fish/conf.d; ln -s /tmp ~/.local/share/fish/link"
     yolofs(
         "run",
         "--",

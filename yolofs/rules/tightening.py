@@ -169,7 +169,7 @@ class Ground:
             for rank, rule in self._patterns
             if rank >= lowest and not (isinstance(rule, NameRule) and rule.name in COUNTING_EVERYWHERE)
         ]
-        if any(rule.is_whole or rule.state not in (RuleState.DENY, RuleState.HIDDEN) for _, rule in kept_out):
+        if any(rule.is_whole or not self._is_strict(rule) for _, rule in kept_out):
             return False
         if any(rule.state is RuleState.HIDDEN and shut.has_one_for(rule) for _, rule in kept_out):
             return False
@@ -179,6 +179,13 @@ class Ground:
             if any(nearer.may_share(rule) for rule in denying):
                 return False
         return True
+
+    def _is_strict(self, rule: NameRule | SuffixRule) -> bool:
+        """Tell whether a pattern is nowhere less strict than what rules for paths say there."""
+        if rule.state in (RuleState.DENY, RuleState.HIDDEN):
+            return True
+        states = {self._index.at(rule.scope).state, *(verdict.state for _, _, verdict in self._nodes(rule.scope))}
+        return not any(state.is_stricter_than(rule.state) for state in states)
 
     def _ways_in(self, directory: bytes) -> list[bytes]:
         """Return the ways at and below a directory, but those that lie in other ones."""
