@@ -117,8 +117,7 @@ def _mode_in_the_view_alone(tmp: PrivateTmp, path: bytes, mountpoint: bytes) -> 
         return 0
     if any(is_below(place, path) for place in tmp.shown):  # it is there, with less in it
         return 0
-    top = next(top for top in tmp.sources if is_below(path, top))
-    if os.path.lexists(tmp.sources[top] + path[len(top) :]):
+    if os.path.lexists(tmp.outside(path) or b""):
         return 0
     try:
         return os.lstat(mountpoint + path).st_mode

@@ -264,6 +264,8 @@ def test_a_program_that_only_the_host_has_on_path_is_told_of(emptied: Program, t
     (tmp_path / "only-here").chmod(0o755)
     done = emptied("run", "only-here", code=127, PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert f"not in this run, whose /tmp is its own: {tmp_path}/only-here;" in done.err
+    done = emptied("run", tmp_path / "only-here", code=127)
+    assert f"{tmp_path}/only-here: there is no such command in the view\n" in done.err
 
 
 # ---- what decides

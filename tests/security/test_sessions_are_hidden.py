@@ -22,6 +22,15 @@ done
 """
 
 
+@pytest.fixture(autouse=True)
+def tmp_of_the_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have runs see what the view shows of the state directory, which is in ``/tmp``."""
+    config = tmp_path / "config/yolofs/config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[run]\ntmp = "view"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
 @pytest.fixture
 def tree(tmp_path: Path, yolofs: Program, state: Path) -> Path:
     """A directory in which lies, in many ways, what belongs to sessions, and what is only called

@@ -341,7 +341,11 @@ def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -
         reason = os.strerror(error.number)
         hint = f"yolofs rule explain {in_shell(place.directory)}"
         return NotExecutableError(f"cannot go to {display(place.directory)} in the view: {reason}", hint=hint)
-    return start_error(command[0], error.number, mountpoint=place.mountpoint, directory=place.directory)
+
+    def outside(path: bytes) -> bytes:
+        return place.tmp.outside(path) or os.path.join(place.mountpoint, path.lstrip(b"/"))
+
+    return start_error(command[0], error.number, outside=outside, directory=place.directory)
 
 
 def _failure(code: int, hint: str) -> SandboxError:

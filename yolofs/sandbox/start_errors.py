@@ -5,19 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 
 from yolofs.errors import CommandNotFoundError, NotExecutableError
 from yolofs.paths import display, in_shell
 
 
 def start_error(
-    word: bytes, number: int, *, mountpoint: bytes | None = None, directory: bytes = b"."
+    word: bytes, number: int, *, outside: Callable[[bytes], bytes] | None = None, directory: bytes = b"."
 ) -> CommandNotFoundError | NotExecutableError:
     """Return the error for a command, named by ``word``, whose start the system refused with an
     errno.
 
-    ``mountpoint`` is that of the view, and ``directory`` where in it the command was to start,
-    absolute; without these we are in the view already.
+    ``outside`` tells where we find what has a path in the sandbox, and ``directory`` where in there
+    the command was to start, absolute; without these we are in the sandbox already.
     """
     shown = display(word) or '""'
     if b"/" not in word:
@@ -26,13 +27,13 @@ def start_error(
             return CommandNotFoundError(f"{shown}: there is no such command in the view", hint=hint)
         return NotExecutableError(f"{shown}: {os.strerror(number)}")
     path = os.path.join(directory, word)
-    st = _stat(os.path.join(mountpoint, path.lstrip(b"/")) if mountpoint is not None else path)
+    st = _stat(outside(path) if outside is not None else path)
     explain = f"yolofs rule explain {in_shell(word)}"
     if number == errno.ENOENT and st is not None:
         message = f"{shown}: the program that its first line names, or the loader that it needs, is missing in the view"
         return CommandNotFoundError(message, hint=f"yolofs run -- head -n 1 {in_shell(word)}")
     if number == errno.ENOENT:
-        is_hidden = mountpoint is None or os.path.lexists(path)  # in the view one cannot tell
+        is_hidden = outside is None or os.path.lexists(path)  # in the view one cannot tell
         hint = (
             explain if is_hidden else f"look what there is: yolofs run -- ls {in_shell(os.path.dirname(word) or b'/')}"
         )

@@ -49,6 +49,14 @@ class PrivateTmp(NamedTuple):
         """Tell whether a path lies in a private directory."""
         return self.lies_in(path) and not any(is_below(path, one) for one in self.shown)
 
+    def outside(self, path: bytes) -> bytes | None:
+        """Return where we find what has a path in the sandbox; None if it is not private."""
+        path = os.path.normpath(path)
+        if not self.is_private(path):
+            return None
+        top = next(top for top in self.sources if is_below(path, top))
+        return self.sources[top] + path[len(top) :]
+
     def lies_in(self, path: bytes) -> bool:
         """Tell whether the way to a path leads through a private directory."""
         return any(is_below(path, top) for top in self.sources)

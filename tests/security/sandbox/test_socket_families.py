@@ -153,9 +153,9 @@ ENOSYS = -38
 
 
 @pytest.mark.skipif(not IS_X86, reason="the other ways of calling are x86's")
-def test_nor_by_the_other_ways_of_calling(cut_off: Program, tmp_path: Path) -> None:
+def test_nor_by_the_other_ways_of_calling(cut_off: Program) -> None:
     assert shutil.which("gcc"), "scripts/setup.sh installs it"
-    program = tmp_path / "program"
+    program = cut_off.project / "program"
     subprocess.run(["gcc", "-x", "c", "-", "-o", program], input=BY_SOCKETCALL, text=True, check=True)
     lines = cut_off("run", "--no-review", str(program)).out.splitlines()
     told = {line.split()[0]: [int(word) for word in line.split()[1:]] for line in lines}
