@@ -181,7 +181,7 @@ def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]
             known.extend(where(whole))
             fresh(scene, Path(os.fsdecode(project)).parent)
         line = dice("interrupted", scene.words, words).choice(known)
-        assert run(project, *scene.words, line=line + 1).is_killed
+        assert run(project, *scene.words, line=line + 1, faults=Faults(0, range(0))).is_killed
         assert is_in_switch(project) == (where is in_switch), line
 
     return Scene(words, interrupt, scene.texts, of=scene)
