@@ -20,6 +20,7 @@ from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import Ran, as_user, check_said, end_it, place_of, run, users
 from tests.support.seed import dice
+from yolofs.session.archive import has_ended_journal
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS)
@@ -90,3 +91,27 @@ def test_who_finishes_a_commit_is_told_what_could_not_be_carried_over(
         ran = run(project, *scene.words, faults=Faults(errno.EPERM, range(1 << 30), only="utime"))
         assert ran.code == 0, ran
         assert "times could not be carried over" in ran.err
+
+
+@pytest.mark.parametrize("error", ERRORS_OF_READING)
+def test_that_a_commit_has_ended_is_told_or_the_disk_is_to_blame(monkeypatch: pytest.MonkeyPatch, error: int) -> None:
+    """What the commit has put into base is in the store no more, and would be said to be
+    missing.
+    """
+    with place_of(monkeypatch, is_root=True) as place:
+        scene = test_commands_killed.COMMIT
+        whole = run(fresh(scene, place), *scene.words, faults=Faults(0, range(0)))
+        project = fresh(scene, place)
+        line = test_commands_killed.at_the_end(whole)[0] + 1
+        assert run(project, *scene.words, line=line, faults=Faults(0, range(0))).is_killed
+        session = os.path.realpath(os.path.join(project, b".yolofs"))
+        counting = Faults(error, range(0), within=os.fsencode(place))
+        with counting.at_work():
+            assert has_ended_journal(session)
+        assert counting.count > 20
+        for call in range(counting.count):
+            with Faults(error, range(call, call + 1), within=os.fsencode(place)).at_work():
+                try:
+                    assert has_ended_journal(session), call
+                except OSError as failed:
+                    assert failed.errno == error  # noqa: PT017 - either is right

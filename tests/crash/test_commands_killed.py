@@ -21,7 +21,7 @@ from tests.crash.test_commit_every_step import USERS
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import Ran, as_user, end_it, kill_points, run, users
+from tests.support.killed_command import Ran, as_user, end_it, is_in_switch, kill_points, run, users
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 
@@ -68,11 +68,15 @@ def view_of(project: bytes) -> Look:
 
 
 def fresh(scene: Scene, place: Path) -> bytes:
+    """Make the project of a scene anew, and forget the ones before: each that is known costs a
+    command lines of its code, and a kill is to meet the line that was counted.
+    """
     project = place / "project"
     if scene.of is not None:
         fresh(scene.of, place)
     else:
-        shutil.rmtree(project, ignore_errors=True)
+        for directory in (project, place / "state" / "yolofs"):
+            shutil.rmtree(directory, ignore_errors=True)
         project.mkdir()
     scene.prepare(os.fsencode(project))
     return os.fsencode(project)
@@ -177,7 +181,8 @@ def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]
             known.extend(where(whole))
             fresh(scene, Path(os.fsdecode(project)).parent)
         line = dice("interrupted", scene.words, words).choice(known)
-        assert run(project, *scene.words, line=line + 1).is_killed
+        assert run(project, *scene.words, line=line + 1, faults=Faults(0, range(0))).is_killed
+        assert is_in_switch(project) == (where is in_switch), line
 
     return Scene(words, interrupt, scene.texts, of=scene)
 

@@ -179,7 +179,7 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
 
     try:
         return _is_sealed(Sealer.open(directory), directory, number)
-    except (YolofsError, OSError):
+    except (YolofsError, FileNotFoundError, NotADirectoryError):
         return False
 
 
@@ -204,8 +204,11 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     """Return how a commit ended; None if it has not, or if that was not written by this user for
     this session.
 
-    What cannot be looked at, as the key cannot be read just now, is None, too, or with
+    What cannot be looked at, as there is no key that is the user's alone, is None, too, or with
     ``has_to_look`` an error.
+
+    Raises:
+        OSError: the disk does not tell.
 
     Danger: what follows an end puts the journal away, and another one in its place.
     """
@@ -217,7 +220,7 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     ends = {end: text for end in End if (text := read_plainly(os.path.join(commit, end.value))) is not None}
     try:
         sealer = Sealer.open(directory)
-    except (YolofsError, OSError):
+    except (YolofsError, FileNotFoundError, NotADirectoryError):
         if has_to_look:
             raise
         return None

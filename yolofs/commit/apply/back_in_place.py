@@ -13,7 +13,6 @@ import msgspec
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.directories import rename_with
-from yolofs.commit.apply.found import FOUND
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.resume import ResumedSteps
@@ -52,7 +51,6 @@ class BackInPlace(ResumedSteps):
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self.meanwhile = Meanwhile([], [], [], [])
-        self._found_path = os.path.join(directory, FOUND)
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
 

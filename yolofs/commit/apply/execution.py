@@ -213,6 +213,8 @@ def resume(
         is_back = is_there(os.path.join(parking, BACK))
         if ready is not None:
             steps.recall_made(ready, is_back=is_back)
+        if is_back:
+            steps.put_swapped_back(ready)
         steps.left_out.update(unset.read(parking, UNSET))
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []

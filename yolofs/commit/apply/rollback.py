@@ -18,7 +18,6 @@ from typing import TypeAlias
 from yolofs.commit.apply import by_names, step_log
 from yolofs.commit.apply.back_in_place import BackInPlace
 from yolofs.commit.apply.directories import rename_out, rename_with
-from yolofs.commit.apply.found import place_for
 from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
@@ -46,7 +45,6 @@ from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
-from yolofs.system.plain_files import make_directory
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
@@ -258,22 +256,6 @@ class BackSteps(BackInPlace):
         if self._inode(target) is not None:
             self._keep_found(target, step)
 
-    def _keep_found(self, spot: Spot, step: Step) -> None:
-        make_directory(self._found_path)
-        folder = Folder(self._found_path, os.open(self._found_path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-        try:
-            name = os.path.basename(place_for(self._parking, step))
-            try:
-                self._unlocked(spot)
-                syscalls.rename_noreplace(self._fd(spot), spot.name, folder.fd, name)
-            except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
-                self._copy_tree(spot, Spot(folder, name), step.path)
-                self._clear(spot)
-        finally:
-            os.close(folder.fd)
-
     # ---- in
 
     def _take_away(self, step: _Arrival, said: step_log.Line) -> None:
@@ -357,7 +339,7 @@ class BackSteps(BackInPlace):
         if made is not None:
             numbers.add(made.inode)
         if isinstance(step, Place):
-            numbers.add((self._parks.get(step.number) or self._fetches[step.number]).inode)
+            numbers.add(self._moved(step))
         return {number for number in numbers if number is not None}
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:

@@ -150,13 +150,16 @@ def roll_back(
         )
     with interrupted_between() as check, BackSteps(plan, store, parking, durable=durable) as steps:
         check_root(steps.root_fd)
-        if not is_there(os.path.join(parking, BACK)):
+        is_again = is_there(os.path.join(parking, BACK))
+        if not is_again:
             write_new(parking, BACK, b"", durable=durable)
         ready = read_ready(parking)
         steps.left_out.update(unset.read(parking, UNSET_BACK))
         if ready is not None:
             steps.recall_made(ready)
         steps.recall_parked()
+        if is_again:
+            steps.put_swapped_back(ready)
         lines = step_log.read(parking)
         with Log(parking) as done:
             for index in range(total - 1, -1, -1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -118,6 +118,27 @@ def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> b
         except KilledError:
             return True
     return False
+
+
+def killed_between_renames(plan: Plan, scribe: CommitScribe, parking: bytes, *, after: bool) -> None:
+    """Take a commit back until the first old thing is in its place again, and before (or just
+    after) what was there is moved off.
+    """
+
+    class KilledError(BaseException):
+        pass
+
+    really = BackSteps._move_off
+
+    def move_off(self: BackSteps, *args: Any, **options: Any) -> None:
+        if after:
+            really(self, *args, **options)
+        raise KilledError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BackSteps, "_move_off", move_off)
+        with pytest.raises(KilledError):
+            roll_back(plan, scribe.store, parking=parking, durable=False)
 
 
 def at(scribe: CommitScribe, name: bytes) -> Path:

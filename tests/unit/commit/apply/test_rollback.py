@@ -14,7 +14,17 @@ from typing import Any
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
-from tests.unit.commit.apply.rolling_back import at, fail_at, interrupted, make_scribe, steps_of, stops_at, whole, work
+from tests.unit.commit.apply.rolling_back import (
+    at,
+    fail_at,
+    interrupted,
+    killed_between_renames,
+    make_scribe,
+    steps_of,
+    stops_at,
+    whole,
+    work,
+)
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import commit_directory, execution, step_log
 from yolofs.commit.apply.steps import Steps
@@ -273,3 +283,48 @@ def test_what_cannot_be_done_is_seen_before_the_first_step(scribe: CommitScribe,
 
 
 # ---- store inodes that were put into base themselves
+
+
+@pytest.mark.parametrize("end", ["taken back", "finished"])
+@pytest.mark.parametrize("after", [False, True])
+def test_what_was_moved_over_a_file_is_not_lost_where_taking_it_back_is_killed_between_two_renames(
+    scribe: CommitScribe, parking: bytes, end: str, after: bool
+) -> None:
+    scribe.rename(b"a", b"c")
+    before, expected = whole(scribe), scribe.expected()
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    killed_between_renames(plan, scribe, parking, after=after)
+    if end == "taken back":
+        roll_back(plan, scribe.store, parking=parking, durable=False)
+        assert whole(scribe) == before
+    else:
+        resume(plan, scribe.store, parking=parking)
+        assert scan(scribe.base.root) == expected
+
+
+@pytest.mark.parametrize("end", ["taken back", "finished"])
+@pytest.mark.parametrize("is_moved", [False, True], ids=["over a new file", "over one that was moved there"])
+def test_what_the_host_put_there_is_not_lost_where_taking_it_back_is_killed_between_two_renames(
+    scribe: CommitScribe, parking: bytes, end: str, is_moved: bool
+) -> None:
+    if is_moved:
+        scribe.rename(b"a", b"c")
+    else:
+        scribe.remove(b"c")
+        scribe.write(b"c", b"new c")
+    before = whole(scribe)
+    plan = interrupted(scribe, parking, steps_of(scribe) - 1)
+    at(scribe, b"other").write_bytes(b"the host's")
+    at(scribe, b"other").rename(at(scribe, b"c"))
+    killed_between_renames(plan, scribe, parking, after=False)
+    if end == "taken back":
+        assert roll_back(plan, scribe.store, parking=parking, durable=False).found == [b"c"]
+        assert whole(scribe).items() >= {path: what for path, what in before.items() if path not in (b"", b"a")}.items()
+    elif is_moved:  # what was moved there is gone with that
+        with pytest.raises(CommitError):
+            resume(plan, scribe.store, parking=parking)
+        roll_back(plan, scribe.store, parking=parking, durable=False)
+    else:
+        resume(plan, scribe.store, parking=parking)
+    found = scan(scribe.base.root) | (scan(parking + b"/found") if os.path.isdir(parking + b"/found") else {})
+    assert b"the host's" in {node.content for node in found.values()}
