@@ -48,6 +48,7 @@ ENVIRONMENT = os.environ | {
     "GIT_COMMITTER_EMAIL": "a@b",
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "SOURCE_DATE_EPOCH": "1000000000",
+    "PYTHONDONTWRITEBYTECODE": "1",  # of what is imported from here: bytecode differs from one run to the next
 }
 
 

@@ -234,7 +234,7 @@ def test_what_a_row_names_stays_staged_until_it_is_named_and_its_neighbours_do_n
 
     status = machine.run("status", "--hidden")
     assert {one["path"] for one in status.json["host_code"]} == set(named)
-    plain = machine.run("commit", "--yes", "--outside")
+    plain = machine.run("commit", "--yes", "--outside", "--scratch")
     assert plain.code == UNNAMED
     held = [one for one in plain.json["held"] if one["has_to_be_named"]]
     assert {path["path"] for one in held for path in one["paths"]} - set(sources) == set(named)
@@ -247,5 +247,5 @@ def test_what_a_row_names_stays_staged_until_it_is_named_and_its_neighbours_do_n
         assert machine.run("commit", "--yes", *paths, *both).code == 0
     assert {path: found_at(machine, path) for path in some} == dict.fromkeys(some, new)
     assert {path: found_at(machine, path) for path in rest} == dict.fromkeys(rest, old)
-    assert machine.run("commit", "--yes", "--outside", "--trusted").code == 0
+    assert machine.run("commit", "--yes", "--outside", "--scratch", "--trusted").code == 0
     assert {path: found_at(machine, path) for path in rest} == dict.fromkeys(rest, new)

@@ -154,11 +154,13 @@ def test_status_and_abort_follow_no_link_while_a_run_exchanges_directories(yolof
     for number in range(200):
         (victim / f"file{number}").write_text("x")
     code = f"""
-import itertools
+import itertools, shutil
 for number in itertools.count():
+    old = f'/tmp/old{{number % 500}}'
+    shutil.rmtree(old, ignore_errors=True)  # a million of them would take the abort minutes
     try:
-        os.makedirs(f'/tmp/d/e')
-        os.rename('/tmp/d', f'/tmp/old{{number}}')
+        os.makedirs('/tmp/d/e', exist_ok=True)
+        os.rename('/tmp/d', old)
         os.symlink({str(victim)!r}, '/tmp/d')
         os.unlink('/tmp/d')
     except OSError:
