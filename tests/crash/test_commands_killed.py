@@ -21,7 +21,7 @@ from tests.crash.test_commit_every_step import USERS
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.injected_faults import Faults
-from tests.support.killed_command import Ran, as_user, end_it, is_in_switch, kill_points, run, users
+from tests.support.killed_command import Ran, as_user, end_it, is_in_switch, is_settled, kill_points, run, users
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 
@@ -180,9 +180,16 @@ def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]
             assert whole.code == scene.code, whole
             known.extend(where(whole))
             fresh(scene, Path(os.fsdecode(project)).parent)
-        line = dice("interrupted", scene.words, words).choice(known)
-        assert run(project, *scene.words, line=line + 1, faults=Faults(0, range(0))).is_killed
-        assert is_in_switch(project) == (where is in_switch), line
+        drawing = dice("interrupted", scene.words, words)
+        while True:
+            line = drawing.choice(known)
+            assert run(project, *scene.words, line=line + 1, faults=Faults(0, range(0))).is_killed
+            assert is_in_switch(project) == (where is in_switch), line
+            if "--roll-back" not in words or not is_settled(project):
+                known[:] = [line]
+                return
+            known.remove(line)  # from there on no way leads back, and it is said so
+            fresh(scene, Path(os.fsdecode(project)).parent)
 
     return Scene(words, interrupt, scene.texts, of=scene)
 

@@ -28,6 +28,7 @@ from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import is_nightly
 from tests.support.seed import dice
 from yolofs.cli import main
+from yolofs.commit.apply.commit_directory import DONE, MADE, SETTLED
 from yolofs.overlay import Owner
 from yolofs.session.session import Access, Session
 
@@ -173,12 +174,19 @@ def _place_of(frame: FrameType | None) -> object:
 
 def is_in_switch(project: bytes) -> bool:
     """Tell whether a commit of a project has all it needs, and is not done."""
+    return any(MADE in notes and DONE not in notes for notes in _notes_of_commits(project))
+
+
+def is_settled(project: bytes) -> bool:
+    """Tell whether all steps of a commit of a project are durable, and it is not done."""
+    return any(SETTLED in notes and DONE not in notes for notes in _notes_of_commits(project))
+
+
+def _notes_of_commits(project: bytes) -> Iterator[list[bytes]]:
     commits = os.path.join(os.path.realpath(os.path.join(project, b".yolofs")), b"commits")
     for name in os.listdir(commits) if os.path.isdir(commits) else ():
-        made, done = (os.path.join(commits, name, end) for end in (b"made", b"done"))
-        if os.path.exists(made) and not os.path.exists(done):
-            return True
-    return False
+        path = os.path.join(commits, name)
+        yield os.listdir(path) if os.path.isdir(path) else []
 
 
 def check_said(ran: Ran) -> None:
