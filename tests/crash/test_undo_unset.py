@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.test_commit_every_line import populate, work
-from tests.property.core_driver import CoreDriver
+from tests.crash.staged_metadata import CALLS, staged_metadata
 from tests.support.commit_model import scan
 from tests.support.injected_faults import Faults
-from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
 from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
@@ -24,38 +22,15 @@ from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 
 pytestmark = pytest.mark.timeout(300)
-OTHER = 12345
-"""Of a user and a group that are nobody's."""
 
 
 @pytest.fixture
 def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
     """A project of which something of every kind has been committed."""
-    with memory_directory() as directory:
-        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
-        path = os.fsencode(directory / "project")
-        os.mkdir(path)
-        populate(path)
-        for name in (b"c", b"e/x", b"g/one1"):
-            os.setxattr(os.path.join(path, name), "user.note", b"before")
-        view = CoreDriver(path)
-        for place in scan(path):
-            os.utime(os.path.join(path, place), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
-        work(view)
-        view.chmod(b"g/one1", 0o640)
-        for name in (b"c", b"e/x", b"g/one1"):
-            view.setxattr(b"%b" % name, b"user.note", b"after")
-            if os.geteuid() == 0:
-                view.chown(name, OTHER, OTHER)
-        view.close()
+    with staged_metadata(monkeypatch) as path:
         with Session.open(path, Access.WRITE) as session:
             commit(session)
         yield path
-
-
-CALLS = {"utime": "times", "chmod": "mode", "setxattr": "xattr user.note"}
-if os.geteuid() == 0:
-    CALLS["chown"] = "owner"
 
 
 def check_no_drift(session: Session) -> None:

@@ -19,6 +19,7 @@ import pytest
 from tests.cli.program import COMMAND, Program
 from tests.mount.ordinary_user import run_as_ordinary_user
 from tests.sandbox.stepped import stepped
+from tests.support.required import do_without
 
 pytestmark = pytest.mark.mount
 
@@ -200,7 +201,7 @@ def test_programs_work_there(emptied: Program, what: str, monkeypatch: pytest.Mo
     monkeypatch.setenv("TMPDIR", "/tmp")
     program = {"sqlite": "sqlite3", "a build": "gcc", "extended attributes": "setfacl"}.get(what, what)
     if program in ("sqlite3", "gcc", "setfacl", "tmux") and shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+        do_without(f"{program} is not installed")
     assert sh(emptied, PROGRAMS[what]) == "x\n"
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from tests.cli.program import COMMAND, Program, run_with_input, wait_until
 from tests.cli.started import start
+from tests.support.required import is_required
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.confine import Place, confined
@@ -262,7 +263,7 @@ def test_without_network_there_is_only_a_loopback(yolofs: Program) -> None:
     )
 
 
-@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+@pytest.mark.skipif(shutil.which("tmux") is None and not is_required(), reason="tmux is not installed")
 def test_tmux_starts_in_the_sandbox_and_leaves_that_of_the_host_alone(yolofs: Program, tmp_path: Path) -> None:
     """Twice, as the first server leaves its socket behind; from within a tmux, too."""
     script = "tmux new-session -d 'sleep 100'; tmux list-sessions -F '#{session_windows}'"

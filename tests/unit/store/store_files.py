@@ -5,8 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-import pytest
-
+from tests.support.required import do_without
 from yolofs.store.store import Store
 
 
@@ -20,7 +19,7 @@ def set_xattr(path: bytes, name: str, value: bytes) -> None:
         os.setxattr(path, name, value)
     except OSError as error:
         if error.errno == errno.EOPNOTSUPP:
-            pytest.skip(f"{name} is not supported here")
+            do_without(f"{name} is not supported here")
         raise
 
 

@@ -11,20 +11,12 @@ import pytest
 
 from tests.support.user_identity import NOBODY, acting_as, make
 from tests.unit.file_looks import mode_of, read, refusing
+from tests.unit.store.store_files import set_xattr
 from yolofs.store.copying import at, copy_metadata, copy_node
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may")
-
-
-def set_xattr(path: bytes, name: str, value: bytes) -> None:
-    try:
-        os.setxattr(path, name, value)
-    except OSError as error:
-        if error.errno == errno.EOPNOTSUPP:
-            pytest.skip(f"{name} is not supported here")
-        raise
 
 
 def acl(*entries: tuple[int, int, int]) -> bytes:

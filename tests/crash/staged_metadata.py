@@ -1,0 +1,46 @@
+"""A project in which something of every kind is staged, metadata among it, and the calls that set
+metadata.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.crash.test_commit_every_line import populate, work
+from tests.property.core_driver import CoreDriver
+from tests.support.commit_model import scan
+from tests.support.memory_disk import memory_directory
+
+OTHER = 12345
+"""A user and a group that are nobody's."""
+CALLS = {"utime": "times", "chmod": "mode", "setxattr": "xattr user.note"}
+"""How what a call sets is named to people."""
+if os.geteuid() == 0:
+    CALLS["chown"] = "owner"
+
+
+@contextmanager
+def staged_metadata(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
+    """Give the project's path; it lies in memory, and so does the state directory."""
+    with memory_directory() as directory:
+        monkeypatch.setenv("XDG_STATE_HOME", str(directory / "state"))
+        path = os.fsencode(directory / "project")
+        os.mkdir(path)
+        populate(path)
+        for name in (b"c", b"e/x", b"g/one1"):
+            os.setxattr(os.path.join(path, name), "user.note", b"before")
+        view = CoreDriver(path)
+        for place in scan(path):
+            os.utime(os.path.join(path, place), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
+        work(view)
+        view.chmod(b"g/one1", 0o640)
+        for name in (b"c", b"e/x", b"g/one1"):
+            view.setxattr(name, b"user.note", b"after")
+            if os.geteuid() == 0:
+                view.chown(name, OTHER, OTHER)
+        view.close()
+        yield path
