@@ -122,8 +122,8 @@ def command(
 
     At a terminal the patch comes through a pager (YOLOFS_PAGER, PAGER, or less), in colour. It only
     says how large a binary file is; --binary prints a patch of it, too. Into a pipe or a file the
-    patch is always whole. With --word-diff the output is for people everywhere: no program can
-    apply it.
+    patch is always whole. With --word-diff the output is for people, in a pipe as well: no program
+    can apply it.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
