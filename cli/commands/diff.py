@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import stat
@@ -374,8 +375,12 @@ def _as_taken_over(session: Session, found: _Differences, stack: contextlib.Exit
     """Return what a run changed, whatever the host has done to the same files since."""
     from yolofs.session.taken_over import as_taken_over  # seldom needed
 
-    name = stack.enter_context(tempfile.TemporaryDirectory(prefix="diff-", dir=os.fsdecode(session.directory)))
-    taken = as_taken_over(session, session.state(found.new), found.changes, os.fsencode(name))
+    @functools.cache
+    def directory() -> bytes:
+        place = tempfile.TemporaryDirectory(prefix="diff-", dir=os.fsdecode(session.directory))
+        return os.fsencode(stack.enter_context(place))
+
+    taken = as_taken_over(session, session.state(found.new), found.changes, directory)
     place = Place(session.base.root, session.base.relative(session.project))
     for path in taken.unknown:
         say(f"note: base has changed since at {place.show_path(path)}, so its old version is shown as base has it now")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -28,11 +28,14 @@ class TakenOver(NamedTuple):
     """Paths whose old version is not kept: it is shown as base has it now."""
 
 
-def as_taken_over(session: Session, tree: Tree, changes: Sequence[Change], directory: bytes) -> TakenOver:
+def as_taken_over(session: Session, tree: Tree, changes: Sequence[Change], directory: Callable[[], bytes]) -> TakenOver:
     """Return changes, each with the old version that its file had when the view took it over.
 
-    ``tree`` is the newer state.  What was kept is written to ``directory``, which has to stay as
-    long as the changes are read.
+    ``tree`` is the newer state.  What was kept is written to what ``directory`` gives, which has to
+    stay as long as the changes are read; nobody asks for it where base has not changed.
+
+    Raises:
+        OSError: what was kept cannot be read or written.
     """
     files = [_staged(session, tree, change) for change in changes]
     wanted = {place for place, _ in filter(None, files)}
@@ -49,7 +52,7 @@ def as_taken_over(session: Session, tree: Tree, changes: Sequence[Change], direc
         else:
             base = file[1].base
             time_ns = base.mtime_ns if base is not None else change.old.mtime_ns
-            changed = _compared(session, change, _side(one, time_ns, os.path.join(directory, b"%d" % number)))
+            changed = _compared(session, change, _side(one, time_ns, os.path.join(directory(), b"%d" % number)))
             found += [changed] if changed is not None else []
     return TakenOver(found, unknown)
 
