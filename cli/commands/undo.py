@@ -112,9 +112,8 @@ def _check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is
     stay = "1 path stays" if kept == 1 else f"{kept} paths stay"
     text = f"nothing of commit {number} is undone, as {stay}"
     if is_undone:
-        text = f"{stay} as {'it is' if kept == 1 else 'they are'}, all else of commit {number} is undone"
-        if paths:
-            text = f"{text} that was named"
+        rest = f"all else that you named of commit {number}" if paths else f"all else of commit {number}"
+        text = f"{stay} as {'it is' if kept == 1 else 'they are'}; {rest} is undone"
     raise UnnamedError(text, hint=f"what each needs is told above; then: yolofs undo {number}")
 
 

@@ -167,7 +167,7 @@ def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
         (view / "new/later").write_text("later\n")
     yolofs("commit", "--yes")
     done = yolofs("undo", "1", "--yes", code=16)
-    assert "yolofs: 3 paths stay as they are, all else of commit 1 is undone\n" in done.err
+    assert "yolofs: 3 paths stay as they are; all else of commit 1 is undone\n" in done.err
     assert "hint: what each needs is told above; then: yolofs undo 1\n" in done.err
     assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since" in done.err
     assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
@@ -354,7 +354,7 @@ def test_what_is_in_a_directory_that_the_host_has_moved_is_told_with_what_to_do(
     done = yolofs("undo", "2", "--yes", "--json", *force, code=16)
     assert [one["path"] for one in done.json["stays"]] == [f"{project}/dir/b.txt"]
     told = done.err
-    assert "yolofs: 1 path stays as it is, all else of commit 2 is undone\n" in told
+    assert "yolofs: 1 path stays as it is; all else of commit 2 is undone\n" in told
     why = f"the host has moved or removed its directory {project}/dir since; put that back, then: yolofs undo 2"
     assert f"stays: {project}/dir/b.txt: {why}\n" in told
     assert (project / "a.txt").read_text() == "one\ntwo\nthree\n"
