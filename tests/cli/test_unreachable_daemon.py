@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, wait_for_end
+from tests.cli.program import Program, kill, wait_for_end
 from yolofs.system.mounts import is_ours, mounts_at
 
 pytestmark = pytest.mark.mount
@@ -68,6 +67,6 @@ def test_the_way_out_leads_out_and_keeps_what_is_staged(unreachable: Program) ->
 
 def test_a_daemon_that_was_killed_is_not_taken_for_one(yolofs: Program) -> None:
     yolofs("mount", "--root", ".")
-    os.kill(yolofs.daemon["pid"], signal.SIGKILL)
+    kill(yolofs.daemon["pid"])
     assert "the daemon has died" in yolofs("status").out
     assert "took away the mount" in yolofs("unmount").err

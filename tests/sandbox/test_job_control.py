@@ -147,7 +147,9 @@ def test_a_shell_inside_has_job_control_of_its_own(shell: Terminal) -> None:
     shell.type("\x1a")
     shell.wait_for("Stopped")
     shell.wait_for("inside> ", count=2)
-    type_line(shell, "jobs; kill -KILL %1; wait; echo in-the-she''ll > made; exit 8")
+    # bash's own wait returns at once where it has not heard yet that the stopped job is dead
+    gone = "while kill -0 %1; do sleep 0.01; done 2>&-"
+    type_line(shell, f"jobs; kill -KILL %1; {gone}; echo in-the-she''ll > made; exit 8")
     shell.wait_for("yolofs: run ")
     shell.wait_for("A  made")
     shell.wait_for("outside> ", count=2)
