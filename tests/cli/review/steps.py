@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.cli.program import Program
+from tests.cli.review.reviewing import LINES
 
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
 EDITOR = "sed -i s/first/FIRST/"
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli import review_steps
 from tests.cli.program import COMMAND, Program, wait_until
+from tests.cli.review import steps
+from tests.cli.review.reviewing import LINES
 
 pytestmark = [
     pytest.mark.mount,
@@ -28,7 +29,6 @@ NAMES = {
     "pageup": "PageUp", "pagedown": "PageDown", "enter": "Enter", "escape": "Escape", "tab": "Tab", "c-d": "C-d",
 }  # fmt: skip
 """What tmux calls keys."""
-LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
 
 class Tmux:
@@ -149,11 +149,11 @@ def test_each_step_of_all_keys_works_in_tmux(tmux: Tmux, tmp_path_factory: pytes
     yolofs = Program(project)
     yolofs("init")
     with yolofs.mounted() as view:
-        review_steps.prepare(yolofs, view)
+        steps.prepare(yolofs, view)
         words = " ".join([*COMMAND, "review"])
-        tmux.keys(f"cd {project} && EDITOR='{review_steps.EDITOR}' {words}; echo ended with $?", "Enter")
+        tmux.keys(f"cd {project} && EDITOR='{steps.EDITOR}' {words}; echo ended with $?", "Enter")
         tmux.see("yolofs review: 3 changes", "-precious")
-        for step in review_steps.STEPS:
+        for step in steps.STEPS:
             for key in step.keys:
                 if key.startswith("text:"):
                     tmux("send-keys", "-t", "t", "-l", key.removeprefix("text:"))
