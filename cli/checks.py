@@ -413,20 +413,16 @@ def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
     if not wrong:
         count = len(tree.linked)
         message = f"{count} staged file{'' if count == 1 else 's'} with several names in base"
-        return Finding(
-            "hard links", Level.OK, message if count else "of what has several names in base nothing is staged"
-        )
+        return Finding("hard links", Level.OK, message if count else "no staged file has several names in base")
     staged, recorded = wrong[0]
     name = display(staged.names[0].path() if staged.names else staged.home or b"")
     more = f", and so of {len(wrong) - 1} more" if len(wrong) > 1 else ""
     right = display(staged.home or b"")
     message = (
-        f"an older yolofs recorded {name} as {display(recorded)} in base, and it is {right}{more}:"
+        f"an older yolofs recorded that {name} is {display(recorded)} in base, but it is {right}{more}:"
         " a commit by that version would lose a name"
     )
-    advice = (
-        "commit with this version, which goes by the name that moved, or abort; no older one should open the session"
-    )
+    advice = "commit with this version, or abort; do not open the session with an older one"
     return Finding("hard links", Level.WARN, message, advice)
 
 

@@ -237,7 +237,9 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
     full = _host_path(path, session.directory, mountpoint, session.base.root)
     relative = session.base.relative(full)
     if relative is None:
-        raise UsageError(f"{display(path)} lies outside the base directory {display(session.base.root)}")
+        raise UsageError(
+            f"{display(path)} lies outside the base directory {display(session.base.root)}", hint="name a path below it"
+        )
     return relative if session.base.has(split(relative)[0]) else _by_the_view(session, relative, path)
 
 

@@ -157,10 +157,13 @@ def _load_raw(path: bytes, name: str) -> bytes | None:
         link = dangling_link(path)
         if link is None:
             return None
-        raise ConfigError(f"{name}: cannot be read: {display(link)} is a link to what does not exist") from None
+        raise ConfigError(
+            f"{name}: cannot be read: {display(link)} is a link to what does not exist",
+            hint=f"remove the link, or make what it leads to: ls -l {in_shell(link)}",
+        ) from None
     except OSError as error:
         raise ConfigError(
-            f"{name}: cannot be read: {error.strerror}", hint=f"mend that: ls -l {in_shell(path)}"
+            f"{name}: cannot be read: {error.strerror}", hint=f"see why: ls -l {in_shell(path)}"
         ) from error
 
 

@@ -137,7 +137,7 @@ class Control:
         try:
             await step()
         except Exception:
-            log.exception("ending did not go well")
+            log.exception("the mount did not end cleanly")
 
     async def _unmount(self, released: int, *, force: bool) -> None:
         """Unmount, which takes the mount from those who are in there if ``force`` is given.

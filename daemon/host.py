@@ -43,6 +43,7 @@ from yolofs.registry.link import exclude_from_git, put_link
 from yolofs.registry.runtime import (
     AGENT_SOCKET_NAME,
     MOUNT_NAME,
+    NO_RUNTIME_HINT,
     SOCKET_NAME,
     make_runtime_directory,
     runtime_directory,
@@ -471,7 +472,9 @@ class Host:
             if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
                 return
             if error.errno != errno.EBUSY:
-                raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
+                raise MountError(
+                    f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
+                ) from error
             raise BusyFilesError(
                 "processes are at work inside the mount",
                 users=self._blockers.inside(),
@@ -504,7 +507,9 @@ def _prepare_runtime(directory: bytes) -> bytes:
     try:
         os.makedirs(os.path.join(runtime, MOUNT_NAME), 0o700, exist_ok=True)
     except OSError as error:
-        raise MountError(f"cannot make the mountpoint in {display(runtime)}: {error.strerror}") from error
+        raise MountError(
+            f"cannot make the mountpoint in {display(runtime)}: {error.strerror}", hint=NO_RUNTIME_HINT
+        ) from error
     return runtime
 
 

@@ -349,7 +349,8 @@ def _check_alone(*others: object) -> None:
     """
     if any(others):
         raise UsageError(
-            "--continue, --roll-back and --discard-interrupted stand alone: they take what was interrupted as it is",
+            "--continue, --roll-back and --discard-interrupted go with no other option: they take what was interrupted"
+            " as it is",
             hint="yolofs commit --continue, or yolofs commit --roll-back",
         )
 

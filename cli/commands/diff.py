@@ -325,7 +325,7 @@ def _of_run(
             not kept.
     """
     if range_text != "all":
-        raise UsageError("--run has a range of its own", hint=f"yolofs diff --run {number}")
+        raise UsageError("--run says already which range is compared", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
     before = chapter.generation(run.start.before) if chapter is not None else None
@@ -351,7 +351,9 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     if not all(":" in word for word in words):
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", context)
     if len(words) > 2 or run is not None or paths:
-        raise UsageError("two of GENERATION:PATH stand for themselves", hint="yolofs diff GENERATION:PATH :PATH")
+        raise UsageError(
+            "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
+        )
     from yolofs.changes.changes import compare_two
 
     found = [look_at(session, parse_version(session, word), word) for word in words]

@@ -87,7 +87,7 @@ def command(
     project = find_project()
     if to_edit is not None:
         if words or as_json or as_list:
-            raise UsageError("--edit stands alone", hint=f"yolofs hunks --edit {to_edit}")
+            raise UsageError("--edit goes with no other option", hint=f"yolofs hunks --edit {to_edit}")
         if options().guard is not None:
             raise UsageError("hunks are edited by the user, outside of the sandbox", hint="yolofs hunks")
         edit_by_id(project, to_edit, paths_given(), _patch(edited_path))

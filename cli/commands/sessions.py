@@ -268,7 +268,7 @@ def _check_unmounted(entry: Entry) -> None:
 def _rebase(entry: Entry, target: bytes) -> None:
     target = os.path.realpath(target)
     if not os.path.isdir(target):
-        raise UsageError(f"{display(target)} is not a directory")
+        raise UsageError(f"{display(target)} is not a directory", hint="name the one that the project is now")
     check_owner(target)
     other = session_of(target)
     if other is not None and other.entry.id != entry.id:

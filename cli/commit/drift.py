@@ -33,7 +33,7 @@ _NAMED = 3
 _UNMERGED = "what was staged before the merge"
 _LOST = f"{_UNMERGED} is not kept any more, so its marks have to be taken out"
 _WITHOUT_CONTENT = "its content was in base alone, and is gone from there"
-_MADE_AGAIN = f"with mode {MODE_MADE_AGAIN:o}, as base has it no more"
+_MADE_AGAIN = f"with mode {MODE_MADE_AGAIN:o}, as it is gone from base"
 _QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, [c]ommit the others, see the [d]iff, or [q]uit?"
 _OTHERS = "c"
 """The letter that skips all that are not decided yet."""

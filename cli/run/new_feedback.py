@@ -31,4 +31,4 @@ def say_new_feedback(project: bytes, directory: bytes) -> None:
         for line in lines_of(take_new(directory), place, guard):
             say(line)
     except (YolofsError, OSError) as error:  # the exit code of the command counts
-        warn(f"what the user tells of it cannot be read: {error}")
+        warn(f"what the user has said of dropped changes cannot be read: {error}")

@@ -56,7 +56,7 @@ def start(project: bytes, state: bytes | None = None) -> Started:
     """
     project = os.path.realpath(project)
     if not os.path.isdir(project):
-        raise UsageError(f"{display(project)} is not a directory")
+        raise UsageError(f"{display(project)} is not a directory", hint="name one: yolofs init DIR")
     check_owner(project)
     known = session_of(project)
     if known is not None:

@@ -134,8 +134,8 @@ def conflict_error(looked: Looked) -> ConflictError:
     is_one = len(conflicts) == 1
     if looked.without_content.issuperset(conflicts):
         return ConflictError(
-            f"base has no more what {len(conflicts)} path{'' if is_one else 's'} had of it, content and all, so nothing"
-            " is committed",
+            f"the content of {len(conflicts)} path{'' if is_one else 's'} was in base alone, and is gone from there, so"
+            " nothing is committed",
             paths=conflicts,
             hint="bring that back, or drop what is staged there: yolofs commit --theirs",
         )

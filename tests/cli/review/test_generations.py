@@ -20,7 +20,7 @@ def test_brackets_walk_the_generations(yolofs: Program, view: Path) -> None:
         terminal.type("[")
         terminal.wait_for_screen("3 changes", "[generation 1: one]", gone="b.py")
         terminal.type(" ")
-        terminal.wait_for_screen("accepting is for the present: ] leads there")
+        terminal.wait_for_screen("only the present state can be accepted: ] leads there")
         terminal.type("[")
         terminal.wait_for_screen("this is the first generation")
         terminal.type("]")
