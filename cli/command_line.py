@@ -79,7 +79,7 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
 
 
 def _check_is_command(name: str) -> None:
-    """See that a word is the name of a command at all.
+    """Check that a word is the name of a command at all.
 
     Raises:
         UsageError: it is not.

@@ -22,7 +22,7 @@ _MOST_NAMES = 5_000
 
 
 def check_somewhere(session: Session, paths: Sequence[RelPath], typed: Sequence[bytes]) -> None:
-    """See that each of some paths is in the view or in base, or has been, as far as is kept.
+    """Check that each of some paths is in the view or in base, or has been, as far as is kept.
 
     Raises:
         UsageError: one never was, so it is misspelt.

@@ -252,7 +252,7 @@ def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
 
 
 def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
-    """Return where an absolute path leads by links that the view alone has, but for its last
+    """Return where an absolute path leads by links that the view alone has, except for its last
     component.
     """
     links = StateLinks(session.state(), session.base, session.store)

@@ -75,7 +75,7 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
 
 
 def check_may_read(session: Session, path: RelPath, text: str) -> None:
-    """See that whoever asks may read what is at a path: inside a sandbox the rules say so.
+    """Check that whoever asks may read what is at a path: inside a sandbox the rules say so.
 
     Raises:
         UsageError: they forbid it, or somebody would have to be asked.

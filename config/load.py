@@ -37,7 +37,7 @@ def load(project_dir: str | bytes) -> Settings:
 
 
 def is_default(settings: Settings) -> bool:
-    """Tell whether settings are the defaults, but for rules: then there is nothing in them that
+    """Tell whether settings are the defaults, except for rules: then there is nothing in them that
     could wait.
     """
     return msgspec.structs.replace(settings, rules=()) == Settings()
@@ -176,8 +176,7 @@ _NULL = os.makedev(1, 3)
 def dangling_link(path: bytes) -> bytes | None:
     """Return the symbolic link on the way to a path that leads nowhere, None if there is none.
 
-    Whoever keeps his settings elsewhere and links to them has some, even while that place is not
-    there.
+    A user who links to settings elsewhere has settings, even while that place is not there.
     """
     while path and not os.path.lexists(path):
         path = os.path.dirname(path)

@@ -297,7 +297,8 @@ def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_js
 
 
 def _check_is_no_version(text: str) -> None:
-    """See that what stands for a range is not one GENERATION:PATH, of which a comparison takes two.
+    """Check that what stands for a range is not one GENERATION:PATH, of which a comparison takes
+    two.
 
     Raises:
         UsageError: it is.

@@ -142,8 +142,8 @@ def command(
 
 
 def _patch(path: bytes | None) -> bytes | None:
-    """Return what a hunk has become; not opened before it is known who asks: an agent must not
-    learn what there is.
+    """Return what a hunk has become. The file is opened only once it is known that the user asks:
+    an agent must not learn what there is.
     """
     if path is None:
         return None

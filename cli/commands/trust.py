@@ -58,7 +58,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
 
 
 def _check_outside() -> None:
-    """See that it is not a program in a view that agrees.
+    """Check that it is not a program in a view that agrees.
 
     Raises:
         TrustError: it is.

@@ -98,7 +98,7 @@ def command(
 
 
 def _check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool) -> None:
-    """See that all that was asked for is undone; ``kept`` paths stay.
+    """Check that all that was asked for is undone; ``kept`` paths stay.
 
     Raises:
         UnnamedError: they do.
@@ -150,7 +150,7 @@ def _scratch_store(session: Session) -> Iterator[Store]:
 
 def _said(session: Session, again: str) -> contextlib.AbstractContextManager[None]:
     """Have what the system refuses said with its path, and the command to give when that is
-    mended.
+    repaired.
     """
     sentence = "nothing is undone, as what base would become cannot be worked out"
     return said_as(NotPreparedError, sentence, again=again, place=session.directory)

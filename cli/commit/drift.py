@@ -110,7 +110,7 @@ class Settled(NamedTuple):
             say(f"… and at {len(self.dropped) - _LISTED} more paths")
 
     def check(self, session: Session) -> None:
-        """See that nothing is left that was to be settled.
+        """Check that nothing is left that was to be settled.
 
         Raises:
             ConflictError: something is; the hint is what to do next.
@@ -335,7 +335,7 @@ class Wish:
 
 
 def check_settled(settled: Settled, looked: Looked) -> None:
-    """See that a commit would run over no change of base that nobody has decided about.
+    """Check that a commit would run over no change of base that nobody has decided about.
 
     Raises:
         ConflictError: it would.

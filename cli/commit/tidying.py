@@ -20,7 +20,7 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
     user.
 
     Raises:
-        ConfigError: the user's own file is not in order, so nobody knows how long he wants them.
+        ConfigError: the user's own file is not in order, so nobody knows how long they want them.
         TrustError: the state directory is not the user's alone.
     """
     keep = keep_of(project if project is not None else session.settings.keep_commits, user_keep_commits())

@@ -156,7 +156,7 @@ class Broker:
             answer(Decision.DENY)
 
     def withdraw(self, answer: Callable[[Decision], None]) -> None:
-        """Let somebody go who wants no answer any more; see
+        """Drop the waiter of an answer that is no longer wanted; see
         :class:`yolofs.access.questions.Asker`.
         """
         with self._lock:
@@ -425,7 +425,7 @@ class Broker:
             watcher.asked(ask)
 
     async def _end_overdue(self) -> None:
-        """Give the default to those whom nobody answers in time."""
+        """Give the default to waiters that nobody answers in time."""
         while True:
             left = self._queue.next_deadline - time.monotonic()
             with trio.move_on_after(max(left, 0)) if left < math.inf else contextlib.nullcontext():
@@ -437,8 +437,8 @@ class Broker:
                     self._give_default(ask)
 
     def _give_default(self, ask: Ask) -> None:
-        """Give all who wait for an ask the default; where nobody watches, the run is not kept
-        waiting for it again.
+        """Give all waiters of an ask the default. Where nobody watches, the run does not have to
+        wait for it again.
         """
         is_attended = ask.deadline == ask.full_deadline
         if not is_attended:
@@ -454,7 +454,7 @@ class Broker:
             await trio.to_thread.run_sync(self._auditor.count)
 
     def _let_go(self) -> None:
-        """Let those go who want no answer any more."""
+        """Drop waiters that want no answer any more."""
         with self._lock:
             withdrawn, self._withdrawn = frozenset(self._withdrawn), []
         self._take_inbox()  # danger: not before that, or a process that asks and goes meanwhile would wait for ever
@@ -465,7 +465,7 @@ class Broker:
                 self._withdraw(ask, waiter)
 
     async def _poll(self) -> None:
-        """Let those go who were interrupted or killed, where the transport cannot tell."""
+        """Drop waiters that were interrupted or killed, where the transport cannot tell."""
         while not self._hears_of_interrupts:
             waiters = [(ask, waiter) for ask, waiter in self._queue.waiters() if waiter.requester.pid]
             if not waiters:  # an idle daemon sleeps

@@ -255,8 +255,8 @@ class Client:
         self._call("return", NoParams(), Done)
 
     def asks(self, *, to_user: bool = False) -> list[AskInfo]:
-        """Return all asks that wait, oldest first; ``to_user``: he gets to see them, and may answer
-        them by group.
+        """Return all asks that wait, oldest first; ``to_user``: the user gets to see them, and may
+        answer them by group.
         """
         from yolofs.daemon.rpc.ask_messages import AsksParams, AsksResult
 

@@ -270,8 +270,8 @@ def _head(body: bytes) -> bytes:
 
 
 def be_idle() -> None:
-    """Use the CPU when nobody else wants it.  The disk is asked as by others, but last of them: who
-    is never served may hold what others wait for.
+    """Use the CPU when nobody else wants it.  The disk serves this process like others, but last:
+    one that is never served may hold what others wait for.
     """
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

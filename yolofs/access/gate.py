@@ -316,8 +316,8 @@ class Gate:
         change would reach.
 
         They are looked for near the file.  If some are not found, somebody has to be asked: they
-        may be anywhere.  Who has a rule for the very file has answered that.  ``number`` is the
-        errno of a refusal of one of ``touches``.
+        may be anywhere.  A rule for just this file has answered that.  ``number`` is the errno of a
+        refusal of one of ``touches``.
         """
         self._refuse(touches, number)
         home = inode.home

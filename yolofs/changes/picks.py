@@ -75,7 +75,7 @@ def _lines(word: str, text: str) -> Iterator[int]:
 
 
 def check_picks(picks: Picks, files: Iterable[FileHunks]) -> None:
-    """See that every pick is of a hunk that there is, and every line one of its lines.
+    """Check that every pick is of a hunk that there is, and every line one of its lines.
 
     Raises:
         StaleHunkError: there is no such hunk (any more); the hint is the command that lists them.

@@ -18,7 +18,7 @@ all holes.
 
 
 def put_link(project: bytes, session: bytes) -> bool:
-    """See that ``.yolofs`` in a project leads to its session; return whether it does.
+    """Make sure that ``.yolofs`` in a project leads to its session; return whether it does.
 
     What is no link there stays: it is somebody else's.
     """

@@ -140,8 +140,8 @@ class Registry:
     def _read(self, name: bytes) -> Entry | None:
         """Return an entry; None for what is none, which then counts for no session.
 
-        Danger: of one that the disk does not give nobody may say that there is none; who is told so
-        starts another session.
+        Danger: an entry that the disk does not give must not count as missing; otherwise another
+        session would be started.
 
         Raises:
             OSError: it cannot be read.

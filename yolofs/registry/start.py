@@ -191,8 +191,8 @@ def _places_on_disk(project: bytes, device: int) -> Iterator[bytes]:
     directory of the user.
 
     Not in a work tree of git, which ``git clean`` empties, and into which others put what they
-    like.  None on a disk that another user serves (FUSE): what that tells of owners and modes he
-    makes up.
+    like.  None on a disk that another user serves (FUSE): that user makes up what it tells of
+    owners and modes.
     """
     with open("/proc/self/mountinfo", "rb") as lines:
         if not servers_of(device, lines) <= {0, os.geteuid()}:

@@ -29,8 +29,8 @@ TMUX_DIRECTORY = ("TMUX_TMPDIR", "/var/tmp")
 
 
 def with_own_tmux(environment: Mapping[str, str], keep: Iterable[str]) -> dict[str, str]:
-    """Return an environment in which tmux starts, but for variables that ``keep`` names: these stay
-    as they are.
+    """Return an environment in which tmux starts, except for variables that ``keep`` names: these
+    stay as they are.
     """
     kept = Wildcards(keep)
     own = without(environment, [name for name in OUTER_TERMINALS if not kept.fit(name)])

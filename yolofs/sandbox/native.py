@@ -1,8 +1,8 @@
 """Which directories (and a few files) a sandbox may get straight from base, as the view can show
 nothing else there.
 
-The rules must say read-only at such a directory and everywhere below, whatever the names, but for
-paths that are told apart; the override tree must leave it alone.
+The rules must say read-only at such a directory and everywhere below, whatever the names, except
+for paths that are told apart; the override tree must leave it alone.
 :mod:`yolofs.daemon.runs.native_survey` finds out what else lies there,
 :mod:`yolofs.sandbox.native_here` what is mounted there.  ``docs/design/native-binds.md`` says why
 all of this is needed.

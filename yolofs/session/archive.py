@@ -74,8 +74,8 @@ def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ())
     """Return the numbers of all store inodes that a journal of a session named which is not in
     force any more.
 
-    These are the journals of its commits, but for those ``without``, and what was cut off the one
-    in force.
+    These are the journals of its commits, except for those ``without``, and what was cut off the
+    one in force.
     """
     torn = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
     commits = [number for number in commit_numbers(directory) if number not in without]

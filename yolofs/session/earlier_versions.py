@@ -214,7 +214,7 @@ def _staged_outside(path: bytes, project: bytes) -> list[bytes]:
 
 
 def _resolved(path: bytes) -> bytes:
-    """Return where a path leads, but for its last component: a link of the project may be on the
+    """Return where a path leads, except for its last component: a link of the project may be on the
     way.
     """
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
@@ -241,7 +241,7 @@ def _check_in_place(earlier: Earlier) -> None:
 
 def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
     """Move the session of an earlier version into the user's state directory, or into the one that
-    he has ``named``.
+    is ``named``.
 
     Raises:
         SessionBusyError: it is in use, by a daemon of that version, for instance.

@@ -1,9 +1,9 @@
 """How much of the disk commits take, and how much of that is what base had before.
 
 It is found once for each commit, and noted for all of them in ``commits/sizes``, so that looking
-costs the same with any number of commits.  What a commit keeps stays as it is, but for what an undo
-takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look half
-way sees what is still on its way.
+costs the same with any number of commits.  What a commit keeps stays as it is, except for what an
+undo takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look
+half way sees what is still on its way.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SessionSize(NamedTuple):
 
 
 def size_of_session(session: bytes) -> SessionSize:
-    """Return how much of the disk a session takes, but for the private ``/tmp`` of its runs
+    """Return how much of the disk a session takes, except for the private ``/tmp`` of its runs
     (:func:`yolofs.session.run_tmp.size`); what commits keep is not walked anew.
     """
     sizes = sizes_of_commits(session)

@@ -72,7 +72,7 @@ def _marked_records(session: Session) -> Iterator[Keep]:
 
 
 def before_merge(session: Session, paths: Collection[RelPath]) -> dict[RelPath, StoreIno]:
-    """Return the store inodes that files with marks had before the merge, but for those that are
+    """Return the store inodes that files with marks had before the merge, except for those that are
     not kept any more.
     """
     if not paths:

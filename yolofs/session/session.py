@@ -352,7 +352,7 @@ class Session(States):
         note_journal_end(self.directory, is_commit=False)
 
     def skip_named_numbers(self) -> None:
-        """See that the store gives out no number that any journal names.
+        """Make sure that the store gives out no number that any journal names.
 
         A command that is lent a session has to do this before it makes store inodes.
         """

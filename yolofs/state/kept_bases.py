@@ -296,8 +296,8 @@ def _found(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterato
 
 
 def retain(store: Store, staged: Iterable[Staged]) -> None:
-    """Drop all that is kept of base files but for some staged ones: what a journal leaves that has
-    ended.
+    """Drop all that is kept of base files except for some staged ones: what a journal leaves that
+    has ended.
 
     Raises:
         OSError: it cannot be written anew.

@@ -1,4 +1,4 @@
-"""Emptying and measuring directories in which programs are at work, also such as mean harm.
+"""Emptying and measuring directories in which programs are at work, also hostile ones.
 
 Everything goes by descriptors: a directory is opened by its name in an open directory, never
 through a link, and only on the same disk.  So a name that is exchanged meanwhile leads nowhere
@@ -105,7 +105,7 @@ class _Level:
 
 
 def empty(directory: int, kept: Iterable[bytes] = ()) -> None:
-    """Remove all that lies in an open directory, but for some directories: of these what lies in
+    """Remove all that lies in an open directory, except for some directories: of these what lies in
     them.
 
     ``kept``: their paths relative to it.  Those above them stay, too.
@@ -216,7 +216,7 @@ class _Emptying:
 
     @contextlib.contextmanager
     def _noted(self, name: bytes) -> Iterator[None]:
-        """Go on after a failure, and remember the first, or one that another pass does not mend."""
+        """Go on after a failure, and remember the first, or one that another pass does not repair."""
         try:
             yield
         except OSError as error:

@@ -24,13 +24,12 @@ STATE_PARTS = frozenset({STATE_MARK, b"sessions", b"registry", b"trust", b"seal.
 JOURNAL = b"journal"
 """What tells a session's directory from another one called ``.yolofs``."""
 DISK_STATE = b".yolofs-"
-"""Stands before the user's number in the name of a state directory on another disk than that of his
-home.
+"""Stands before the user's number in the name of a state directory that is not on the home's disk.
 """
 
 
 def disk_state_name(uid: int) -> bytes:
-    """Return the name of a user's state directory on another disk than that of his home."""
+    """Return the name of a user's state directory that is not on the home's disk."""
     return DISK_STATE + b"%d" % uid
 
 

@@ -102,7 +102,7 @@ class HostLinks:
 
 
 def follow_parent(path: bytes, target_of: TargetOf) -> Way:
-    """Follow the links of an absolute path but for its last component, as ``lstat`` does.
+    """Follow the links of an absolute path except for its last component, as ``lstat`` does.
 
     One that ends in a slash, ``.`` or ``..`` is followed to its end.
     """

@@ -94,7 +94,8 @@ class Places:
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What could not be carried over: path to names such as ``owner``."""
         self._unset = UNSET
-        """The name of the file in which that is noted, for who goes on after a kill."""
+        """The name of the file in which that is noted, for the process that goes on after a kill.
+        """
 
     def __enter__(self) -> Self:
         return self

@@ -154,8 +154,8 @@ class ResumedSteps(DoneSteps):
                 self.do(step)
 
     def release_store(self) -> None:
-        """Take the names in the store away, but for those of which base has no other: the host has
-        removed them.
+        """Take the names in the store away, except for those of which base has no other: the host
+        has removed them.
         """
         for step, made in self._store_names:
             path = self._store.own_path(step.ino)

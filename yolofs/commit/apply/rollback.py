@@ -448,7 +448,7 @@ class BackSteps(BackInPlace):
             return False
 
     def _names_in_base(self, st: os.stat_result) -> int:
-        """Return how many names a file has, but for the one that the store has for it."""
+        """Return how many names a file has, except for the one that the store has for it."""
         if not self._in_store:
             self._in_store.update((made.inode, self._store.own_path(step.ino)) for step, made in self._store_names)
         path = self._in_store.get(st.st_ino)

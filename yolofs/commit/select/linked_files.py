@@ -177,7 +177,7 @@ class LinkedFiles:
 
     @staticmethod
     def _check_alone(tree: Tree, staged: Staged | None, rel: RelPath, names: list[RelPath]) -> None:
-        """See that a tree makes one file of the one with these names in base; the host may have
+        """Check that a tree makes one file of the one with these names in base; the host may have
         joined some since.
         """
         homes = set(names)

@@ -203,7 +203,7 @@ class Units:
     # ---- what is no change
 
     def are_unchanged(self, unit: Unit, paths: Iterable[RelPath]) -> bool:
-        """Tell whether base has just what the view has at some paths of a unit, but for new hard
+        """Tell whether base has just what the view has at some paths of a unit, except for new hard
         links of a file.
         """
         files = {entry.staged for entry in unit.slots if entry.staged is not None}

@@ -113,7 +113,7 @@ class Listings:
         self._names = 0
 
     def find(self, directory: Inode) -> Listing | None:
-        """Return the listing of a directory if it may be told again, but for single rows.
+        """Return the listing of a directory if it may be told again, except for single rows.
 
         One whose inode has changed since, or has no look-ups as the kernel has forgotten it, must
         be looked up anew.

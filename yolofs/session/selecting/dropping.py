@@ -37,7 +37,8 @@ _CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
 _PARKED = b".yolofs-hunk-%b"
 """The name of what is on its way, while another thing is in its place.
 
-It ends in what nobody can tell before: who may write to the directory could take it, or any number.
+It ends in what nobody can foresee. Otherwise another user of the directory could take it, or any
+number.
 """
 
 
