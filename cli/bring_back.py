@@ -26,7 +26,7 @@ from yolofs.session.state_files import StateFiles
 
 
 def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
-    """Stage what a generation shows at some paths, and say what that has changed.
+    """Stage what a generation shows at some paths, and print what changed by that.
 
     Raises:
         UsageError: there is nothing at a path, neither then nor now.
@@ -49,8 +49,8 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
 
 
 def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: bool) -> None:
-    """Stage of the picked hunks what a generation has, and say what that has changed; all others
-    stay.
+    """Stage the picked hunks as a generation has them, and print what changed by that.  All other
+    hunks stay.
 
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.

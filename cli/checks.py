@@ -323,7 +323,7 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
 
 
 def _stale_mounts(directory: bytes) -> Finding:
-    """Look for what a dead daemon left; the lock is held."""
+    """Look for mounts that a dead daemon left.  The caller holds the lock."""
     described = read_daemon_file(directory)
     places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
     if described is not None:
@@ -350,7 +350,7 @@ def _commits(project: bytes) -> Iterator[Finding]:
 
 
 def _history(project: bytes) -> Iterator[Finding]:
-    """Look whether what happened before commits can be told."""
+    """Check that the journals of earlier commits can be read."""
     damaged: list[tuple[int, YolofsError | OSError]] = []
     try:
         with Session.open(project, Access.READ) as session, chapters(session, lambda *one: damaged.append(one)):
@@ -373,7 +373,7 @@ def _history(project: bytes) -> Iterator[Finding]:
 
 
 def _store(project: bytes) -> Iterator[Finding]:
-    """Look whether all is there that the present shows."""
+    """Check that the store has every file that is staged."""
     try:
         with Session.open(project, Access.READ) as session:
             session.interrupted()  # the store knows then what has got into base
@@ -392,7 +392,7 @@ def _store(project: bytes) -> Iterator[Finding]:
 
 
 def _plan(project: bytes) -> Iterator[Finding]:
-    """Look whether a commit would give base just the names that the view shows."""
+    """Check that a commit would give base exactly the names that the view shows."""
     try:
         with Session.open(project, Access.READ) as session:
             if session.interrupted_commit() is not None:
@@ -409,7 +409,7 @@ def _plan(project: bytes) -> Iterator[Finding]:
 
 
 def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
-    """Say of which files an older version took the wrong one of several names."""
+    """Report the files of which an older version recorded the wrong one of several names."""
     if not wrong:
         count = len(tree.linked)
         message = f"{count} staged file{'' if count == 1 else 's'} with several names in base"

@@ -54,8 +54,8 @@ def _run_plainly(words: Sequence[str]) -> int | None:
     """Carry out a `yolofs run` without options and return its exit code; None if it is something
     else.
 
-    Agents start all their commands so: they need not wait until click is imported, which takes as
-    long as the sandbox.
+    Agents start all their commands this way.  Importing click would take as long as making the
+    sandbox.
     """
     command = words[2:] if words[1:2] == ["--"] else words[1:]
     if words[:1] != ["run"] or not command or (words[1] != "--" and words[1].startswith("-")):
@@ -79,7 +79,7 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
 
 
 def _check_is_command(name: str) -> None:
-    """Check that a word is the name of a command at all.
+    """Check that a word is the name of a command.
 
     Raises:
         UsageError: it is not.

@@ -1,5 +1,5 @@
-"""A command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded PROJECT PID
-DIRECTORY WORD…``.
+"""Carries out a command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded
+PROJECT PID DIRECTORY WORD…``.
 
 The daemon starts it, outside, for the words that came through the restricted socket from process
 PID.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # only a completion needs it
 _FROM_STDIN = "-"
 _MOST_BYTES = 64 << 20
 _SOON_S = 1.0
-"""So long it is looked for hunks while the user waits for a completion."""
+"""How long a completion looks for hunks, as the user waits."""
 F = TypeVar("F", bound=Callable[..., object])
 
 

@@ -1,4 +1,4 @@
-"""What is said of a path at which there is nothing: what was done there, or which one may have been
+"""Messages about a path at which there is nothing: what was done there, or which path may have been
 meant.
 """
 

@@ -244,7 +244,7 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
 
 
 def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
-    """Return a base path of whose links those are followed that the view alone has."""
+    """Return a base path with those links followed that only the view has."""
     led_to = session.base.relative(_led_by_the_view(session, session.base.path(relative), typed))
     if led_to is None:
         raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link")

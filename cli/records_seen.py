@@ -1,5 +1,6 @@
-"""Which records of the journal may be shown, and how many: inside a sandbox, none about what is
-hidden there."""
+"""Which records of the journal may be shown, and how many.  Inside a sandbox, records about hidden
+paths are left out.
+"""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class Version(NamedTuple):
 def parse_version(session: Session, text: str) -> Version:
     """Return what ``GENERATION:PATH`` means; without a generation the view as it is now.
 
-    The first colon counts before which there is a generation, as both a snapshot's name and a path
-    may have one in it.
+    The first colon with a generation before it counts, as both a snapshot's name and a path may
+    contain colons.
 
     Raises:
         UsageError: there is no colon.

@@ -88,9 +88,9 @@ class WholeScreen:
     async def run(self, begin: Callable[[], None] | None = None) -> None:
         """Show the screen until it is left, or the terminal is gone.
 
-        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.  What fails in
-        drawing, in a key or in what was started leaves it with that: prompt_toolkit would wait for
-        a key, which nobody knows of.
+        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.  An error in
+        drawing, in a key or in a started task ends it with that error.  Otherwise prompt_toolkit
+        would wait for a key without saying so.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):

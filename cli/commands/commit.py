@@ -61,7 +61,7 @@ class Asked(NamedTuple):
     """Whether each change is to have a line of its own."""
 
     def generation(self, session: Session) -> Generation | None:
-        """Return the generation up to which, None for all that is staged.
+        """Return the generation to commit up to; None for all that is staged.
 
         Raises:
             GenerationError: there is none of that number or name.
@@ -69,11 +69,11 @@ class Asked(NamedTuple):
         return session.timeline.resolve(self.up_to) if self.up_to is not None else None
 
     def options(self, wish: Wish) -> tuple[str, ...]:
-        """Return those that say in which version, and over what, something is taken."""
+        """Return the options that say which version of a path is taken, and what it may replace."""
         return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
 
     def selection(self, session: Session) -> Selection:
-        """Return what that comes to in a session.
+        """Return the selection that the options mean in a session.
 
         Raises:
             UsageError: a path or pattern lies outside base, or is empty.
@@ -319,7 +319,7 @@ def command(
 def _check_hunks(
     words: Sequence[str], excludes: Sequence[str], *, merges: bool, theirs: bool, as_script: bool, regions: bool
 ) -> None:
-    """Check that nothing else is asked for that hunks leave no place for.
+    """Check that no option is given that cannot be combined with hunks.
 
     Raises:
         UsageError: something is.

@@ -62,7 +62,7 @@ class Form(Enum):
 
 
 _PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
-"""What keeps its order in a pipe, and has nothing of a ``.git``."""
+"""The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
 
 
 @click.command(cls=PathsCommand)
@@ -258,10 +258,10 @@ def _what_matters_first(
     *,
     folds: bool,
 ) -> tuple[list[Change], list[str]]:
-    """Return changes with those last that are told together in a short list; if it ``folds``,
-    without them, and what tells of them.
+    """Return the changes with those last that a short list folds.  If it ``folds``, they are left
+    out, and the lines that stand for them are returned, too.
 
-    A patch and its statistics keep their order in a pipe, and tell themselves what lies in a
+    A patch and its statistics keep their order in a pipe, and say themselves what lies in a
     ``.git``.
     """
     is_patch = form in _PATCHES
@@ -318,8 +318,8 @@ def _check_is_no_version(text: str) -> None:
 def _of_run(
     session: Session, found: Sequence[Chapter], number: int, range_text: str
 ) -> tuple[States, Generation, Generation | None, int | None]:
-    """Return what has the two states between which a run lies, these two, and the commit that came
-    after them.
+    """Return the reader of the two states between which a run lies, the two states, and the commit
+    that came after them.
 
     Raises:
         UsageError: there is a range, too, or its generations have been dropped, or their commit is
@@ -375,7 +375,7 @@ def _made_by(session: States, run: int, old: Generation, new: Generation | None,
 
 
 def _as_taken_over(session: Session, found: _Differences, stack: contextlib.ExitStack) -> list[Change]:
-    """Return what a run changed, whatever the host has done to the same files since."""
+    """Return what a run changed, even if the host has changed the same files since."""
     from yolofs.session.taken_over import as_taken_over  # seldom needed
 
     @functools.cache

@@ -104,7 +104,7 @@ def _fields(finding: Finding) -> dict[str, str]:
 
 
 def _acknowledge(project: bytes) -> None:
-    """Say for the last time what the journal has lost at its end.
+    """Print what the journal has lost at its end, and stop reporting it.
 
     Raises:
         JournalError: the journal is missing, or damaged in its first line.
@@ -173,8 +173,8 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
 
 
 def _go_on_without(directory: bytes, *, yes: bool, instead: str) -> None:
-    """Keep the staged files that only lines named which are missing at the end of the journal, if
-    any are.
+    """If lines are missing at the end of the journal, keep the staged files that only these lines
+    named.
     """
     with Journal.open(os.path.join(directory, b"journal")) as journal:
         if not journal.missing_records:

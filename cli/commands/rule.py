@@ -62,7 +62,7 @@ def list_command(with_preset: bool, as_json: bool) -> None:
 
 
 def _since(before: Rule | None, state: RuleState) -> str:
-    """Say what a new rule changes, for the end of a sentence."""
+    """Return what a new rule changes, as the end of a sentence."""
     if before is None:
         return "now"
     if before.state is state:

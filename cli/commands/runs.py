@@ -56,8 +56,8 @@ def _made(run: Run, chapter: Chapter | None) -> str:
 
 
 def _command(run: Run, chapter: Chapter | None) -> tuple[bytes, ...]:
-    """Return the command line of a run; inside a sandbox, where it may be another agent's, only
-    what the generation that it made is called.
+    """Return the command line of a run.  Inside a sandbox it may be another agent's, so only the
+    name of the generation that it made is returned.
     """
     if options().guard is None:
         return run.command

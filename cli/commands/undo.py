@@ -138,7 +138,7 @@ def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Sel
 
 @contextlib.contextmanager
 def _scratch_store(session: Session) -> Iterator[Store]:
-    """Give a store for what is only to be looked at."""
+    """Give a temporary store, for an undo that is only shown."""
     with contextlib.ExitStack() as stack:
         with _said(session, "yolofs undo"):
             directory = stack.enter_context(
@@ -149,8 +149,8 @@ def _scratch_store(session: Session) -> Iterator[Store]:
 
 
 def _said(session: Session, again: str) -> contextlib.AbstractContextManager[None]:
-    """Have what the system refuses said with its path, and the command to give when that is
-    repaired.
+    """Turn an error of the system into one that names its path, and the command to repeat when it
+    is repaired.
     """
     sentence = "nothing is undone, as what base would become cannot be worked out"
     return said_as(NotPreparedError, sentence, again=again, place=session.directory)
@@ -222,7 +222,9 @@ def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: by
 
 
 def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
-    """Say what stays as it goes only with others, and the command that takes all of it back."""
+    """Print what stays because it can only be undone together with others, and the command that
+    undoes all of it.
+    """
     for one in held_back[:_LISTED]:
         shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
         together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])

@@ -36,7 +36,7 @@ _WITHOUT_CONTENT = "its content was in base alone, and is gone from there"
 _MADE_AGAIN = f"with mode {MODE_MADE_AGAIN:o}, as it is gone from base"
 _QUESTION = "[m]erge, take [o]urs (staged) or [t]heirs (base), [s]kip, [c]ommit the others, see the [d]iff, or [q]uit?"
 _OTHERS = "c"
-"""The letter that skips all that are not decided yet."""
+"""The letter that leaves all undecided conflicts staged."""
 
 
 class Way(Enum):
@@ -96,7 +96,7 @@ class Settled(NamedTuple):
         }
 
     def say(self, session: Session) -> None:
-        """Say what is not staged any more, and what has lost its marks."""
+        """Print what is no longer staged, and which files no longer have marks."""
         place = _place(session)
         for path in self.unmerged[:_LISTED]:
             say(f"{place.show_path(path)}: {_UNMERGED} is taken, without what was edited in it since")
@@ -110,7 +110,7 @@ class Settled(NamedTuple):
             say(f"… and at {len(self.dropped) - _LISTED} more paths")
 
     def check(self, session: Session) -> None:
-        """Check that nothing is left that was to be settled.
+        """Check that every conflict is settled.
 
         Raises:
             ConflictError: something is; the hint is what to do next.
@@ -132,7 +132,7 @@ class Settled(NamedTuple):
         raise self._error(session, f"stay{s} staged", edit)
 
     def foretell(self, session: Session) -> None:
-        """Say what would become of the conflicts of a commit, of which nothing was done.
+        """Print what would become of the conflicts of a commit.  Nothing is done.
 
         Raises:
             ConflictError: of some nothing would; the hint is what to do about these.
@@ -335,7 +335,7 @@ class Wish:
 
 
 def check_settled(settled: Settled, looked: Looked) -> None:
-    """Check that a commit would run over no change of base that nobody has decided about.
+    """Check that a commit would not replace a change of base that nobody has decided about.
 
     Raises:
         ConflictError: it would.
@@ -382,7 +382,7 @@ def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool)
 
 
 def _may_merge(session: Session, path: RelPath) -> bool:
-    """Say what merging comes to, and tell whether there is anything to it."""
+    """Print what a merge would give; return whether it would give anything."""
     (found,) = merges_at(session, [path])
     if isinstance(found, Refused):
         say(f"it cannot be merged: {found.reason}")

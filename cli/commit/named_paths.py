@@ -1,4 +1,4 @@
-"""The paths that a commit or an undo is asked for: each has to be somewhere."""
+"""Checks that each path given to a commit or an undo exists somewhere."""
 
 from __future__ import annotations
 

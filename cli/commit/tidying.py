@@ -1,4 +1,4 @@
-"""Removing old commits that are not kept any more, by themselves and after another one."""
+"""Removing old commits that are no longer kept: by ``yolofs gc``, and after each commit."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
 
 
 def tidy(session: Session) -> Sequence[Ended]:
-    """Put those commits aside, after another one, that are not kept any more; that this fails is no
-    reason to fail.
+    """After a commit, set aside the commits that are no longer kept.  An error here is only
+    reported.
     """
     try:
         gone = surplus_of(session)
@@ -41,6 +41,6 @@ def tidy(session: Session) -> Sequence[Ended]:
 
 
 def remove_tidied(directory: bytes) -> None:
-    """Remove what was put aside; what cannot be removed now is when this is tried again."""
+    """Remove what was set aside.  What cannot be removed now is removed by a later call."""
     with contextlib.suppress(OSError):
         remove_gone(directory)

@@ -29,7 +29,7 @@ from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
 _LISTED = 20
-"""So many are merged, to say what comes of that."""
+"""How many conflicts are merged in order to preview the result."""
 _MOST_LINES = 200
 _TITLES = {Way.MERGE: "the merge", Way.OURS: "what was staged before the merge", Way.THEIRS: "taking base's version"}
 

@@ -35,7 +35,7 @@ from yolofs.cli.review.wishes import (
 from yolofs.paths import RelPath, display
 
 _THE_END = 1 << 30
-"""Further down than any page goes: how many rows it takes is known to what draws it."""
+"""A row below the end of any page: only the drawing code knows how many rows a page has."""
 
 
 class ReviewModel(Moving):
@@ -349,8 +349,8 @@ class ReviewModel(Moving):
         return None
 
     def _settle(self, way: Way, paths: tuple[RelPath, ...]) -> Command:
-        """Have conflicts settled; to take what is staged is a property of the commit, unless the
-        marks of a merge stand there.
+        """Settle conflicts.  Taking what is staged is an option of the commit, unless the file has
+        the marks of a merge.
         """
         marked = self.page.marked.intersection(paths)
         if way is Way.OURS:

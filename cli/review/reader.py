@@ -32,7 +32,7 @@ from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 
 _MOST_LOOKS = 2000
-"""At so many files it is looked again whether they are what they were."""
+"""At how many files another look is taken to see whether they have changed."""
 
 
 class Reader:

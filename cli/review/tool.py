@@ -3,7 +3,7 @@ the right one.
 
 The left directory has what was there before, the right one what is staged: the regular files among
 the changes, by their paths relative to base.  What the right one has at the end is the selection.
-What it has that was not staged, somebody has written in the tool: that is staged, and selected.
+Text that was not staged was written in the tool; it is staged, and selected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a user means by the PATH of ``yolofs rule``: a path of the shell's, or a pattern."""
+"""Reads the PATH of ``yolofs rule``: a path as in the shell, or a pattern."""
 
 from __future__ import annotations
 

@@ -56,13 +56,13 @@ class Manner(NamedTuple):
     has_snapshots: bool = True
     name: bytes | None = None
     unsaid: tuple[bytes, ...] = ()
-    """Words of the command line that nobody has typed, after all others: they are not told."""
+    """Words at the end of the command line that the user did not type: they are not shown."""
 
 
 def run_command(words: Sequence[bytes], manner: Manner) -> int:
     """Run a command in the sandbox and return its exit code.
 
-    In a sandbox already it is just run: it is as confined as it would be.
+    Inside a sandbox the command is simply run, as it is confined already.
 
     Raises:
         SandboxError: there can be no sandbox here.
@@ -201,8 +201,7 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
     """Start the daemon: with the whole machine as its base if the settings say so, whatever the
     last mount had.
 
-    Not after an interrupted commit: what the daemon has to say of that counts more than what is
-    staged.
+    After an interrupted commit, the daemon's own error about that comes first.
     """
     from yolofs.daemon.rpc.launch import launch
     from yolofs.session.archive import interrupted_commit

@@ -1,5 +1,5 @@
-"""What the user tells an agent that runs as a whole in the sandbox: at the end of its next command,
-once.
+"""For an agent that runs inside the sandbox: prints what the user dropped at the end of its next
+command, once.
 """
 
 from __future__ import annotations

@@ -216,7 +216,7 @@ class _Emptying:
 
     @contextlib.contextmanager
     def _noted(self, name: bytes) -> Iterator[None]:
-        """Go on after a failure, and remember the first, or one that another pass does not repair."""
+        """Go on after a failure.  Remember the first, or one that another pass cannot repair."""
         try:
             yield
         except OSError as error:
