@@ -1,5 +1,5 @@
-"""The methods of the restricted socket, for programs inside a sandbox: looking and travelling,
-nothing that lasts.
+"""The methods of the restricted socket, for programs inside a sandbox: reading, snapshots and
+travel; no commit and no change of rules.
 
 Who may do what is decided by the socket that a client came through, which is the only one that a
 sandbox has.
@@ -32,9 +32,7 @@ _LOOKING = 2
 
 
 class Turns:
-    """Whose turn it is: programs in sandboxes wait for each other, so that the user's own commands
-    need not.
-    """
+    """Queues the commands of programs in sandboxes, so that the user's own need not wait."""
 
     def __init__(self) -> None:
         self._looking = trio.CapacityLimiter(_LOOKING)
@@ -57,7 +55,7 @@ class Turns:
                 self._waiting[group] = lock, count - 1
 
     def to_change(self) -> trio.CapacityLimiter:
-        """Give what lets one at a time wait for its turn with the session."""
+        """Return the lock that lets one client at a time wait for the session."""
         return self._changing
 
 
@@ -73,7 +71,7 @@ class AgentMethods:
         self._commands = CommandRunner()
 
     def close(self) -> None:
-        """Let go of what was sent last."""
+        """Close the output that was sent last."""
         self._commands.close()
 
     @property

@@ -340,8 +340,7 @@ class Host:
         )
 
     def flush(self) -> None:
-        """Have the kernel hand over what it holds back of mmapped and cached writes, and note
-        refusals to the last.
+        """Have the kernel write out mmapped and cached writes, and note all refusals so far.
 
         Raises:
             CommitError: a commit is done, and its journal cannot be put away (yet).
@@ -384,7 +383,8 @@ class Host:
         """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a
         generation.
 
-        If other runs go on, what these have done so far is in it, too; for that alone none is made.
+        If other runs go on, their changes so far are in it, too; but no generation is made for
+        those alone.
         """
         newest = None
         try:

@@ -1,4 +1,4 @@
-"""The ask broker: takes questions from the device loop, and sees to it that each is answered.
+"""The ask broker: takes questions from the device loop, and gets each of them answered.
 
 :meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop,
 :meth:`Broker.rules_changed` to anybody.  All else happens on trio's thread, most of it in the tasks
@@ -241,7 +241,9 @@ class Broker:
         return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
 
     def _is_attended(self, run: int) -> bool:
-        """Tell whether somebody sees what a run asks; what is in no run, the user does himself."""
+        """Tell whether somebody sees what a run asks.  A process outside of all runs counts as the
+        user's own.
+        """
         return not run or any(watcher.attends(run) for watcher in self._watchers)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
@@ -403,7 +405,7 @@ class Broker:
             self._deadline_changed.set()
 
     def _answer_again(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
-        """Answer at once what has been given the default already, as nobody watched."""
+        """Give the default at once to a question that got it before because nobody watched."""
         if self.default is Decision.DENY and self._auditor is not None and self._auditor.refused(question, pid):
             self._auditor.write()
         answer(self.default)
@@ -448,7 +450,7 @@ class Broker:
         self._end(ask, Outcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
 
     async def _count_refusals(self) -> None:
-        """Have refusals that go on and on noted now and then."""
+        """Write notes about repeated refusals at intervals."""
         while self._auditor is not None:
             await trio.sleep(_COUNT_S)
             await trio.to_thread.run_sync(self._auditor.count)

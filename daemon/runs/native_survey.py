@@ -1,5 +1,5 @@
-"""A process of its own that looks for what must not be reached straight from base, in directories
-that are to be bound.
+"""A process of its own that looks through directories which are to be bound straight from base, for
+what must not be reached there.
 
 ``python -I -S native_survey.py STATE_FD HASTE DIRECTORY...`` writes a report for each directory:
 its path, and the paths of what was found in it, with a NUL byte between them and two at the end.
@@ -15,8 +15,8 @@ more.  Then the report ``idle`` comes, and the process goes on when nobody else 
 last report is ``read`` and the number of directories that were read.
 
 Why a process: looking at a hundred thousand names takes a second and holds the interpreter lock,
-which the daemon that serves a mount cannot spare.  It gets along without yolofs, so that it starts
-at once.
+which the daemon that serves a mount cannot spare.  It imports nothing of yolofs, so it starts at
+once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What somebody picks of the hunks of a change, and what a text is with just that.
+"""Picks: which hunks or lines of a change are chosen, and the text with just those.
 
 A pick is written ``ID``, or ``ID:1-3,5`` for some of its changed lines.  Those that go are counted
 first, from 1, then those that come.

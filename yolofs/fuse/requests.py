@@ -1,4 +1,4 @@
-"""Carries requests out whatever is in their way; knows no transport.
+"""Carries out requests that cannot be answered at once; knows no transport.
 
 A request that somebody has to decide over, or that needs a large copy, is suspended meanwhile, and
 then carried out from its beginning.  What it ends with if it cannot be carried out is an errno.
@@ -38,7 +38,7 @@ _MAX_COPIES = 3
 
 
 class AnsweredError(Exception):
-    """A request ends with an errno, and all that is to be noted of that is."""
+    """A request ends with an errno, and everything to be noted about it has been noted."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -56,7 +56,7 @@ def drop_pages(kernel: Kernel, numbers: Iterable[int]) -> None:
 
 
 class _SoFar:
-    """What has come of a request that is carried out again and again, until nothing is in its way
+    """The progress of a request that is carried out again and again, until nothing is in its way
     any more.
     """
 

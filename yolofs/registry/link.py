@@ -1,5 +1,5 @@
 """The convenience link ``.yolofs`` in a project: to look around.  Nothing is read through it, so it
-may be anything.
+does no harm if somebody else changes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which rules of a tree can let nothing through, told of each by itself: no two rule books are
+"""Finds rules of a tree that can let nothing more through, each by itself: no two rule books are
 compared.
 
 The *ground* is what holds without the rules in question.  A rule is *sure* if no place where it

@@ -1,8 +1,8 @@
 """When a run has to be ended from outside: its command has ended and nobody says so, or a signal
 changes nothing.
 
-The sandbox's first process is bubblewrap's.  It is out of reach of the others, but a run must not
-hang on that: so what the command does is looked at from here, too.
+The sandbox's first process is bubblewrap's.  The others cannot reach it, but a run must not depend
+on that.  So the command is watched from here, too.
 """
 
 from __future__ import annotations

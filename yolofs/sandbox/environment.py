@@ -23,7 +23,7 @@ def hidden_variables(names: Iterable[str], hide: Iterable[str], keep: Iterable[s
 
 
 OUTER_TERMINALS = ("TMUX", "TMUX_PANE")
-"""Lead into the terminal around the sandbox, by a socket that is not there inside."""
+"""Variables that name a socket of the terminal around the sandbox, which is not there inside."""
 TMUX_DIRECTORY = ("TMUX_TMPDIR", "/var/tmp")
 """Where tmux has its sockets inside, as the place where the host has them is hidden."""
 

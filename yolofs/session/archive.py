@@ -1,6 +1,4 @@
-"""What commits put away in ``commits/N``: the journal that ended with the commit, and the one to
-follow it.
-"""
+"""The journals in ``commits/N``: the one that ended with it, and the one that follows."""
 
 from __future__ import annotations
 
@@ -204,7 +202,7 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     """Return how a commit ended; None if it has not, or if that was not written by this user for
     this session.
 
-    What cannot be looked at, as there is no key that is the user's alone, is None, too, or with
+    If it cannot be checked, because the user's key is missing, that is None, too, or with
     ``has_to_look`` an error.
 
     Raises:

@@ -1,7 +1,7 @@
-"""A journal beside the session's, which goes on from it and then takes its place: all is done, or
+"""A copy of the session's journal that is extended and then takes its place: all is done, or
 nothing.
 
-Nobody else sees what is tried in it, or made in the store for it, before :meth:`Beside.keep`.  A
+Nobody else sees its records, or the store inodes made for them, before :meth:`Beside.keep`.  A
 crash before that leaves only files that the next open or ``yolofs gc`` removes.
 """
 
@@ -122,8 +122,8 @@ def beside(session: Session) -> Iterator[Beside]:
 
 @contextlib.contextmanager
 def trying_beside(session: Session) -> Iterator[Beside]:
-    """Do what :func:`beside` does, and if the system refuses something, have it said what came of
-    it.
+    """Do what :func:`beside` does; turn an error of the system into one that says what became of
+    the session.
 
     Raises:
         YolofsError: it refused something; the sentence tells whether anything is done.

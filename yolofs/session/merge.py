@@ -1,5 +1,5 @@
-"""Settling conflicts in the view before a commit: what merges is staged, where base wins nothing is
-staged any more.
+"""Settling conflicts in the view before a commit: merged files are staged; where base wins, nothing
+stays staged.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ _MOST_LOOKS = 20
 
 
 def steadily(session: Session, look: Callable[[], T]) -> T:
-    """Return what ``look`` does; it is done again with what has come since, where a file has gone
-    meanwhile that the state before still showed.
+    """Return what ``look`` returns.  If a file of the state is gone meanwhile, ``look`` is called
+    again with the state of then.
 
     Raises:
         MissingInodeError: a file is missing, and nothing has come since: that is damage.

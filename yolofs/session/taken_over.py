@@ -1,5 +1,5 @@
-"""What a run changed, where the host has changed the real file since: compared with what the view
-took over then, as far as that is kept.
+"""The changes of a run to files that the host has changed since, compared with what the view took
+over then, as far as that is kept.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
     or of those ``since`` a number, those that have.
 
-    What becomes of one the later ones tell, so those before do not matter to it.
+    Only later commits tell what became of one, so earlier ones need not be read.
 
     Raises:
         TrustError: the state directory is not the user's alone.
@@ -151,7 +151,7 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
     """Return a commit of the session in a directory, as far as it tells of itself; None if it has
     not ended.
 
-    What became of it later ones tell.
+    Later commits tell what became of it.
     """
     directory = commit_directory(session, number)
     sealed, done, given_up = (

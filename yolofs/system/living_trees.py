@@ -1,4 +1,4 @@
-"""Emptying and measuring directories in which programs are at work, also hostile ones.
+"""Emptying and measuring directories in which programs, perhaps hostile ones, are at work.
 
 Everything goes by descriptors: a directory is opened by its name in an open directory, never
 through a link, and only on the same disk.  So a name that is exchanged meanwhile leads nowhere

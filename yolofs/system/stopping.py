@@ -1,5 +1,5 @@
-"""Ctrl-C, SIGTERM and SIGHUP while something is being done that is not to stay half done: they are
-noted meanwhile.
+"""Ctrl-C, SIGTERM and SIGHUP while something must not be left half done: they are noted, and
+handled afterwards.
 
 A command that changes base catches them (:func:`catch`) to its end.  All of this is for the main
 thread; in others nothing is heard of signals anyway.

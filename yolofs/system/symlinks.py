@@ -1,4 +1,6 @@
-"""Following the symbolic links of a path without the kernel, by whoever tells what a link holds."""
+"""Following the symbolic links of a path without the kernel, by a function that tells what a link
+holds.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ kernel forbids it.
 
 
 class Keeping(Preparing):
-    """Keeps what steps replace or remove, and knows what later ones need of earlier ones."""
+    """Keeps what steps replace or remove, and what later steps need to know of earlier ones."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare the folders in ``directory``, the commit's own (an absolute path).

@@ -1,7 +1,7 @@
 """Making a file of the store anew in a folder of the commit.
 
 That is what a commit mostly does, for tens of thousands of files, and a system call takes as long
-as ten lines around it.  So here a call is left out where another one has told that it would change
+as ten lines around it.  So a call is left out here if an earlier one has shown that it would change
 nothing.
 """
 

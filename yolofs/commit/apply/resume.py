@@ -179,7 +179,7 @@ class ResumedSteps(DoneSteps):
         return found | super().ctimes_of_copies()
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
-        """Keep, besides, what is neither what the file was nor surely ours: the host may have
+        """Also keep content that is neither what the file was nor surely ours: the host may have
         written it meanwhile.
         """
         kept = self._in(self._replaced, step.number)

@@ -103,8 +103,8 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
 
 
 def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
-    """Say what the host had put in the way of a commit, and where that lies now; nothing if it had
-    not.
+    """Return what the host had put in the way of a commit, and where that lies now; empty if there
+    is nothing.
     """
     if not found:
         return ""

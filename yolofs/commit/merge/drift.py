@@ -1,4 +1,4 @@
-"""What is said of drift: how base changed at a path, when, and when the view changed it."""
+"""Describes drift: how base changed at a path, when, and when the view changed it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What can be committed apart: the changes of a state as units, each of which is taken whole or
-stays.
+"""Units: groups of changes that are committed together or not at all.
 
 Seen as names in directories, an override tree is a list of *slots*: one name in one directory,
 which base fills with one thing and the view with another (or nothing).  A directory is known by its

@@ -78,7 +78,7 @@ def _is_base(tree: Tree) -> bool:
 
 
 class _Anew(NamedTuple):
-    """What came of saying a state anew."""
+    """The result of writing a state anew."""
 
     done: frozenset[int] = frozenset()
     """The changes that are taken back."""
@@ -89,7 +89,7 @@ class _Anew(NamedTuple):
 
 
 def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
-    """Say the state anew without what is wholly taken back and stands alone."""
+    """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
     alone = [unit for unit in units if _stands_alone(unit, kept, places)]
@@ -110,7 +110,7 @@ def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
 
 
 def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
-    """Tell whether a unit is nothing but changes that are wholly taken back."""
+    """Tell whether all changes of a unit are wholly taken back."""
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     if not touched or not all(map(kept.is_none, touched)):
         return False

@@ -1,4 +1,5 @@
-"""What of a selection cannot be without the rest: it is held, so that what is left can be.
+"""Holds the parts of a selection that cannot be without the rest, so that the others can be
+committed or dropped.
 
 Of a commit, what needs a hunk that was not picked stays staged; a new directory comes along with
 what is picked in it. Of a drop, what a hunk needs that was not picked stays as it is.
@@ -111,7 +112,7 @@ class Together:
         return any(index in needed and self._kept.has_place(other) for other, needed in needs.items())
 
     def _hold(self, index: int, by: int, *, keeps: bool) -> None:
-        """Hold what a change says of its place, as another one is not so, or is."""
+        """Hold the part of a change that is about its place, because of another change."""
         hunk, other = self._kept.place(index), self._kept.place(by)
         if keeps:
             self._kept.of(index)[hunk.id] = None
