@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from benchmarks.results import PEER, REFERENCE, Results, Row
 
+SHARE = "and, last, processor time of the server for each second of the work's own in the plain directory"
+
 
 def duration(seconds: float) -> str:
     """Return a time with three digits and its unit."""
@@ -22,7 +24,7 @@ def multiple(ratio: float) -> str:
 
 def as_text(results: Results) -> str:
     """Return the table of each mode: median, range, ratio to the plain directory and to
-    fuse-overlayfs.
+    fuse-overlayfs, serial share.
     """
     return "\n".join(_text(results))
 
@@ -30,6 +32,7 @@ def as_text(results: Results) -> str:
 def _text(results: Results) -> Iterator[str]:
     for mode in _modes(results):
         yield f"\n{mode}: median of {results.rounds} [fastest to slowest], times the plain directory, times {PEER}"
+        yield SHARE
         for row in results.rows:
             if row.mode != mode:
                 continue
@@ -58,6 +61,8 @@ def _cell(row: Row, column: str) -> str:
     spread = f"[{duration(min(found))} to {duration(max(found))}]"
     ratios = [row.ratio(column, reference) for reference in (REFERENCE, PEER)]
     beside = "".join(f"{'x' + multiple(ratio) if ratio is not None else '-':>9}" for ratio in ratios)
+    share = row.serial_share(column)
+    beside += f"{multiple(share):>9}" if share is not None else ""
     note = f"  {row.notes[column]}" if column in row.notes else ""
     return f"{duration(median):>9} {spread:24}{beside}{note}"
 
