@@ -292,7 +292,7 @@ def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Pa
     ("module", "name"),
     [
         ("session.selecting.actions", "take_back"),
-        ("cli.commit.picked", "commit_up_to"),
+        ("cli.commit.committing_hunks", "commit_up_to"),
         ("session.up_to", "commit"),
     ],
 )

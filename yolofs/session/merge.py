@@ -20,7 +20,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
-from yolofs.session.journal_beside import beside
+from yolofs.session.journal_copy import journal_copy
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,
@@ -260,7 +260,7 @@ def _replace_journal(session: Session, records: Sequence[Keep], name_before: byt
     The names are those of the generations before and after it.
     """
     now = coarse_clock_ns()
-    with beside(session) as new:
+    with journal_copy(session) as new:
         before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
         new.append(*before, begin_anew(now), *records, Snapshot(now, name_after))
         new.keep()
