@@ -4,7 +4,8 @@ Knows the overlay, the gate in front of it and the kernel's side (handles, how l
 cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
 nothing here waits.  A request that needs an answer of the user raises
 :class:`~yolofs.access.refusals.UndecidedError`, and one that needs a large copy
-:class:`~yolofs.fuse.results.PostponedError`, before anything is done.
+:class:`~yolofs.fuse.results.PostponedError`, before anything is done.  There is one method for each
+kind of request, so the file is long.
 """
 
 from __future__ import annotations

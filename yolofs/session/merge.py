@@ -33,7 +33,7 @@ from yolofs.state.kept_bases import (
     xattrs_option,
 )
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.system.clock import coarse_clock_ns
 
 MODE_MADE_AGAIN = 0o700
@@ -242,7 +242,7 @@ def _make(session: Session, merge: Merge) -> StoreIno:
 def _copy_staged(session: Session, staged: Staged, target: int) -> None:
     fd = session.store.open(staged.ino, os.O_RDONLY)
     try:
-        copying.copy_data(fd, target, os.fstat(fd).st_size)
+        file_data.copy_data(fd, target, os.fstat(fd).st_size)
     finally:
         os.close(fd)
 

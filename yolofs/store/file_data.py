@@ -1,10 +1,7 @@
-"""Copying one file: its bytes as cheaply as the filesystem allows, and all of its metadata.
+"""Copying the bytes of a file as cheaply as the filesystem allows: shared blocks, a copy in the
+kernel, or reading and writing; holes stay holes.
 
-Copy-up uses this towards the store, commit towards base.  Nothing follows symlinks, and every
-function blocks until the bytes are with the kernel (not until they are durable).
-
-If something cannot be carried over, for lack of permission or support, that is no error: the
-functions return a tuple of strings that name it, such as ``"owner"`` or ``"xattr user.note"``.
+Every function blocks until the bytes are with the kernel (not until they are durable).
 """
 
 from __future__ import annotations
@@ -13,12 +10,8 @@ import contextlib
 import errno
 import fcntl
 import os
-import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
-from typing import NamedTuple
-
-from yolofs.system.syscalls import open_by_no_link
 
 _FICLONE = 0x40049409  # _IOW(0x94, 9, int) of linux/fs.h
 _CHUNK_BYTES = 1 << 20
@@ -38,14 +31,6 @@ _TRY_OTHERWISE = frozenset(
 """What the cheap ways of copying answer where they do not work; reading and writing may still
 do.
 """
-_NOT_PERMITTED = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.E2BIG, errno.ERANGE})
-"""What writing an xattr answers if this user, or the other filesystem, may not hold it."""
-_NO_SUCH_METADATA = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS})
-"""What setting mode, owner or times answers if this user, or the filesystem, may not."""
-_XFS_ALIAS = "trusted.SGI_"
-"""What root sees on XFS as a second name of each ACL."""
-
-
 _SMALL_BYTES = 1 << 17
 
 
@@ -57,145 +42,7 @@ class CopyMethod(Enum):
     READ_WRITE = "read-write"
 
 
-class Metadata(NamedTuple):
-    """All that a file has besides its data, as it was when it was read."""
-
-    st: os.stat_result
-    xattrs: tuple[tuple[str, bytes], ...] = ()
-    unread: tuple[str, ...] = ()
-    """The xattrs that could not be read, each as ``xattr NAME``."""
-
-
-class Source(NamedTuple):
-    """A file about to be copied: all that is needed is read or open, so its path may change or be
-    closed off.
-    """
-
-    metadata: Metadata
-    fd: int = -1
-    """Of a regular file whose data is wanted, open for reading, owned by this object; else -1."""
-    target: bytes = b""
-    """Of a symlink."""
-
-    def close(self) -> None:
-        """Close :attr:`fd`.  To be called once."""
-        if self.fd >= 0:
-            os.close(self.fd)
-
-
-class PathDescriptor(NamedTuple):
-    """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes
-    alone.
-    """
-
-    fd: int
-
-
-def at(dir_fd: int, name: bytes) -> bytes:
-    """Return a path for ``name`` in an open directory, for all that takes paths (os.setxattr takes
-    no dir_fd).
-
-    It is good while ``dir_fd`` is open, in this process only.
-    """
-    return b"/proc/self/fd/%d/%b" % (dir_fd, name)
-
-
 # --- whole files ----------------------------------------------------------------------------------
-
-
-def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
-    """Make ``dst`` a copy of ``src``, whatever its type; of a directory without its children.
-
-    Without ``data`` a regular file becomes one hole of the same size.  Returns what could not be
-    carried over.
-
-    Raises:
-        FileExistsError: there is something at ``dst``; it is left alone.
-        OSError: ``src`` cannot be read or ``dst`` not written; nothing is left at ``dst``.
-    """
-    source = open_source(src, data=data)
-    try:
-        return write_copy(source, dst)
-    finally:
-        source.close()
-
-
-def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Source:
-    """Read the metadata of ``path`` and, of a regular file whose ``data`` is wanted, open it.
-
-    Reading leaves the access time alone where that is permitted.  ``is_base``: the path is
-    absolute, and nothing is read by any symbolic link on the way there.
-
-    Raises:
-        OSError: it cannot be read; ESTALE if its type changed meanwhile.
-    """
-    fd = (open_by_no_link if is_base else os.open)(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        st = os.fstat(fd)
-        if stat.S_ISLNK(st.st_mode):
-            return Source(read_metadata(PathDescriptor(fd), st=st), target=os.readlink(b"", dir_fd=fd))
-        if not data or not stat.S_ISREG(st.st_mode):
-            return Source(read_metadata(PathDescriptor(fd), st=st))
-    finally:
-        os.close(fd)
-    fd = _open_to_read(path, open_by_no_link if is_base else os.open)
-    try:
-        st = os.fstat(fd)
-        if not stat.S_ISREG(st.st_mode):
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-        return Source(read_metadata(fd, st=st), fd=fd)
-    except BaseException:
-        os.close(fd)
-        raise
-
-
-def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
-    """Make ``dst`` a copy of what :func:`open_source` read; returns and raises as
-    :func:`copy_node`.
-    """
-    st = source.metadata.st
-    if stat.S_ISREG(st.st_mode):
-        fd, left_out = write_file(source, dst)
-        os.close(fd)
-        return left_out
-    if stat.S_ISDIR(st.st_mode):
-        os.mkdir(dst, 0o700)
-    elif stat.S_ISLNK(st.st_mode):
-        os.symlink(source.target, dst)
-    else:
-        os.mknod(dst, stat.S_IFMT(st.st_mode) | 0o600, st.st_rdev)
-    try:
-        return write_metadata(dst, source.metadata)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            (os.rmdir if stat.S_ISDIR(st.st_mode) else os.unlink)(dst)
-        raise
-
-
-def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[int, tuple[str, ...]]:
-    """Make ``dst`` a copy of a regular file, of its first ``keep`` bytes (None: all of it).
-
-    Returns a descriptor for reading and writing, which the caller owns, and what could not be
-    carried over.  Until it has its real mode the file is open to its owner only.
-
-    Raises:
-        OSError: as :func:`copy_node`.
-    """
-    st = source.metadata.st
-    fd = os.open(dst, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        size = st.st_size if keep is None else min(keep, st.st_size)
-        if source.fd < 0:
-            if size:
-                os.ftruncate(fd, size)
-        elif not copy_small(source.fd, fd, st, size):
-            copy_data(source.fd, fd, size)
-        return fd, write_metadata(fd, source.metadata)
-    except BaseException:
-        os.close(fd)
-        with contextlib.suppress(OSError):
-            os.unlink(dst)
-        raise
 
 
 def copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
@@ -210,198 +57,7 @@ def copy_small(src_fd: int, dst_fd: int, st: os.stat_result, size: int) -> bool:
     return len(data) == size == os.pwrite(dst_fd, data, 0)
 
 
-def _open_to_read(path: bytes, opened: Callable[[bytes, int], int]) -> int:
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # NONBLOCK: should it now be a fifo
-    try:
-        return opened(path, flags | os.O_NOATIME)
-    except PermissionError as error:
-        if error.errno != errno.EPERM:
-            raise
-        return opened(path, flags)  # another user's file: only its owner may leave the access time alone
-
-
 # --- metadata -------------------------------------------------------------------------------------
-
-
-def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, times: bool = True) -> tuple[str, ...]:
-    """Give ``dst`` the owner, xattrs (ACLs among them), mode and times of ``src``, which has the
-    same type.
-
-    ``st`` is used instead of looking ``src`` up; without ``times`` those of ``dst`` stay as they
-    become.  Returns what could not be carried over.
-
-    Raises:
-        OSError: for any other reason than that something is not permitted or not supported.
-    """
-    return write_metadata(dst, read_metadata(src, st=st), times=times)
-
-
-def read_metadata(src: bytes | int | PathDescriptor, *, st: os.stat_result | None = None) -> Metadata:
-    """Return the metadata of a path or descriptor; ``st`` is used instead of looking it up."""
-    if st is None:
-        st = _stat(src.fd if isinstance(src, PathDescriptor) else src)
-    xattrs, unread = [], []
-    place = b"/proc/self/fd/%d" % src.fd if isinstance(src, PathDescriptor) else src
-    follows = not isinstance(src, bytes)
-    for name in _list_xattrs(place, follows=follows):
-        try:
-            xattrs.append((name, os.getxattr(place, name, follow_symlinks=follows)))
-        except OSError as error:
-            if error.errno in _NOT_PERMITTED:
-                unread.append(f"xattr {name}")
-            elif error.errno != errno.ENODATA:  # removed since it was listed
-                raise
-    return Metadata(st, tuple(xattrs), tuple(unread))
-
-
-def write_metadata(dst: bytes | int, metadata: Metadata, *, times: bool = True) -> tuple[str, ...]:
-    """Give ``dst``, a path or descriptor, what :func:`read_metadata` read; as :func:`copy_metadata`
-    otherwise.
-    """
-    st = metadata.st
-    skipped = _write_owner(dst, st)
-    # In this order: a new owner clears setuid and capabilities; an xattr needs a file that is still
-    # writable; an ACL changes the mode; and each of them changes a time.
-    skipped += metadata.unread + _write_xattrs(dst, dict(metadata.xattrs), metadata.unread)
-    if not stat.S_ISLNK(st.st_mode) and not _may_chmod(dst, _mode_for(st, skipped)):
-        skipped += ("mode",)
-    if times and not may_set_times(dst, st):
-        skipped += ("times",)
-    return skipped
-
-
-def _write_owner(dst: bytes | int, st: os.stat_result) -> tuple[str, ...]:
-    now = _stat(dst)
-    skipped: tuple[str, ...] = ()
-    if now.st_gid != st.st_gid and not _may_chown(dst, -1, st.st_gid):
-        skipped += ("group",)
-    if now.st_uid != st.st_uid and not _may_chown(dst, st.st_uid, -1):
-        skipped += ("owner",)
-    return skipped
-
-
-def _stat(file: bytes | int) -> os.stat_result:
-    return os.lstat(file) if isinstance(file, bytes) else os.fstat(file)
-
-
-def _may_chown(dst: bytes | int, uid: int, gid: int) -> bool:
-    try:
-        os.chown(dst, uid, gid, follow_symlinks=isinstance(dst, int))
-    except OSError as error:
-        if error.errno not in _NO_SUCH_METADATA | {errno.EINVAL}:  # that: an id that this user namespace does not have
-            raise
-        return False
-    return True
-
-
-def _may_chmod(dst: bytes | int, mode: int) -> bool:
-    """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already."""
-    try:
-        os.chmod(dst, mode)
-    except OSError as error:
-        if error.errno not in _NO_SUCH_METADATA:
-            raise
-        return stat.S_IMODE(_stat(dst).st_mode) == mode
-    return True
-
-
-def may_set_times(dst: bytes | int, st: os.stat_result) -> bool:
-    """Give a path or descriptor the times of ``st``; tell whether that was permitted."""
-    return may_set_ns(dst, st.st_atime_ns, st.st_mtime_ns)
-
-
-def may_set_ns(dst: bytes | int, atime_ns: int, mtime_ns: int) -> bool:
-    """Give a path or descriptor these times; tell whether that was permitted."""
-    try:
-        os.utime(dst, ns=(atime_ns, mtime_ns), follow_symlinks=isinstance(dst, int))
-    except OSError as error:
-        if error.errno not in _NO_SUCH_METADATA:
-            raise
-        return False
-    return True
-
-
-def _mode_for(st: os.stat_result, skipped: tuple[str, ...]) -> int:
-    """Return the mode, without setuid or setgid where these would lend the rights of somebody
-    else.
-    """
-    mode = stat.S_IMODE(st.st_mode)
-    if "owner" in skipped:
-        mode &= ~stat.S_ISUID
-    if "group" in skipped and not stat.S_ISDIR(st.st_mode):
-        mode &= ~stat.S_ISGID
-    return mode
-
-
-def _write_xattrs(dst: bytes | int, wanted: dict[str, bytes], unread: tuple[str, ...]) -> tuple[str, ...]:
-    """Make the xattrs of ``dst`` those ``wanted``; leave those alone of which it is not known what
-    they should be.
-    """
-    present = _list_xattrs(dst)
-    if not wanted and not present:
-        return ()
-    _let_owner_in(dst)
-    skipped = [name for name, value in wanted.items() if not _may_set_xattr(dst, name, value, name in present)]
-    for name in present:
-        is_surplus = name not in wanted and f"xattr {name}" not in unread and not is_label(name)
-        if is_surplus and not _may_remove_xattr(dst, name):
-            skipped.append(name)
-    return tuple(f"xattr {name}" for name in skipped)
-
-
-def _let_owner_in(path: bytes | int) -> None:
-    """Widen the mode, if it is ours to change: xattrs cannot be read or written through a mode that
-    forbids it.
-    """
-    mode = _stat(path).st_mode
-    if mode & 0o600 != 0o600 and not stat.S_ISLNK(mode):
-        with contextlib.suppress(PermissionError):
-            os.chmod(path, stat.S_IMODE(mode) | 0o600)
-
-
-def _may_set_xattr(path: bytes | int, name: str, value: bytes, is_present: bool) -> bool:
-    try:
-        if not is_present or os.getxattr(path, name, follow_symlinks=isinstance(path, int)) != value:
-            os.setxattr(path, name, value, follow_symlinks=isinstance(path, int))
-    except OSError as error:
-        if error.errno not in _NOT_PERMITTED:
-            raise
-        return False
-    return True
-
-
-def _may_remove_xattr(path: bytes | int, name: str) -> bool:
-    try:
-        os.removexattr(path, name, follow_symlinks=isinstance(path, int))
-    except OSError as error:
-        if error.errno not in _NOT_PERMITTED | {errno.ENODATA}:
-            raise
-        return error.errno == errno.ENODATA  # gone already is as good
-    return True
-
-
-def is_label(name: str) -> bool:
-    """Tell whether the system gives this xattr to every file by itself (SELinux, IMA, EVM,
-    Smack).
-    """
-    return name.startswith("security.") and name != "security.capability"
-
-
-def has_only_labels(path: bytes | int) -> bool:
-    """Tell whether something has no extended attributes, an ACL among them, but such as the system
-    gives by itself.
-    """
-    return all(map(is_label, _list_xattrs(path)))
-
-
-def _list_xattrs(path: bytes | int, *, follows: bool | None = None) -> list[str]:
-    try:
-        names = os.listxattr(path, follow_symlinks=follows if follows is not None else isinstance(path, int))
-    except OSError as error:
-        if error.errno in (errno.EOPNOTSUPP, errno.EPERM, errno.EACCES):
-            return []
-        raise
-    return [name for name in names if not name.startswith(_XFS_ALIAS)]
 
 
 # --- data -----------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from tests.support.file_limits import file_size_limit
 from tests.support.user_identity import make
 from tests.unit.file_looks import mode_of, read, refusing
 from yolofs.store import copying
-from yolofs.store.copying import CopyMethod, copy_data, copy_node
+from yolofs.store.copying import copy_node
+from yolofs.store.file_data import CopyMethod, copy_data
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
 IS_ROOT = os.geteuid() == 0

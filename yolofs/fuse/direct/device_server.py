@@ -3,7 +3,7 @@
 A request is answered before the next one is read, unless it has to wait: then
 :mod:`yolofs.fuse.direct.waiting` has it carried out later, from the bytes that came.  An
 :class:`OSError` becomes its errno, anything unexpected a logged traceback and EIO, and the mount
-lives on.
+lives on.  There is one method for each kind of request, so the file is long.
 """
 
 from __future__ import annotations

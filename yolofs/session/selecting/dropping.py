@@ -30,7 +30,7 @@ from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.system.clock import coarse_clock_ns
 
 _CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
@@ -280,7 +280,7 @@ class _TakingBack(ViewWriter):
                 assert change.old is not None
                 source = change.old.open(self.files.reader.store)
                 try:
-                    copying.copy_data(source, fd, change.old.size)
+                    file_data.copy_data(source, fd, change.old.size)
                 finally:
                     os.close(source)
         finally:
