@@ -43,12 +43,12 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
     """Run a command line and return the exit code; ``options`` stand for those before the
     command.
     """
-    from yolofs.system import stopping
+    from yolofs.system import stop_signals
 
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments), options)
     finally:
-        stopping.restore()
+        stop_signals.restore()
 
 
 def _run(words: list[str], options: Options | None) -> int:

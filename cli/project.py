@@ -27,7 +27,7 @@ from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
 from yolofs.store.readers import reading_store
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 from yolofs.system.symlinks import follow_parent
 
 __all__ = [
@@ -108,7 +108,7 @@ def was_interrupted(project: bytes) -> bool:
 @contextlib.contextmanager
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
-    stopping.hear()
+    stop_signals.hear()
     with Session.open(project, Access.READ) as session:
         for warning in warnings_of(session):
             warn(warning)
@@ -186,8 +186,8 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to
     stdout and stderr is held back until the end, where these lead into the mount.
     """
-    stopping.catch()
-    stopping.hear()
+    stop_signals.catch()
+    stop_signals.hear()
     with connected(project) as client:
         if client is None:
             with writing(project, command=kind.value) as session:

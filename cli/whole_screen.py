@@ -19,7 +19,7 @@ from prompt_toolkit.layout.controls import UIControl
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.defaults import create_output
 
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
@@ -94,7 +94,7 @@ class WholeScreen:
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.leave, stopping.StoppedError(number))
+            loop.add_signal_handler(number, self.leave, stop_signals.StoppedError(number))
         loop.set_exception_handler(self._failed)
         try:
             with contextlib.suppress(EOFError):  # the terminal is gone

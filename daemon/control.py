@@ -13,8 +13,8 @@ import trio
 
 from yolofs.access.asks import Ask, Ended
 from yolofs.access.gate import NOTED
-from yolofs.daemon.agent import AgentMethods, Turns
-from yolofs.daemon.follow.rulekeeper import SESSION_SOURCE
+from yolofs.daemon.agent_control import AgentMethods, Turns
+from yolofs.daemon.follow.rule_keeper import SESSION_SOURCE
 from yolofs.daemon.host import Host
 from yolofs.daemon.hunk_control import HunkMethods
 from yolofs.daemon.native_binds import NativeBinds

@@ -25,11 +25,11 @@ from yolofs.daemon.asks.broker import Broker
 from yolofs.daemon.asks.notifier import Notifier
 from yolofs.daemon.blockers import Blockers, entry_of
 from yolofs.daemon.follow.base_changes import BaseChanges
-from yolofs.daemon.follow.rulekeeper import RuleKeeper
+from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.daemon.lending import Lending, or_end_mount
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
-from yolofs.daemon.runs.runs import RunResult, Runs
+from yolofs.daemon.runs.live_runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop.loop import LoopClosedError
@@ -52,7 +52,7 @@ from yolofs.registry.state import open_state, state_of
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
-from yolofs.sandbox import native, private_tmp
+from yolofs.sandbox import native_candidates, private_tmp
 from yolofs.session import feedback
 from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
@@ -316,14 +316,14 @@ class Host:
         All are absolute paths.
         """
         base = self._session.base
-        ruled = native.candidates(self._book, base, self._session.project)
+        ruled = native_candidates.candidates(self._book, base, self._session.project)
 
         def on_loop() -> tuple[dict[bytes, list[bytes]], list[Staged]]:
             tree = self._overlay.tree
-            return native.overridden(tree, base, ruled), native.staged_with_links(tree)
+            return native_candidates.overridden(tree, base, ruled), native_candidates.staged_with_links(tree)
 
         found, files = self._call(on_loop)
-        names = native.linked(base, files)
+        names = native_candidates.linked(base, files)
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
     def choose_tmp(self, wanted: str, home: bytes) -> private_tmp.Choice:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
@@ -29,10 +28,11 @@ from yolofs.cli.commit.report import (
     trusted_text,
     warn_of_unfinished,
 )
+from yolofs.cli.commit.settling import Settled, Wish, check_settled
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
-from yolofs.cli.hunk_words import hunk_option, picks_of
+from yolofs.cli.hunk_option import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths

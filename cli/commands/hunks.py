@@ -13,7 +13,7 @@ from yolofs.changes.hunks import FileHunks
 from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.hunk_words import hunk_ids
+from yolofs.cli.hunk_option import hunk_ids
 from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say

@@ -18,11 +18,11 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.records_seen import count_since, is_about, may_show, paths_of
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
+from yolofs.cli.visible_records import count_since, is_about, may_show, paths_of
 from yolofs.journal.records import Travel
 from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter

@@ -27,7 +27,7 @@ from yolofs.session.forget import forget
 from yolofs.session.lock import command_at_work
 from yolofs.session.move import move_session
 from yolofs.state import checkpoint
-from yolofs.system.marks import JOURNAL
+from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import open_plain
 
 

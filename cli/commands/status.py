@@ -14,12 +14,12 @@ from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project import connected, find_project, session_directory, warnings_of
-from yolofs.cli.records_seen import count_since
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.show.marking import marks_of
+from yolofs.cli.visible_records import count_since
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import ConfigError

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from yolofs.cli.commit.drift import Settled, Wish
 from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged
+from yolofs.cli.commit.settling import Settled, Wish
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
-from yolofs.cli.commit.picked import Picked, commit_hunks
+from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
@@ -315,7 +315,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
 
     Raises:
         StaleHunkError: something of it has changed since it was shown; nothing is done.
-        YolofsError, OSError: as :func:`yolofs.cli.commit.picked.commit_hunks`.
+        YolofsError, OSError: as :func:`yolofs.cli.commit.committing_hunks.commit_hunks`.
     """
 
     def check(shown: Shown, conflicts: Sequence[RelPath]) -> None:

@@ -20,7 +20,7 @@ from yolofs.cli.run import private_tmp
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.new_feedback import say_new_feedback
 from yolofs.cli.run.untrusted_settings import say_what_waits
-from yolofs.cli.run.waiting import told_of_asks
+from yolofs.cli.run.wait_notice import announcing_asks
 from yolofs.cli.which_project import find_project, session_directory
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import RunSettings, Settings
@@ -33,7 +33,7 @@ from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.confine import Place, confined
 from yolofs.sandbox.environment import hidden_variables, with_own_tmux, without
-from yolofs.sandbox.native_here import bindable, by_directory
+from yolofs.sandbox.native_mountable import bindable, by_directory
 from yolofs.sandbox.standard_streams import Stdin, check_descriptors
 from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at, read_mounts
@@ -72,7 +72,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         raise start_error(b"", errno.ENOENT)
     if is_in_sandbox():
         if not os.isatty(2):
-            from yolofs.cli.run.news_inside import has_news, run_and_tell  # hardly a command comes here
+            from yolofs.cli.run.feedback_inside import has_news, run_and_tell  # hardly a command comes here
 
             if has_news():
                 return run_and_tell([*words, *manner.unsaid])
@@ -265,7 +265,7 @@ def _confined(
             client.enter_run(begun.run, running.info.pid_namespace)
             if early is None:
                 return running.go(warn)
-            with told_of_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
+            with announcing_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
                 return running.go(warn)
     finally:
         stdin.close()

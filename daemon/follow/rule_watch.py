@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import trio
 
-from yolofs.daemon.follow.rulekeeper import RuleKeeper
+from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.errors import DaemonError
 from yolofs.rules import Level
 from yolofs.rules.rule_files import FileState, file_state

@@ -35,7 +35,7 @@ STATE_MARK = b".yolofs-state"
 SESSIONS = b"sessions"
 DISK_STATE = b".yolofs-"
 NATIVE_SURVEY = b"native-survey"
-"""These are those of :mod:`yolofs.system.marks`; the last but one stands before a user's number."""
+"""As in :mod:`yolofs.system.own_names`; the last but one stands before a user's number."""
 _MOST = 50
 """Up to this number, each is told."""
 

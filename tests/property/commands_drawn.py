@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.property.test_commit_property import DIRECTORIES, FILES
 from tests.support.host_edits import Edit
 from tests.support.host_edits import edits_without_renaming as edits
-from yolofs.cli.commit.drift import Way
+from yolofs.cli.commit.settling import Way
 from yolofs.paths import RelPath
 from yolofs.state.regions import Region, Regions
 

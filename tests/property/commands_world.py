@@ -21,8 +21,8 @@ from tests.property.test_commit_property import fill_base
 from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Host
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.report import look
+from yolofs.cli.commit.settling import Settled, Wish, check_settled
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import (
     ConflictError,

@@ -16,7 +16,7 @@ In the order in which a commit goes through them::
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
-      drift        how, and when: what is said of it
+      drift_descriptions  how, and when: what is said of it
       gone         directories and files that base has no more, and about which something is staged
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file

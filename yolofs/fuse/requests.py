@@ -15,11 +15,11 @@ from typing import TypeAlias, TypeVar
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
-from yolofs.fuse.answers import PostponedError, UncountedError
 from yolofs.fuse.cache.lost_names import Counting
 from yolofs.fuse.copy_workers import CopyWorkers
 from yolofs.fuse.loop.loop import Future, LoopClosedError
 from yolofs.fuse.request import Request
+from yolofs.fuse.results import PostponedError, UncountedError
 from yolofs.fuse.sent_back import SentBack
 from yolofs.fuse.transport import Kernel, Served
 

@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 
-from yolofs.system.marks import SESSION_LINK
+from yolofs.system.own_names import SESSION_LINK
 
 _EXCLUDED = b"/.yolofs"
 _MAX_BYTES = 1 << 20

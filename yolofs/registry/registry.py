@@ -19,7 +19,7 @@ from yolofs.errors import TrustError
 from yolofs.registry.identity import Identity
 from yolofs.registry.private import read_private, write_private
 from yolofs.registry.state import REGISTRY, open_part, open_state
-from yolofs.system.marks import JOURNAL
+from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import is_there, naming
 
 _VERSION = 1

@@ -30,7 +30,7 @@ from yolofs.registry.state import (
     state_of,
     user_home,
 )
-from yolofs.system.marks import disk_state_name
+from yolofs.system.own_names import disk_state_name
 
 
 class Started(NamedTuple):

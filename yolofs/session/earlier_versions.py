@@ -36,7 +36,7 @@ from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.lock import locked
 from yolofs.session.root import read_session_file
-from yolofs.system.marks import SESSION_LINK, disk_state_name
+from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
 
 _FILES = frozenset(

@@ -20,7 +20,7 @@ from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.dead_generations import NEW
-from yolofs.session.journal_beside import MERGED_JOURNAL
+from yolofs.session.journal_copy import MERGED_JOURNAL
 from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commit

@@ -11,7 +11,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from yolofs.system.living_trees import Measured, empty, measure
+from yolofs.system.busy_trees import Measured, empty, measure
 from yolofs.system.plain_files import open_plain, read_plain
 
 NAMES: Mapping[bytes, bytes] = {b"/tmp": b"tmp", b"/var/tmp": b"var-tmp"}

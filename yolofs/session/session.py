@@ -46,7 +46,7 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.marks import SESSION_LINK
+from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import is_there
 
 if TYPE_CHECKING:

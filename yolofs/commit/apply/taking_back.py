@@ -32,7 +32,7 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
 from yolofs.system.plain_files import is_there
-from yolofs.system.stopping import exit_code_of
+from yolofs.system.stop_signals import exit_code_of
 
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""

@@ -24,13 +24,13 @@ from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
-from yolofs.session.journal_beside import Beside
+from yolofs.session.journal_copy import JournalCopy
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.system.clock import coarse_clock_ns
 
 _CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
@@ -42,12 +42,12 @@ number.
 """
 
 
-def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
+def take_back(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
     """Have the state beside a session show the old state with just the kept hunks; what cannot be
     set is returned.
 
-    ``kept`` has to be settled (:mod:`yolofs.session.selecting.together`).  What was there before is
-    a generation.
+    ``kept`` has to be settled (:mod:`yolofs.session.selecting.dependencies`).  What was there
+    before is a generation.
 
     Raises:
         HardLinksError: it would part the names of one file.
@@ -88,7 +88,7 @@ class _Anew(NamedTuple):
     """
 
 
-def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
+def _say_anew(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> _Anew:
     """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
@@ -280,7 +280,7 @@ class _TakingBack(ViewWriter):
                 assert change.old is not None
                 source = change.old.open(self.files.reader.store)
                 try:
-                    copying.copy_data(source, fd, change.old.size)
+                    file_data.copy_data(source, fd, change.old.size)
                 finally:
                     os.close(source)
         finally:

@@ -4,8 +4,8 @@ nothing else there.
 The rules must say read-only at such a directory and everywhere below, whatever the names, except
 for paths that are told apart; the override tree must leave it alone.
 :mod:`yolofs.daemon.runs.native_survey` finds out what else lies there,
-:mod:`yolofs.sandbox.native_here` what is mounted there.  ``docs/design/native-binds.md`` says why
-all of this is needed.
+:mod:`yolofs.sandbox.native_mountable` what is mounted there.  ``docs/design/native-binds.md`` says
+why all of this is needed.
 """
 
 from __future__ import annotations

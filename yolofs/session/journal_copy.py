@@ -1,7 +1,7 @@
 """A copy of the session's journal that is extended and then takes its place: all is done, or
 nothing.
 
-Nobody else sees its records, or the store inodes made for them, before :meth:`Beside.keep`.  A
+Nobody else sees its records, or the store inodes made for them, before :meth:`JournalCopy.keep`.  A
 crash before that leaves only files that the next open or ``yolofs gc`` removes.
 """
 
@@ -27,8 +27,8 @@ MERGED_JOURNAL = b".merged"
 """At the end of the name of the journal that is being written."""
 
 
-class Beside(States):
-    """The states of a session with what is tried.  Use :func:`beside`."""
+class JournalCopy(States):
+    """The states of a session with what is tried.  Use :func:`journal_copy`."""
 
     def __init__(self, session: Session, journal: Journal) -> None:
         """Take the journal over, a copy of the session's."""
@@ -91,7 +91,7 @@ class Beside(States):
 
 
 @contextlib.contextmanager
-def beside(session: Session) -> Iterator[Beside]:
+def journal_copy(session: Session) -> Iterator[JournalCopy]:
     """Copy the journal, and yield what goes on from it; unless it is kept, nothing of it is left at
     the end.
 
@@ -112,7 +112,7 @@ def beside(session: Session) -> Iterator[Beside]:
     ):
         for chunk in read_chunks(old.fileno(), 0, session.journal.size):
             copy.write(chunk)
-    trying = Beside(session, Journal.open(new))
+    trying = JournalCopy(session, Journal.open(new))
     try:
         yield trying
     finally:
@@ -121,16 +121,16 @@ def beside(session: Session) -> Iterator[Beside]:
 
 
 @contextlib.contextmanager
-def trying_beside(session: Session) -> Iterator[Beside]:
-    """Do what :func:`beside` does; turn an error of the system into one that says what became of
-    the session.
+def trying_journal_copy(session: Session) -> Iterator[JournalCopy]:
+    """Do what :func:`journal_copy` does; turn an error of the system into one that says what became
+    of the session.
 
     Raises:
         YolofsError: it refused something; the sentence tells whether anything is done.
     """
-    trying: Beside | None = None
+    trying: JournalCopy | None = None
     try:
-        with beside(session) as trying:
+        with journal_copy(session) as trying:
             yield trying
     except OSError:
         is_done = trying is not None and trying.is_kept

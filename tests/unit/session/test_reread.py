@@ -11,8 +11,8 @@ from yolofs.changes.changes import Change
 from yolofs.errors import MissingInodeError
 from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay, Owner
+from yolofs.session.reread import look_again_if_gone
 from yolofs.session.session import Access, Session
-from yolofs.session.steadily import steadily
 
 OWNER = Owner(os.geteuid(), os.getegid())
 
@@ -50,7 +50,7 @@ def test_a_file_that_is_removed_meanwhile_is_looked_for_no_more(project: bytes) 
             overlay.unlink(overlay.root, b"goes")
             with pytest.raises(MissingInodeError):
                 seen(reader)
-            assert [change.path for change in steadily(reader, lambda: seen(reader))] == [b"stays"]
+            assert [change.path for change in look_again_if_gone(reader, lambda: seen(reader))] == [b"stays"]
         overlay.close()
 
 
@@ -62,4 +62,4 @@ def test_a_file_that_nothing_has_removed_is_damage(project: bytes) -> None:
         (ino,) = writer.store.since(0)
         os.unlink(writer.store.path(ino))
     with Session.open(project, Access.READ) as reader, pytest.raises(MissingInodeError):
-        steadily(reader, lambda: seen(reader))
+        look_again_if_gone(reader, lambda: seen(reader))

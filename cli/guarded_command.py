@@ -1,8 +1,7 @@
-"""Carries out a command on behalf of a program inside a sandbox: ``python -m yolofs.cli.guarded
-PROJECT PID DIRECTORY WORD…``.
+"""Carries out a command on behalf of a program inside a sandbox.
 
-The daemon starts it, outside, for the words that came through the restricted socket from process
-PID.
+``python -m yolofs.cli.guarded_command PROJECT PID DIRECTORY WORD…``: the daemon starts it, outside,
+for the words that came through the restricted socket from process PID.
 """
 
 from __future__ import annotations

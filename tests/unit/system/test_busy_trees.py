@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.system import living_trees
-from yolofs.system.living_trees import Measured, empty, measure
+from yolofs.system import busy_trees
+from yolofs.system.busy_trees import Measured, empty, measure
 
 FLAGS = os.O_RDONLY | os.O_DIRECTORY
 
@@ -262,4 +262,4 @@ def test_names_that_are_taken_already_are_passed_over(top: tuple[Path, int]) -> 
         (directory / f".yolofs-removes-{os.getpid()}-{number}").mkdir()
     empty(fd)
     assert os.listdir(directory) == []
-    assert living_trees._PASSES > 1
+    assert busy_trees._PASSES > 1

@@ -31,7 +31,7 @@ class HeldHunk(msgspec.Struct, frozen=True):
     """The ids of the hunks that have to be picked with it."""
 
 
-class Together:
+class Dependencies:
     """Settles what goes together."""
 
     def __init__(self, kept: Kept, places: Places, root: bytes) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.sandbox.native_here import bindable, by_directory
+from yolofs.sandbox.native_mountable import bindable, by_directory
 from yolofs.system.mounts import MountEntry
 
 

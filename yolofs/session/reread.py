@@ -12,7 +12,7 @@ T = TypeVar("T")
 _MOST_LOOKS = 20
 
 
-def steadily(session: Session, look: Callable[[], T]) -> T:
+def look_again_if_gone(session: Session, look: Callable[[], T]) -> T:
     """Return what ``look`` returns.  If a file of the state is gone meanwhile, ``look`` is called
     again with the state of then.
 

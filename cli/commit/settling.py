@@ -17,7 +17,7 @@ from yolofs.cli.output import can_ask, choose, emit_bytes, say
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, summary
-from yolofs.commit.merge.drift import describe_drift
+from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.gone import missing_directories
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.select.split import Split

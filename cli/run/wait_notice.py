@@ -32,7 +32,7 @@ terminal.
 
 
 @contextlib.contextmanager
-def told_of_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[None]:
+def announcing_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[None]:
     """Tell of the asks of a sandbox's processes while the block runs; ``directory`` is the
     session's.
     """

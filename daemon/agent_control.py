@@ -99,7 +99,7 @@ class AgentMethods:
         try:
             async with self._turns.to_look(self._group):
                 with trio.fail_after(_LOOK_S):
-                    return await self._commands.run("yolofs.cli.guarded", told)
+                    return await self._commands.run("yolofs.cli.guarded_command", told)
         except trio.TooSlowError:
             raise UsageError(f"that takes more than {_LOOK_S:.0f} seconds") from None
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from yolofs.sandbox import ending
-from yolofs.sandbox.ending import Ending, children
+from yolofs.sandbox import forced_end
+from yolofs.sandbox.forced_end import ForcedEnd, children
 
 pytestmark = pytest.mark.timeout(120)
 IS_ROOT = os.geteuid() == 0
@@ -21,8 +21,8 @@ NAMESPACE = ("unshare", *(() if IS_ROOT else ("--user", "--map-root-user")), "--
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ending, "_NOTICED_WITHIN_S", 0.2)
-    monkeypatch.setattr(ending, "GRACE_S", 0.2)
+    monkeypatch.setattr(forced_end, "_NOTICED_WITHIN_S", 0.2)
+    monkeypatch.setattr(forced_end, "GRACE_S", 0.2)
 
 
 @contextlib.contextmanager
@@ -47,7 +47,7 @@ def namespace(command: str, *, waits: bool = True) -> Iterator[tuple[int, int]]:
             process.kill()
 
 
-def until_due(end: Ending, *, at_most_s: float = 60) -> str:
+def until_due(end: ForcedEnd, *, at_most_s: float = 60) -> str:
     deadline_s = time.monotonic() + at_most_s
     while time.monotonic() < deadline_s:
         if why := end.why_now():
@@ -58,12 +58,12 @@ def until_due(end: Ending, *, at_most_s: float = 60) -> str:
 
 def test_a_command_that_goes_on_is_left_alone() -> None:
     with namespace("echo there; exec sleep 1000") as (init, _):
-        assert until_due(Ending(init), at_most_s=0.6) == ""
+        assert until_due(ForcedEnd(init), at_most_s=0.6) == ""
 
 
 def test_that_the_command_has_ended_is_noticed_though_the_first_process_does_not() -> None:
     with namespace("echo there; exec sleep 1000", waits=False) as (init, command):
-        end = Ending(init)
+        end = ForcedEnd(init)
         assert end.why_now() == ""
         os.kill(command, signal.SIGUSR1)
         assert "has ended" in until_due(end)
@@ -74,7 +74,7 @@ def test_that_the_command_has_ended_is_noticed_though_the_first_process_does_not
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_who_is_told_to_end_and_does_not_is_ended(number: signal.Signals) -> None:
     with namespace("trap '' TERM HUP INT; echo there; exec sleep 1000") as (init, command):
-        end = Ending(init)
+        end = ForcedEnd(init)
         assert end.why_now() == ""
         os.kill(command, number)
         end.asked(number)
@@ -84,7 +84,7 @@ def test_who_is_told_to_end_and_does_not_is_ended(number: signal.Signals) -> Non
 def test_who_handles_ctrl_c_decides_unless_he_is_stopped() -> None:
     handles = "echo there; exec python3 -c 'import signal, time; signal.signal(2, print); print(); time.sleep(1000)'"
     with namespace(handles) as (init, command):
-        end = Ending(init)
+        end = ForcedEnd(init)
         deadline_s = time.monotonic() + 60
         while not _catches_ctrl_c(command):
             assert time.monotonic() < deadline_s
@@ -98,7 +98,7 @@ def test_who_handles_ctrl_c_decides_unless_he_is_stopped() -> None:
 
 def test_other_signals_tell_nobody_to_end() -> None:
     with namespace("echo there; exec sleep 1000") as (init, _):
-        end = Ending(init)
+        end = ForcedEnd(init)
         end.asked(signal.SIGUSR1)
         assert until_due(end, at_most_s=0.6) == ""
 

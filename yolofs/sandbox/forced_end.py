@@ -24,7 +24,7 @@ _NUMBER_INSIDE = b"2"
 """The command's pid in the sandbox: it is the first process that bubblewrap's own starts there."""
 
 
-class Ending:
+class ForcedEnd:
     """Tells when to end a run, and why."""
 
     def __init__(self, init: int) -> None:
