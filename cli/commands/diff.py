@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -44,6 +43,7 @@ from yolofs.session.generations import States
 from yolofs.session.history import Chapter, chapter_of
 from yolofs.session.session import Session
 from yolofs.store.store import Store
+from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
@@ -380,8 +380,7 @@ def _as_taken_over(session: Session, found: _Differences, stack: contextlib.Exit
 
     @functools.cache
     def directory() -> bytes:
-        place = tempfile.TemporaryDirectory(prefix="diff-", dir=os.fsdecode(session.directory))
-        return os.fsencode(stack.enter_context(place))
+        return stack.enter_context(work_directory(session.directory, "diff"))
 
     taken = as_taken_over(session, session.state(found.new), found.changes, directory)
     place = Place(session.base.root, session.base.relative(session.project))

@@ -148,7 +148,7 @@ def _emit_place(session: Session, info: Info | None) -> None:
     else:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
-    size = size_of_session(session.directory)
+    size = size_of_session(session.directory, session.fresh_from())
     if size.all:
         of_it = f", {size_text(size.kept)} of it for what base had before commits" if size.kept else ""
         emit(f".yolofs takes {size_text(size.all)}{of_it}")
@@ -172,7 +172,7 @@ def _document(
     session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
 ) -> dict[str, Any]:
     root, regions = session.base.root, session.regions
-    size = size_of_session(session.directory)
+    size = size_of_session(session.directory, session.fresh_from())
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, un
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
+from yolofs.system.work_directories import work_directory
 
 _LISTED = 20
 
@@ -141,10 +141,8 @@ def _scratch_store(session: Session) -> Iterator[Store]:
     """Give a temporary store, for an undo that is only shown."""
     with contextlib.ExitStack() as stack:
         with _said(session, "yolofs undo"):
-            directory = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory))
-            )
-            store = Store(os.path.join(os.fsencode(directory), b"files"))
+            directory = stack.enter_context(work_directory(session.directory, "undo"))
+            store = Store(os.path.join(directory, b"files"))
         yield store
 
 

@@ -60,6 +60,7 @@ In the order in which a commit goes through them::
       unset        what could not be set of times, modes and the like, told also after a kill
       how_far      how far a commit came that was interrupted, for people
       resume       finishes one that was killed
+      swapped_out  tells what the host has made of what was put in place, and keeps it
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
       taking_back  takes a commit back by these, and removes what it leaves

@@ -116,6 +116,14 @@ class States:
                 tree.apply(record)
         return State(tree, StoreIno(fresh_from))
 
+    def fresh_from(self) -> int:
+        """Return a number below which no store inode is written to any more; that of
+        :meth:`present`, or a lower one. Replays nothing.
+        """
+        start, end = self.journal.segment_range(len(self.journal.markers) + 1)
+        named = (record.ino for record in self._changes(start, end) if isinstance(record, Stage))
+        return min(named, default=self.store.next_ino)
+
     def _begun(self, segments: tuple[int, ...]) -> tuple[Tree, list[tuple[int, int]]]:
         """Return a tree to start from, and the byte ranges of the journal that lead from it to the
         state.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -55,6 +54,7 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import make_directory
+from yolofs.system.work_directories import work_directory
 
 _LOOKED_AT = 8
 """How many commits are read at first to find the last one that may be undone."""
@@ -220,9 +220,9 @@ def _may_go(session: Session, commit: Ended) -> bool:
     """Tell whether anything of a commit is left that can be taken back."""
     if not commit.undone_by:
         return True
-    with tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory)) as directory:
+    with work_directory(session.directory, "undo") as directory:
         try:
-            into = Store(os.path.join(os.fsencode(directory), b"files"))
+            into = Store(os.path.join(directory, b"files"))
             prepared = prepare(session, commit, force=True, into=into)
             return bool(plan_commit(prepared.tree, session.base, prepared.store).steps)
         except (YolofsError, OSError):

@@ -212,9 +212,10 @@ def resume(
         ready = read_ready(parking)
         is_back = is_there(os.path.join(parking, BACK))
         if ready is not None:
-            steps.recall_made(ready, is_back=is_back)
+            steps.recall_made(ready)
         if is_back:
             steps.put_swapped_back(ready)
+        steps.forget_unmade(is_back=is_back)
         steps.left_out.update(unset.read(parking, UNSET))
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []
