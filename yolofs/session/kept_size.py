@@ -1,9 +1,9 @@
 """How much of the disk commits take, and how much of that is what base had before.
 
 It is found once for each commit, and noted for all of them in ``commits/sizes``, so that looking
-costs the same with any number of commits.  What a commit keeps stays as it is, except for what an undo
-takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look half
-way sees what is still on its way.
+costs the same with any number of commits.  What a commit keeps stays as it is, except for what an
+undo takes of it; then the note goes.  Nothing is noted while a commit or undo has no end: a look
+half way sees what is still on its way.
 
 The store keeps what the journals of commits name, too.  Its shards are noted in ``commits/shards``:
 nobody writes to a store inode that is older than the last marker, and what is made or removed in a

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from yolofs.journal.records import Fingerprint, owner_of
-from yolofs.paths import RelPath, is_below, join, parse_relpath
+from yolofs.paths import RelPath, is_below, join, parse_relpath, split
 from yolofs.system import own_names
 from yolofs.system.disks import disk_key
 from yolofs.system.mount_table import read_mounts
@@ -166,6 +166,19 @@ class Base:
         directory.
         """
         return rel in self.mounts or any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
+
+    def mount_above(self, path: bytes) -> bytes:
+        """Return where the filesystem is mounted that a name lies on; the root's path if that is
+        none below base.
+
+        No name can be moved, or get another (hard link), over the edge of a mount.  A path of the
+        view will do: mounts stay where they are.
+        """
+        while path and self.mounts:
+            path = split(path)[0]
+            if path in self.mounts:
+                return path
+        return b""
 
     # ---- looking
 
