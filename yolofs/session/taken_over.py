@@ -131,7 +131,9 @@ class TakenOver:
         Raises:
             OSError: base, or what was kept, cannot be read.
         """
-        staged = [entry for entry in entries(new.root) if entry.staged is not None and entry.staged.ino not in old.staged]
+        staged = [
+            entry for entry in entries(new.root) if entry.staged is not None and entry.staged.ino not in old.staged
+        ]
         wanted = {place: entry for entry in staged if (place := _place_of(entry)) is not None}
         drifted = {place: entry for place, entry in wanted.items() if self._may_have_drifted(place[0], entry)}
         kept = find_kept(self._directory, lambda *place: place in drifted) if drifted else {}
