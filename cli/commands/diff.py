@@ -37,17 +37,21 @@ from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.cli.versions import look_at, parse_version, ranges_and_versions
 from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
+from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
 from yolofs.session.attribution import attribute
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter, chapter_of
 from yolofs.session.session import Session
-from yolofs.store.store import Store
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store, StoreFiles
+from yolofs.system.disk_usage import size_text
 from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
+    from yolofs.session.taken_over import Unknown
 
 
 class Form(Enum):
@@ -136,9 +140,8 @@ def command(
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
         expands = bool(paths) or form not in (Form.LIST, Form.JSON)
-        differences = _differences(session, found, words, run, paths, expand=expands)
-        if run is not None and differences.states is session:
-            differences = differences._replace(changes=_as_taken_over(session, differences, stack))
+        place = functools.partial(_directory, session, stack)
+        differences = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
         visible = _visible(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
@@ -158,6 +161,8 @@ class _Differences(NamedTuple):
     changes: list[Change]
     commit: int | None = None
     """The commit that they are from before, None if they are of now."""
+    unknown: Sequence[Unknown] = ()
+    """Those of which it is not known what was there before."""
 
 
 class _Visible(NamedTuple):
@@ -177,8 +182,11 @@ def _differences(
     paths: Sequence[RelPath],
     *,
     expand: bool,
+    place: Callable[[], bytes],
 ) -> _Differences:
     """Return what differs between the states that the words of a command line mean.
+
+    ``place`` gives a directory for what has to be read meanwhile.
 
     Raises:
         UsageError: they mean none, or several things at once.
@@ -188,15 +196,14 @@ def _differences(
         return _Differences(session, None, None, _compare_two(session, words, run, paths))
     range_text = words[0] if words else "all"
     if run is not None:
-        states, old, new, commit = _of_run(session, found, run, range_text)
-        changes = _made_by(states, run, old, new, _compare(states, old, new, paths, expand=expand))
-        return _Differences(states, old, new, changes, commit)
+        return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
     try:
         old, new = parse_range(session.timeline, range_text)
     except GenerationError:
         _check_is_no_version(range_text)
         raise
-    return _Differences(session, old, new, _compare(session, old, new, paths, expand=expand))
+    changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand)
+    return _Differences(session, old, new, changes)
 
 
 def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_all: bool) -> _Visible:
@@ -237,8 +244,10 @@ def _show(
         if len(shown) < len(changes):
             say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
         notes: list[str] = []
+        if form is not Form.NAMES:
+            notes, shown = _left_out(found, shown, place)
         with paged(is_wanted=is_paged) as write:
-            notes = _emit(session, found.states.store, shown, place, form, look, write)
+            notes += _emit(session, found.states.store, shown, place, form, look, write)
             if told and form in (Form.NAMES, Form.STAT):
                 write("".join(paint(f"-  {text}", "dim") + "\n" for text in told).encode())
         notes += [f"not shown: {text}" for text in told] if form in (Form.PATCH, Form.WORDS) else []
@@ -246,6 +255,20 @@ def _show(
             say(f"note: {note}")
     say_left_out(visible.left_out)
     say_hidden(visible.hidden)
+
+
+def _left_out(found: _Differences, changes: Sequence[Change], place: Place) -> tuple[list[str], list[Change]]:
+    """Return what is to be said of the changes whose old version nobody knows, and the others."""
+    unknown = {id(one.change): one for one in found.unknown}
+    notes = []
+    for change in changes:
+        one = unknown.get(id(change))
+        if one is not None:
+            since = "base has nothing there any more" if one.is_gone else "base has changed since"
+            size = "" if one.size is None else f"; all that is known is that it had {size_text(one.size)}"
+            path = place.show_path(change.path)
+            notes.append(f"{path} is left out: {since}, and what the run found there is not kept{size}")
+    return notes, [change for change in changes if id(change) not in unknown]
 
 
 def _what_matters_first(
@@ -316,10 +339,16 @@ def _check_is_no_version(text: str) -> None:
 
 
 def _of_run(
-    session: Session, found: Sequence[Chapter], number: int, range_text: str
-) -> tuple[States, Generation, Generation | None, int | None]:
-    """Return the reader of the two states between which a run lies, the two states, and the commit
-    that came after them.
+    session: Session,
+    found: Sequence[Chapter],
+    number: int,
+    range_text: str,
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+    place: Callable[[], bytes],
+) -> _Differences:
+    """Return what a run did, over base as the run found it.
 
     Raises:
         UsageError: there is a range, too, or its generations have been dropped, or their commit is
@@ -333,12 +362,19 @@ def _of_run(
     if chapter is None or before is None:
         raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
     after = chapter.generation(run.end.after) if run.end is not None else None
-    if chapter.commit is None:
-        return session, before, after, None
-    from yolofs.session.past_base import states_of  # it takes all that commits need along
+    states: States = session
+    if chapter.commit is not None:
+        from yolofs.session.past_base import states_of  # it takes all that commits need along
 
-    say(f"note: this was before commit {chapter.commit}")
-    return states_of(session, chapter), before, after, chapter.commit
+        say(f"note: this was before commit {chapter.commit}")
+        states = states_of(session, chapter)
+    from yolofs.session.taken_over import TakenOver
+
+    old, new = states.states(before, after)
+    taken_over = TakenOver(session, chapter, states.base, states.store, place)
+    changes = _compare((old, new), taken_over.base(old, new), states.store, paths, expand=expand)
+    changes, unknown = taken_over.check(_made_by(states, number, before, after, changes), old, new)
+    return _Differences(states, before, after, changes, chapter.commit, unknown)
 
 
 def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
@@ -374,29 +410,19 @@ def _made_by(session: States, run: int, old: Generation, new: Generation | None,
     return [change for change in changes if run in attribution.runs_of(change)]
 
 
-def _as_taken_over(session: Session, found: _Differences, stack: contextlib.ExitStack) -> list[Change]:
-    """Return what a run changed, even if the host has changed the same files since."""
-    from yolofs.session.taken_over import as_taken_over  # seldom needed
-
-    @functools.cache
-    def directory() -> bytes:
-        return stack.enter_context(work_directory(session.directory, "diff"))
-
-    taken = as_taken_over(session, session.state(found.new), found.changes, directory)
-    place = Place(session.base.root, session.base.relative(session.project))
-    for path in taken.unknown:
-        say(f"note: base has changed since at {place.show_path(path)}, so its old version is shown as base has it now")
-    return taken.changes
+def _directory(session: Session, stack: contextlib.ExitStack) -> bytes:
+    """Return a new directory in the session's, which goes with the stack."""
+    return stack.enter_context(work_directory(session.directory, "diff"))
 
 
 def _compare(
-    session: States, old: Generation, new: Generation | None, paths: Sequence[RelPath], *, expand: bool
+    trees: tuple[Tree, Tree], base: Base, store: StoreFiles, paths: Sequence[RelPath], *, expand: bool
 ) -> list[Change]:
     with progress("comparing") as update:
         return compare(
-            *session.states(old, new),
-            session.base,
-            session.store,
+            *trees,
+            base,
+            store,
             paths=paths,
             progress=update,
             expand_renames=expand,
@@ -465,4 +491,9 @@ def _document(session: Session, found: _Differences, changes: Sequence[Change], 
         "commit": found.commit,
         "counts": counts(changes),
         "changes": [change_fields(change, session.base.root, regions, marks) for change in changes],
+        "unknown": [
+            text_fields("path", absolute(session.base.root, change.path))
+            for change in changes
+            if any(one.change is change for one in found.unknown)
+        ],
     }

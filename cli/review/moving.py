@@ -65,8 +65,7 @@ class Moving(ReviewState):
         node = self.node
         if self.focus is Focus.LIST and node is not None:
             if node.inner and not node.is_open:
-                node.is_open = True
-                self.tree.refresh()
+                self.tree.open(node)
             elif node.change is not None:
                 self.focus = Focus.DIFF
             else:

@@ -121,6 +121,10 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     if manner.is_reviewed and not manner.as_json:
+        if ended:
+            from yolofs.cli.run.read_only_places import say_what_is_read_only
+
+            say_what_is_read_only([unquote(path) for path in begun.native], words, os.environb, directory)
         say_new_feedback(project, session)
     return ended
 

@@ -85,6 +85,15 @@ def test_a_read_only_directory_without_other_rules_comes_straight_from_base(plac
     assert out.split() == ["base", str((place.static / "file").stat().st_ino)]
 
 
+def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(place: Place) -> None:
+    said = place.program("run", "sh", "-c", f"echo x > {place.static}/new; exit 3", code=3).err
+    assert f"  {place.static}/new: yolofs rule explain {place.static}/new\n" in said
+    assert said.endswith(f"to allow it next time: yolofs rule allow {place.static}/new\n")
+    assert "read-only in a run" not in place.program("run", "cat", place.static / "none", code=1).err
+    place.program("rule", "allow", place.static / "new")
+    place.program("run", "sh", "-c", f"echo x > {place.static}/new")
+
+
 def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:
     cache = "/etc/ld.so.cache"
     assert Path(cache).is_file()

@@ -36,6 +36,7 @@ from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
 from yolofs.session.commit_counts import note_counts
+from yolofs.session.forced import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
@@ -44,13 +45,7 @@ from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import is_there, make_directory, read_plain
-
-_FORCED = b"forced"
-"""In a commit's directory: the inode numbers of what it replaces although the host has changed
-it.
-"""
-_MOST_FORCED = 1 << 30
+from yolofs.system.plain_files import is_there, make_directory
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -216,7 +211,7 @@ def commit(
             note_counts(directory, done)
             if conflicts:
                 forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
-                write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
+                write_forced(directory, forced)
         return execute(
             plan,
             session.store,
@@ -281,13 +276,9 @@ def _note_restored(session: Session, directory: bytes, found: dict[int, int]) ->
     """Note what a commit that was taken back has put in its place, except for what the host had
     changed.
     """
-    path = os.path.join(directory, _FORCED)
-    forced: set[int] = set()
-    if is_there(path):
-        try:
-            forced = msgspec.json.decode(read_plain(path, _MOST_FORCED), type=set[int])
-        except (msgspec.DecodeError, UnicodeDecodeError):  # all of it may be the host's then
-            return
+    forced = read_forced(directory)
+    if forced is None:  # all of it may be the host's then
+        return
     restored.add(session.directory, {inode: ctime for inode, ctime in found.items() if inode not in forced})
 
 

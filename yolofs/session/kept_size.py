@@ -21,6 +21,7 @@ import msgspec
 
 from yolofs.session import run_tmp
 from yolofs.session.archive import all_are_put_away, commit_directory, commit_numbers
+from yolofs.state.kept_bases import NAME as BASES
 from yolofs.store.shards import SHARD_BITS, list_shards, path_of_shard
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import open_plain, read_plain
@@ -156,8 +157,8 @@ def _read_shards(path: bytes) -> dict[int, _Shard]:
 
 
 def _walk(directory: bytes) -> Size:
-    replaced = os.path.join(directory, b"replaced")
-    return Size(size_of(replaced), size_of(directory, without={replaced}))
+    before = {os.path.join(directory, name) for name in (b"replaced", BASES)}
+    return Size(sum(map(size_of, before)), size_of(directory, without=before))
 
 
 def _path(session: bytes) -> bytes:

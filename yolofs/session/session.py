@@ -280,7 +280,8 @@ class Session(States):
         from yolofs.state.kept_bases import retain  # imported late: looking at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
-            retain(self.store, self.state().staged.values())
+            commit = os.path.dirname(archive) if archive is not None else None
+            retain(self.store, self.state().staged.values(), archive=commit)
         from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)

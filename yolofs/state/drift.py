@@ -17,7 +17,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 
-_CLOCK_SLACK_NS = 10_000_000
+CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of
 file times.
 """
@@ -69,7 +69,7 @@ def is_later(
     """
     if here is None or natural is None or not entry.since_ns or _is_as_staged_over(here, entry, base):
         return False
-    todo = [(natural, here, entry.since_ns + _CLOCK_SLACK_NS)]
+    todo = [(natural, here, entry.since_ns + CLOCK_SLACK_NS)]
     while todo:
         rel, st, last_ns = todo.pop()
         if st.st_ctime_ns > last_ns:

@@ -44,7 +44,7 @@ def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[
     if not indexes:
         return frozenset()
     wanted = {_place(name) for name, _ in indexes}
-    kept = find_kept(store, lambda path, known: (path, known) in wanted)
+    kept = find_kept(store.directory, lambda path, known: (path, known) in wanted)
     return frozenset(
         name.path for name, change in indexes if _is_looked_at_alone(base, change, store, name, kept.get(_place(name)))
     )
@@ -60,7 +60,7 @@ def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable
     if not places:
         return frozenset()
     wanted = {(natural, known_by(staged)) for natural, staged in places.values()}
-    kept = find_kept(store, lambda path, known: (path, known) in wanted)
+    kept = find_kept(store.directory, lambda path, known: (path, known) in wanted)
     return frozenset(
         path
         for path, (natural, staged) in places.items()

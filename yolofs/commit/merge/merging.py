@@ -136,7 +136,7 @@ class _Merger:
             for home in (entry.staged.home, natural_path(entry)):
                 if home is not None:
                     wanted.add((home, known_by(entry.staged)))
-        self._kept = find_kept(self._store, lambda path, known: (path, known) in wanted)
+        self._kept = find_kept(self._store.directory, lambda path, known: (path, known) in wanted)
 
     def merge_all(self, groups: Sequence[tuple[RelPath, ...]]) -> list[Merge | Refused]:
         """Merge staged files, each given by all its names that are in conflict."""
