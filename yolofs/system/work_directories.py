@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from yolofs.system.living_trees import empty
+from yolofs.system.busy_trees import empty
 from yolofs.system.plain_files import is_there, open_plain
 
 Purpose: TypeAlias = Literal["diff", "edit", "merge", "review", "undo"]
