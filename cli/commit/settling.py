@@ -99,7 +99,7 @@ class Settled(NamedTuple):
         """Print what is no longer staged, and which files no longer have marks."""
         place = _place(session)
         for path in self.unmerged[:_LISTED]:
-            say(f"{place.show_path(path)}: {_UNMERGED} is taken, without what was edited in it since")
+            say(f"{place.show_path(path)}: {_UNMERGED} is taken, without later edits")
         for path in self.made_again[:_LISTED]:
             say(f"{place.show_path(path)}/: made again, {_MADE_AGAIN}")
         if len(self.made_again) > _LISTED:
