@@ -163,6 +163,30 @@ def test_both_names_have_a_new_mode_where_one_moves_to_another_device(
     assert (read(scribe, b"e/moved"), read(scribe, there)) == (b"base a", b"base a")
 
 
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_a_name_in_a_directory_that_moves_to_another_device_shows_what_was_written_under_another(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None], is_removed: bool
+) -> None:
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    scribe.write(b"a", b"new")
+    if is_removed:
+        scribe.remove(b"a")
+    scribe.rename(b"d", b"e/d")
+    scribe.commit(parking)
+    assert read(scribe, b"e/d/a") == b"new"
+    assert is_removed or read(scribe, b"a") == b"new"
+
+
+def test_a_name_in_a_directory_that_moves_to_another_device_has_the_mode_that_another_was_given(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
+) -> None:
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    scribe.chmod(b"a", 0o640)
+    scribe.rename(b"d", b"e/d")
+    scribe.commit(parking)
+    assert [stat_of(scribe, path).st_mode & 0o777 for path in (b"a", b"e/d/a")] == [0o640, 0o640]
+
+
 def test_a_name_that_was_looked_at_first_is_no_reason_to_leave_another_as_it_was(
     scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
 ) -> None:
