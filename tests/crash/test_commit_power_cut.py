@@ -314,8 +314,8 @@ def test_nothing_that_a_commit_does_is_missed(recorded: Recorded) -> None:
     assert sum(isinstance(one, Synced) for one in recorded.recording.operations) > 5
 
 
-SHARES = how_many(ci=2, nightly=8)
-STATES = how_many(ci=150, nightly=1000)
+SHARES = how_many(ci=1, nightly=8)
+STATES = how_many(ci=90, nightly=1000)
 """For each share; of a commit of some paths half of that."""
 
 

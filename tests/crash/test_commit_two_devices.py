@@ -47,7 +47,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
 SHARES = how_many(ci=1, nightly=24)
-POINTS = 14
+POINTS = 9
 """For each share; by night every line."""
 Prepare = Callable[[], dict[bytes, tuple[Any, ...]]]
 
@@ -320,7 +320,7 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     nothing else.
     """
     root = os.fsencode(project)
-    stride = how_many(ci=3, nightly=1)
+    stride = how_many(ci=5, nightly=1)
     count = itertools.count(dice("steps on two devices", loses_log).randint(1, stride), stride)
     while True:
         expected = prepare()

@@ -566,7 +566,7 @@ def check(
                 remove_sessions_below(root)
 
 
-@so_many(ci=12, nightly=3000)
+@so_many(ci=7, nightly=3000)
 @given(rounds, hard_links | st.just([]))
 @example(  # how many names a file has is a part of the view
     [
@@ -631,7 +631,7 @@ def test_nothing_is_lost_and_the_view_stays(some: list[Any], links: list[tuple[b
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=6, nightly=3000)
+@so_many(ci=5, nightly=3000)
 @given(rounds, hard_links | st.just([]))
 def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_device(
     some: list[Any], links: list[tuple[bytes, ...]]
@@ -639,7 +639,7 @@ def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_devi
     check(some, links, "/dev/shm")
 
 
-@so_many(ci=30, nightly=5000)
+@so_many(ci=18, nightly=5000)
 @given(st.none() | plain_round | plain_round, interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
     first: tuple[Any, ...] | None, second: tuple[Any, ...], links: list[tuple[bytes, ...]]
@@ -648,7 +648,7 @@ def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=8, nightly=3000)
+@so_many(ci=5, nightly=3000)
 @given(interrupted_round, hard_links | st.just([]))
 def test_the_same_where_the_session_is_on_another_device(one: tuple[Any, ...], links: list[tuple[bytes, ...]]) -> None:
     check([one], links, "/dev/shm")
