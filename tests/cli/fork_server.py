@@ -279,7 +279,7 @@ class _Commands:
         stderr: int,
         check: bool,
         env: Mapping[str, str],
-    ) -> SimpleNamespace:
+    ) -> SimpleNamespace | subprocess.CompletedProcess[bytes]:
         """Run a module of the program, and wait for its end; end it if this is cancelled."""
         module, *words = (os.fsdecode(word) for word in command[command.index("-m") + 1 :])
         code = f"import sys; from {module} import run; sys.exit(run(sys.argv[1:]))"
@@ -315,7 +315,10 @@ async def _end_of(told: int) -> int:
     try:
         while not said.endswith(b"\n"):
             await trio.lowlevel.wait_readable(told)
-            said += os.read(told, 100)
+            read = os.read(told, 100)
+            if not read:
+                raise EOFError("the server has gone, and the command with it")
+            said += read
     except trio.Cancelled:
         if b" " not in said:
             said += os.read(told, 100)
