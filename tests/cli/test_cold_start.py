@@ -56,6 +56,7 @@ def test_every_command_is_started_somewhere() -> None:
     assert ORDINARY.keys() | ELSEWHERE == set(COMMANDS)
 
 
+@pytest.mark.timeout(300)
 def test_commands_start_without_what_others_have_imported(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project/.yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
