@@ -15,6 +15,7 @@ from tests.unit.commit.committing import OLD, open_scribe, read, stat_of, work_o
 from yolofs.commit import execute
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.overridden_names import survey
+from yolofs.commit.plan.plan import Rewrite
 from yolofs.commit.plan.planner import plan_commit
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
@@ -175,6 +176,22 @@ def test_a_name_in_a_directory_that_moves_to_another_device_shows_what_was_writt
     scribe.commit(parking)
     assert read(scribe, b"e/d/a") == b"new"
     assert is_removed or read(scribe, b"a") == b"new"
+
+
+@pytest.mark.parametrize("written", [b"a", b"d/a"])
+def test_of_names_in_a_directory_that_moves_to_another_device_one_is_written(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None], written: bytes
+) -> None:
+    """They stay links of each other there; else an undo would not know what was in them."""
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    os.link(scribe.base.path(RelPath(b"d/a")), scribe.base.path(RelPath(b"d/sub/a")))
+    scribe.write(written, b"new")
+    scribe.rename(b"d", b"e/d")
+    plan = scribe.commit(parking)
+    assert [read(scribe, path) for path in (b"a", b"e/d/a", b"e/d/sub/a")] == [b"new"] * 3
+    assert stat_of(scribe, b"e/d/a").st_ino == stat_of(scribe, b"e/d/sub/a").st_ino
+    written_there = [step.path for step in plan.steps if isinstance(step, Rewrite) and step.path.startswith(b"e/")]
+    assert len(written_there) == 1
 
 
 def test_a_name_in_a_directory_that_moves_to_another_device_has_the_mode_that_another_was_given(

@@ -82,7 +82,7 @@ class _Planner:
             self._set_first(staged, rel)
         for name in self._survivors.names:
             self._plan_name(name)
-        for path, rel, staged in self._survivors.below:
+        for path, rel, staged in self._survivors.given_unseen:
             self._set(path, rel, staged)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
         finish = [step for name in reversed(self._survivors.names) if (step := self._finish(name)) is not None]
@@ -126,7 +126,7 @@ class _Planner:
             self._set_in_place(name)
             return
         is_free = name.here is None or name.natural in self._survivors.name_of
-        staged = entry.staged or self._survivors.far.get(entry)
+        staged = entry.staged
         if survivor is None and staged is None:
             if not is_free:
                 self._remove(name)
@@ -219,13 +219,7 @@ class _Planner:
             self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced, staged.origin))
         else:
             home = _other_home(name, staged)
-            loses_links = staged.links > 0 and self._is_far(name, staged)
-            self._in.append(
-                Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home, loses_links)
-            )
-
-    def _is_far(self, name: Name, staged: Staged) -> bool:
-        return staged.home is not None and self._base.mount_above(name.path) != self._base.mount_above(staged.home)
+            self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home))
 
     # ---- metadata
 
@@ -303,8 +297,7 @@ def _other_home(name: Name, staged: Staged) -> RelPath | None:
     """Return where base has the file that a staged one is a version of, None if that is the very
     name.
     """
-    home = staged.home if name.entry.staged is not None else name.entry.base
-    return home if home != name.natural else None
+    return staged.home if staged.home != name.natural else None
 
 
 def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> Attributes:
