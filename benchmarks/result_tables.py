@@ -75,11 +75,12 @@ def _requests(row: Row) -> str:
 
 
 def as_markdown(results: Results) -> str:
-    """Return a table: times in the plain directory and multiples of it in the first mode, and in
-    each mode yolofs as a multiple of fuse-overlayfs."""
+    """Return a table: times in the plain directory and multiples of it in the first mode; in each
+    mode yolofs as a multiple of fuse-overlayfs; in the last one the serial shares of both.
+    """
     modes = _modes(results)
     others = [column for column in results.columns if column != REFERENCE]
-    head = [REFERENCE, *others, *(f"yolofs / {PEER}, {mode}" for mode in modes)]
+    head = [REFERENCE, *others, *(f"yolofs / {PEER}, {mode}" for mode in modes), f"serial share, {PEER}; yolofs"]
     lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
     for row in results.rows:
         if row.mode != modes[0]:
@@ -89,6 +90,8 @@ def as_markdown(results: Results) -> str:
         cells += [_times(row, column) for column in others]
         ratios = [results.row(row.name, row.title, mode).ratio("yolofs", PEER) for mode in modes]
         cells += [multiple(ratio) if ratio is not None else "-" for ratio in ratios]
+        shares = [results.row(row.name, row.title, modes[-1]).serial_share(column) for column in (PEER, "yolofs")]
+        cells += ["; ".join(multiple(share) if share is not None else "-" for share in shares)]
         lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

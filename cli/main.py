@@ -55,6 +55,7 @@ def _run(words: list[str], options: Options | None) -> int:
     """Carry a command line out; Ctrl-C is not heard before all of it is imported, and not after
     it.
     """
+    _import_msgspec()
     from yolofs.cli.command_line import run
 
     is_quiet = signal.getsignal(signal.SIGINT) == _leave
@@ -67,6 +68,22 @@ def _run(words: list[str], options: Options | None) -> int:
         return code
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def _import_msgspec() -> None:
+    """Import msgspec without typing_extensions.
+
+    It takes that where it is there, and does with typing where it is not.  With what that imports
+    it takes as long as a third of a short command's imports.
+    """
+    name = "typing_extensions"
+    if name in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # so it cannot be imported
+    try:
+        import msgspec  # noqa: F401 - so that it is there
+    finally:
+        del sys.modules[name]  # others need it
 
 
 def _leave_on_interrupt() -> None:

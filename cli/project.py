@@ -7,16 +7,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import click
-
+from yolofs.cli.connection import connected
 from yolofs.cli.deferred_output import deferred_output
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
 from yolofs.cli.which_project import find_project, session_directory
-from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
@@ -34,25 +33,12 @@ __all__ = [
     "Changing",
     "absolute_path",
     "changing",
-    "connected",
-    "connected_or_refused",
     "find_project",
     "looking",
     "reading",
     "relative_paths",
     "session_directory",
 ]
-
-
-@contextlib.contextmanager
-def connected(project: bytes) -> Iterator[Client | None]:
-    """Connect to the project's daemon for the time of the block; None if there is none."""
-    client = Client.connect(session_directory(project))
-    if client is None:
-        yield None
-        return
-    with client:
-        yield client
 
 
 @contextlib.contextmanager
@@ -146,19 +132,6 @@ def warn_of_half_commit(project: bytes) -> None:
 
 
 @contextlib.contextmanager
-def connected_or_refused(project: bytes) -> Iterator[Client]:
-    """Connect to the project's daemon for the time of the block.
-
-    Raises:
-        DaemonError: there is none.
-    """
-    with connected(project) as client:
-        if client is None:
-            raise DaemonError("the project is not mounted, so nothing is asked", hint="yolofs mount")
-        yield client
-
-
-@contextlib.contextmanager
 def writing(project: bytes, access: Access = Access.WRITE, *, command: str = "") -> Iterator[Session]:
     """Open a session to change it, and say so if its journal was found to have lost its end.
 
@@ -211,9 +184,10 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
 
 def _word() -> str:
     """Return the word after `yolofs` on the command line, "" in another thread than the command's
-    own.
+    own, and of a command without click (:mod:`yolofs.cli.plain`).
     """
-    context = click.get_current_context(silent=True)
+    click = sys.modules.get("click")
+    context = click.get_current_context(silent=True) if click is not None else None
     return (context.info_name or "") if context is not None else ""
 
 

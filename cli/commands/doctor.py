@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import click
 
+from yolofs.cli.connection import connected
 from yolofs.cli.doctor_checks import Finding, Level, check_machine, check_session
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, paint, say
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import find_project, session_directory
 from yolofs.errors import JournalError, NoSessionError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal

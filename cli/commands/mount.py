@@ -10,9 +10,10 @@ import sys
 import click
 
 from yolofs.cli import output
+from yolofs.cli.connection import connected
 from yolofs.cli.options import start_directory
 from yolofs.cli.path_types import Directory
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import UsageError

@@ -12,8 +12,9 @@ from yolofs.access.questions import Operation
 from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import append_notes
 from yolofs.cli import output
+from yolofs.cli.connection import connected
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import connected, find_project
+from yolofs.cli.project import find_project
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
 from yolofs.cli.rules.rule_keys import read_key
 from yolofs.cli.rules.rule_lines import emit_explanation, emit_rules, explanation_document, key_text, rules_document

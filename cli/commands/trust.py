@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from yolofs.cli.connection import connected
 from yolofs.cli.options import options
 from yolofs.cli.output import ask, emit, emit_json, paint, say, warn
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.run.untrusted_settings import lines_to_agree_to, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
 from yolofs.errors import TrustError, UsageError

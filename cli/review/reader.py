@@ -13,9 +13,10 @@ import msgspec
 
 from yolofs.changes.changes import Change, Kind, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
+from yolofs.cli.connection import connected
 from yolofs.cli.guard import hidden_by, seen
 from yolofs.cli.options import options
-from yolofs.cli.project import connected, relative_paths, session_directory
+from yolofs.cli.project import relative_paths, session_directory
 from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.comparison import Comparison, Step, Subject
 from yolofs.cli.review.first_look import first_changes

@@ -11,7 +11,6 @@ import fcntl
 import os
 from collections.abc import Iterator
 from typing import Self
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
@@ -21,6 +20,7 @@ from yolofs.registry.private import read_private, write_private
 from yolofs.registry.state import REGISTRY, open_part, open_state
 from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import is_there, naming
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 _VERSION = 1
 

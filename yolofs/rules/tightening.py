@@ -23,10 +23,11 @@ Pure: nothing here looks at a disk.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from yolofs.rules.budget import Budget, BudgetSpentError
 from yolofs.rules.index import Index
@@ -338,4 +339,4 @@ def _is_about(rule: NameRule | SuffixRule, names: Iterable[bytes]) -> bool:
 
 
 def _confined(rule: NameRule | SuffixRule, directory: bytes, state: RuleState) -> NameRule | SuffixRule:
-    return dataclasses.replace(rule, scope=directory, state=state)
+    return msgspec.structs.replace(rule, scope=directory, state=state)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import signal
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 LOOKS_S = 1.0
@@ -105,7 +104,8 @@ def children(pid: int) -> list[int]:
 def _read_status(pid: int) -> _Status | None:
     fields = _fields(pid)
     try:
-        last = Path(f"/proc/{pid}/stat").read_bytes().split()[-1]
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            last = stat.read().split()[-1]
     except OSError:
         return None
     state = fields.get(b"State", b"X").split()[0]
@@ -118,7 +118,8 @@ def _number_inside(pid: int) -> bytes:
 
 def _fields(pid: int) -> dict[bytes, bytes]:
     try:
-        lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
+        with open(f"/proc/{pid}/status", "rb") as status:
+            lines = status.read().splitlines()
     except OSError:
         return {}
     return {name: value.strip() for name, _, value in (line.partition(b":") for line in lines)}

@@ -17,7 +17,6 @@ import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from yolofs.sandbox.forced_end import LOOKS_S, ForcedEnd, children
@@ -308,7 +307,8 @@ def _members(group: int) -> list[int]:
 def _is_waiting_for(pid: int, number: int) -> bool:
     """Tell whether a signal has been sent to a process that will get it as soon as it has time."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_bytes().splitlines()
+        with open(f"/proc/{pid}/status", "rb") as status:
+            lines = status.read().splitlines()
     except OSError:  # it has ended
         return False
     fields = {name: value for name, _, value in (line.partition(b":") for line in lines)}

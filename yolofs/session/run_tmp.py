@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from yolofs.system.busy_trees import Measured, empty, measure
 from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 NAMES: Mapping[bytes, bytes] = {b"/tmp": b"tmp", b"/var/tmp": b"var-tmp"}
 """The directories that are private, and what they are called in the session."""
@@ -116,4 +116,4 @@ def _ways(session: bytes) -> set[bytes]:
         text = read_plain(os.path.join(top_of(session), _WAYS), _MOST_WAYS_BYTES)
     except FileNotFoundError:
         return set()
-    return {unquote_to_bytes(line) for line in text.splitlines()}
+    return {unquote_to_bytes(line.decode(errors="replace")) for line in text.splitlines()}

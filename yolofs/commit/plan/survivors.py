@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Sequence
 
 from yolofs.commit.plan.kept import kept_of
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, display, split
+from yolofs.paths import RelPath, display, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
@@ -54,6 +55,10 @@ class Survivors:
         """The same of files whose metadata alone was changed: what moves is copied, and gets it
         there.
         """
+        self.below: list[tuple[RelPath, RelPath, Staged]] = []
+        """Such files in directories that move to another device or mount, under names that nobody
+        has looked at: where they come to be, where base has them, and what they become.
+        """
         self.cut_off = [name.path for name in self.names if name.is_cut_off]
         """What cannot be committed, as its directory is gone from base."""
         self.without_content: list[RelPath] = []
@@ -64,6 +69,8 @@ class Survivors:
         """
         self._keep_redirects()
         self._keep_staged(list(tree.staged.values()))
+        if tree.linked:
+            self._find_below()
 
     def st(self, staged: Staged) -> os.stat_result:
         """Return the attributes of a store inode."""
@@ -136,6 +143,28 @@ class Survivors:
             self.first.setdefault(staged, entry)
         for entry, rel in others:
             self._keep_hard_link(self.by_entry[entry], rel)
+
+    def _find_below(self) -> None:
+        """Find what is shown by names in directories that will be copied, as they move."""
+        overridden = {name.natural: name.entry for name in self.names if name.natural is not None}
+        todo = [(self.by_entry[entry].path, rel) for entry, rel in self.of.items() if self._is_moved_far(entry, rel)]
+        while todo:
+            path, directory = todo.pop()
+            for name in self._base.names(directory):
+                rel = join(directory, name)
+                entry, st = overridden.get(rel), self._base.look(rel)
+                if st is None or (entry is not None and self.of.get(entry) != rel):
+                    continue
+                if stat.S_ISDIR(st.st_mode):
+                    todo.append((join(path, name), rel))
+                elif entry is None and (staged := staged_for(self._tree, self._base, st)) is not None:
+                    self.below.append((join(path, name), rel, staged))
+        found = Counter(staged for _, _, staged in self.below)
+        self.nameless = [one for one in self.nameless if self._tree.unseen(one[0]) > found[one[0]]]
+
+    def _is_moved_far(self, entry: Entry, rel: RelPath) -> bool:
+        path, st = self.by_entry[entry].path, self._base.look(rel)
+        return path != rel and st is not None and stat.S_ISDIR(st.st_mode) and self._is_far(path, rel)
 
     def _is_far(self, path: RelPath, rel: RelPath) -> bool:
         """Tell whether what base has at ``rel`` can only be copied to a path of the view."""

@@ -16,12 +16,16 @@ from yolofs.system import own_names
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", native_survey.__file__, "-1", "0", tmp_path],
+        [sys.executable, "-I", "-S", native_survey.__file__, "-1", "0"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         process.stdout.close()  # before the interpreter is even up
+        assert process.stdin is not None
+        process.stdin.write(os.fsencode(tmp_path))
+        process.stdin.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 0
