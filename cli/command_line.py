@@ -11,7 +11,7 @@ from yolofs.cli import output
 from yolofs.cli.options import Options
 from yolofs.errors import BusyFilesError, ConflictError, UsageError, YolofsError
 from yolofs.paths import display
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 BROKEN_PIPE = 141
 """The exit code when nobody reads stdout any more, as shells have it."""
@@ -40,7 +40,7 @@ def run(words: list[str], options: Options | None) -> int:
         _forget_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt as stopped:
-        return stopping.exit_code_of(stopped)
+        return stop_signals.exit_code_of(stopped)
     except Exception as error:  # noqa: BLE001 - the one place where every error ends
         _flush()
         if _wants_traceback(words):
@@ -51,14 +51,37 @@ def run(words: list[str], options: Options | None) -> int:
 
 
 def _run_plainly(words: Sequence[str]) -> int | None:
-    """Carry out a `yolofs run` without options and return its exit code; None if it is something
+    """Carry out a short command without options and return its exit code; None if it is something
     else.
 
-    Agents start all their commands so: they need not wait until click is imported, which takes as
-    long as the sandbox.
+    Agents start all their commands by a `yolofs run`, and look at the view all the time: they need
+    not wait until click is imported, which takes as long as the sandbox.
     """
-    command = words[2:] if words[1:2] == ["--"] else words[1:]
-    if words[:1] != ["run"] or not command or (words[1] != "--" and words[1].startswith("-")):
+    match words:
+        case ["run", _, *_]:
+            return _run_command(words)
+        case ["status"]:
+            from yolofs.cli.plain.status import show
+
+            show()
+        case ["snapshot"]:
+            _snapshot("")
+        case ["snapshot", name] if not name.startswith("-"):
+            _snapshot(name)
+        case _:
+            return None
+    return 0
+
+
+def _snapshot(name: str) -> None:
+    from yolofs.cli.plain.snapshot import snapshot
+
+    snapshot(os.fsencode(name))
+
+
+def _run_command(words: Sequence[str]) -> int | None:
+    command = words[2:] if words[1] == "--" else words[1:]
+    if not command or (words[1] != "--" and words[1].startswith("-")):
         return None
     from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
 
@@ -79,7 +102,7 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
 
 
 def _check_is_command(name: str) -> None:
-    """See that a word is the name of a command at all.
+    """Check that a word is the name of a command.
 
     Raises:
         UsageError: it is not.

@@ -33,7 +33,7 @@ Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Com
 
 
 def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
-    """Make of a function that finds words in a session one that click calls.
+    """Turn a function that finds words in a session into one that click can call.
 
     Before ``--`` it offers no word that would be an option.
     """

@@ -7,16 +7,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import click
-
+from yolofs.cli.connection import connected
 from yolofs.cli.deferred_output import deferred_output
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
 from yolofs.cli.which_project import find_project, session_directory
-from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts
@@ -27,32 +26,19 @@ from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
 from yolofs.store.readers import reading_store
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 from yolofs.system.symlinks import follow_parent
 
 __all__ = [
     "Changing",
     "absolute_path",
     "changing",
-    "connected",
-    "connected_or_refused",
     "find_project",
     "looking",
     "reading",
     "relative_paths",
     "session_directory",
 ]
-
-
-@contextlib.contextmanager
-def connected(project: bytes) -> Iterator[Client | None]:
-    """Connect to the project's daemon for the time of the block; None if there is none."""
-    client = Client.connect(session_directory(project))
-    if client is None:
-        yield None
-        return
-    with client:
-        yield client
 
 
 @contextlib.contextmanager
@@ -108,7 +94,7 @@ def was_interrupted(project: bytes) -> bool:
 @contextlib.contextmanager
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
-    stopping.hear()
+    stop_signals.hear()
     with Session.open(project, Access.READ) as session:
         for warning in warnings_of(session):
             warn(warning)
@@ -146,19 +132,6 @@ def warn_of_half_commit(project: bytes) -> None:
 
 
 @contextlib.contextmanager
-def connected_or_refused(project: bytes) -> Iterator[Client]:
-    """Connect to the project's daemon for the time of the block.
-
-    Raises:
-        DaemonError: there is none.
-    """
-    with connected(project) as client:
-        if client is None:
-            raise DaemonError("the project is not mounted, so nothing is asked", hint="yolofs mount")
-        yield client
-
-
-@contextlib.contextmanager
 def writing(project: bytes, access: Access = Access.WRITE, *, command: str = "") -> Iterator[Session]:
     """Open a session to change it, and say so if its journal was found to have lost its end.
 
@@ -186,8 +159,8 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to
     stdout and stderr is held back until the end, where these lead into the mount.
     """
-    stopping.catch()
-    stopping.hear()
+    stop_signals.catch()
+    stop_signals.hear()
     with connected(project) as client:
         if client is None:
             with writing(project, command=kind.value) as session:
@@ -211,9 +184,10 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
 
 def _word() -> str:
     """Return the word after `yolofs` on the command line, "" in another thread than the command's
-    own.
+    own, and of a command without click (:mod:`yolofs.cli.plain`).
     """
-    context = click.get_current_context(silent=True)
+    click = sys.modules.get("click")
+    context = click.get_current_context(silent=True) if click is not None else None
     return (context.info_name or "") if context is not None else ""
 
 
@@ -237,12 +211,14 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
     full = _host_path(path, session.directory, mountpoint, session.base.root)
     relative = session.base.relative(full)
     if relative is None:
-        raise UsageError(f"{display(path)} lies outside the base directory {display(session.base.root)}")
+        raise UsageError(
+            f"{display(path)} lies outside the base directory {display(session.base.root)}", hint="name a path below it"
+        )
     return relative if session.base.has(split(relative)[0]) else _by_the_view(session, relative, path)
 
 
 def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
-    """Return a base path of whose links those are followed that the view alone has."""
+    """Return a base path with those links followed that only the view has."""
     led_to = session.base.relative(_led_by_the_view(session, session.base.path(relative), typed))
     if led_to is None:
         raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link")
@@ -250,7 +226,7 @@ def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
 
 
 def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
-    """Return where an absolute path leads by links that the view alone has, but for its last
+    """Return where an absolute path leads by links that the view alone has, except for its last
     component.
     """
     links = StateLinks(session.state(), session.base, session.store)

@@ -27,6 +27,7 @@ from yolofs.daemon.native_binds import NativeBinds
 from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
 from yolofs.daemon.rpc.server import BACKLOG, Server
+from yolofs.daemon.runs.survey_process import STATE_OPTION, SurveyProcess
 from yolofs.daemon.upkeep.collector import collect
 from yolofs.daemon.upkeep.log_limit import LogLimit
 from yolofs.errors import DaemonError, YolofsError
@@ -41,13 +42,13 @@ _DRAIN_S = 2.0
 """How long the end waits for answers that are on their way."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the daemon and return its exit status."""
+def main(arguments: Sequence[str] | None = None, first_survey: SurveyProcess | None = None) -> int:
+    """Run the daemon and return its exit status; ``first_survey`` has begun already."""
     options = _parse(arguments)
     _prepare_process()
     reporter = _Reporter(options.ready_fd)
     try:
-        trio.run(_run, os.fsencode(options.project), options.root and os.fsencode(options.root), reporter)
+        trio.run(_run, os.fsencode(options.project), options.root and os.fsencode(options.root), reporter, first_survey)
     except YolofsError as error:
         log.error("%s", error.message)
         reporter.failed(error_object(error))
@@ -69,6 +70,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="yolofs.daemon", description="Started by `yolofs mount`.")
     parser.add_argument("--project", required=True)
     parser.add_argument("--root")
+    parser.add_argument(STATE_OPTION, type=int, help="of the survey that has begun")
     parser.add_argument("--ready-fd", type=int, default=-1)
     return parser.parse_args(arguments)
 
@@ -106,7 +108,7 @@ def _log_thread_failure(failure: threading.ExceptHookArgs) -> None:
     log.critical("%s failed", name, exc_info=error if isinstance(error, Exception) else None)
 
 
-async def _run(project: bytes, root: bytes | None, reporter: _Reporter) -> None:
+async def _run(project: bytes, root: bytes | None, reporter: _Reporter, first_survey: SurveyProcess | None) -> None:
     token = trio.lowlevel.current_trio_token()
     mount_ended = trio.Event()
 
@@ -116,7 +118,7 @@ async def _run(project: bytes, root: bytes | None, reporter: _Reporter) -> None:
 
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         host = await trio.to_thread.run_sync(lambda: Host.start(project, root, on_end))
-        native = NativeBinds(host)
+        native = NativeBinds(host, first_survey)
         control = Control(host, native)
         try:
             with _listening(host.socket_path) as listener, _listening(host.agent_socket_path) as agent_listener:

@@ -7,15 +7,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import subprocess
-import sys
-from collections.abc import Collection, Iterator
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator
 
 import trio
 
 from yolofs.daemon.host import Host
-from yolofs.daemon.runs import native_survey
+from yolofs.daemon.runs import survey_process
+from yolofs.daemon.runs.survey_process import SurveyProcess
 from yolofs.errors import DaemonError, TrustError
 from yolofs.paths import display
 from yolofs.sandbox.partial_binds import apart, directories_beside
@@ -28,17 +26,17 @@ _SHARE = 20
 """... and neither is one that took more than this part of its age."""
 _FIRST_WAIT_S = 0.05
 """How long a run waits for the first survey.  What may be bound hardly saves it more."""
-_HASTE = 256
-"""After how many directories read by the first survey nobody waits for it any more; directories
-that it knows do not count.
-"""
 
 
 class NativeBinds:
-    """Keeps the survey, and tells what may be bound.  For trio's thread."""
+    """Keeps the survey, and tells what may be bound.  For trio's thread.
 
-    def __init__(self, host: Host) -> None:
+    ``first``: the process of a survey that has begun, which is ended here.
+    """
+
+    def __init__(self, host: Host, first: SurveyProcess | None = None) -> None:
         self._host = host
+        self._first = first
         self._found: dict[bytes, list[bytes]] = {}
         """What was found in each directory that was looked through."""
         self._asked: frozenset[bytes] = frozenset()
@@ -56,6 +54,10 @@ class NativeBinds:
 
     async def run(self) -> None:
         """Make a survey whenever one is due, until cancelled."""
+        if self._first is not None and not self._host.wants_native_binds:
+            os.close(self._first.wanted)
+            os.close(self._first.reports)
+            await _end(self._first, is_done=False)
         while True:
             await self._is_due.wait()
             self._is_due = trio.Event()
@@ -90,27 +92,28 @@ class NativeBinds:
 
     async def _look_through(self, directories: Collection[bytes]) -> None:
         self._asked, self._started_s = frozenset(directories), trio.current_time()
-        nearest_first = sorted(directories, key=len)  # /usr is what most runs need first
-        with self._state() as state:
-            words = (str(state), str(0 if self._is_first_done else _HASTE), *map(os.fsdecode, nearest_first))
-            command = [sys.executable, "-I", "-S", native_survey.__file__, *words]
-            run = partial(
-                trio.run_process,
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                check=False,
-                pass_fds=[state] if state >= 0 else [],
-            )
-            async with trio.open_nursery() as nursery:
-                process: trio.Process = await nursery.start(run)
-                assert process.stdout is not None
+        survey = await self._survey()
+        is_done = False
+        try:
+            async with trio.open_nursery() as nursery, trio.lowlevel.FdStream(survey.reports) as reports:
+                nursery.start_soon(_tell_wanted, survey.wanted, sorted(directories, key=len))  # most need /usr first
                 pending = b""
-                async for data in process.stdout:
-                    *reports, pending = (pending + data).split(b"\0\0")
-                    for report in reports:
+                async for data in reports:
+                    *told, pending = (pending + data).split(b"\0\0")
+                    for report in told:
                         self._take(*report.split(b"\0"))
+            is_done = True
+        finally:
+            await _end(survey, is_done=is_done)
         self._took_s = trio.current_time() - self._started_s
+
+    async def _survey(self) -> SurveyProcess:
+        """Return the process of the survey that has begun, or of a new one."""
+        first, self._first = self._first, None
+        if first is not None:
+            return first
+        with self._state() as state:
+            return await trio.to_thread.run_sync(lambda: survey_process.start(state, is_first=not self._is_first_done))
 
     @contextlib.contextmanager
     def _state(self) -> Iterator[int]:
@@ -150,3 +153,18 @@ class NativeBinds:
             where = display(directory)
             log.info("%s is not bound straight from base as a whole, because of %s%s", where, display(found[0]), more)
         self._found[directory] = found
+
+
+async def _tell_wanted(fd: int, directories: Iterable[bytes]) -> None:
+    """Tell a survey what to look through, unless it has ended."""
+    with contextlib.suppress(trio.BrokenResourceError):
+        async with trio.lowlevel.FdStream(fd) as stream:
+            await stream.send_all(b"\0".join(directories))
+
+
+async def _end(survey: SurveyProcess, *, is_done: bool) -> None:
+    """Wait for the end of a survey; of one that is not done, by killing it."""
+    if not is_done:
+        survey.process.kill()
+    with trio.CancelScope(shield=True):
+        await trio.to_thread.run_sync(survey.process.wait)

@@ -10,9 +10,10 @@ import msgspec
 
 from yolofs.access.answers import Lifetime
 from yolofs.cli.completing import asks
+from yolofs.cli.connection import connected_or_refused
 from yolofs.cli.output import say
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import absolute_path, connected_or_refused, find_project
+from yolofs.cli.project import absolute_path, find_project
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import quote, unquote
@@ -76,8 +77,8 @@ def command(
 
 
 def _answer(client: Client, params: AnswerParams) -> AnswerResult:
-    """Answer with the scope as it is named, or else, should that be a link, with what it leads
-    to.
+    """Answer with the scope as it was typed; if that is refused and the scope is a link, with what
+    it leads to.
     """
     try:
         return client.answer(params)
@@ -89,7 +90,7 @@ def _answer(client: Client, params: AnswerParams) -> AnswerResult:
 
 
 def _numbers(asks: Sequence[int]) -> str:
-    """Return numbers, which ascend; those without a gap by the first and the last."""
+    """Return ascending numbers as text; a run without a gap by its first and last number."""
     runs: list[list[int]] = []
     for ask in asks:
         if runs and runs[-1][-1] == ask - 1:

@@ -91,8 +91,8 @@ def _changes_below(session: Session, path: RelPath) -> list[Change]:
 
 
 def _before_a_commit(session: Session, path: RelPath) -> LastChange | None:
-    """Return what the newest commit made real of what base has at ``path``, or took away; None if
-    none is kept.
+    """Return the change by which the newest commit made or removed what base has at ``path``; None
+    if no such commit is kept.
     """
     with chapters_told(session) as found:
         for chapter in reversed(found[:-1]):
@@ -146,7 +146,7 @@ def find_last_change(session: Session, path: RelPath) -> LastChange | None:
 
 
 def _last(states: States, path: RelPath, shown: Shown | None) -> LastChange | None:
-    """Return the last record that had a part in what is ``shown`` at a path, None if none had."""
+    """Return the last record that contributed to what is ``shown`` at a path; None if none did."""
     last = None
     for segment in states.timeline.live_segments:
         for record in states.journal.read_segment(segment):

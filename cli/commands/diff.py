@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,6 +46,7 @@ from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store, StoreFiles
 from yolofs.system.disk_usage import size_text
+from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Form(Enum):
 
 
 _PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
-"""What keeps its order in a pipe, and has nothing of a ``.git``."""
+"""The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
 
 
 @click.command(cls=PathsCommand)
@@ -281,10 +281,10 @@ def _what_matters_first(
     *,
     folds: bool,
 ) -> tuple[list[Change], list[str]]:
-    """Return changes with those last that are told together in a short list; if it ``folds``,
-    without them, and what tells of them.
+    """Return the changes with those last that a short list folds.  If it ``folds``, they are left
+    out, and the lines that stand for them are returned, too.
 
-    A patch and its statistics keep their order in a pipe, and tell themselves what lies in a
+    A patch and its statistics keep their order in a pipe, and say themselves what lies in a
     ``.git``.
     """
     is_patch = form in _PATCHES
@@ -320,7 +320,8 @@ def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_js
 
 
 def _check_is_no_version(text: str) -> None:
-    """See that what stands for a range is not one GENERATION:PATH, of which a comparison takes two.
+    """Check that what stands for a range is not one GENERATION:PATH, of which a comparison takes
+    two.
 
     Raises:
         UsageError: it is.
@@ -354,7 +355,7 @@ def _of_run(
             not kept.
     """
     if range_text != "all":
-        raise UsageError("--run has a range of its own", hint=f"yolofs diff --run {number}")
+        raise UsageError("--run says already which range is compared", hint=f"yolofs diff --run {number}")
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
     before = chapter.generation(run.start.before) if chapter is not None else None
@@ -387,7 +388,9 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
     if not all(":" in word for word in words):
         raise click.UsageError(f"Got unexpected extra argument ({words[1]})", context)
     if len(words) > 2 or run is not None or paths:
-        raise UsageError("two of GENERATION:PATH stand for themselves", hint="yolofs diff GENERATION:PATH :PATH")
+        raise UsageError(
+            "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
+        )
     from yolofs.changes.changes import compare_two
 
     found = [look_at(session, parse_version(session, word), word) for word in words]
@@ -409,8 +412,7 @@ def _made_by(session: States, run: int, old: Generation, new: Generation | None,
 
 def _directory(session: Session, stack: contextlib.ExitStack) -> bytes:
     """Return a new directory in the session's, which goes with the stack."""
-    place = tempfile.TemporaryDirectory(prefix="diff-", dir=os.fsdecode(session.directory))
-    return os.fsencode(stack.enter_context(place))
+    return stack.enter_context(work_directory(session.directory, "diff"))
 
 
 def _compare(

@@ -8,10 +8,11 @@ from typing import Any
 import click
 
 from yolofs.audit.runs import Run, read_runs
+from yolofs.cli.connection import connected
 from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.run_lines import run_result
 from yolofs.paths import display
@@ -56,8 +57,8 @@ def _made(run: Run, chapter: Chapter | None) -> str:
 
 
 def _command(run: Run, chapter: Chapter | None) -> tuple[bytes, ...]:
-    """Return the command line of a run; inside a sandbox, where it may be another agent's, only
-    what the generation that it made is called.
+    """Return the command line of a run.  Inside a sandbox it may be another agent's, so only the
+    name of the generation that it made is returned.
     """
     if options().guard is None:
         return run.command

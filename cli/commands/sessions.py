@@ -27,7 +27,7 @@ from yolofs.session.forget import forget
 from yolofs.session.lock import command_at_work
 from yolofs.session.move import move_session
 from yolofs.state import checkpoint
-from yolofs.system.marks import JOURNAL
+from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import open_plain
 
 
@@ -122,8 +122,8 @@ def _place(entry: Entry) -> str:
 
 
 def _emit_troubles(entry: Entry, condition: Condition) -> None:
-    """Write what keeps a session from being worked in, and the command that tells more where the
-    project is there.
+    """Write why a session cannot be used now.  If its project exists, also write the command that
+    tells more.
     """
     is_there = condition in (Condition.MOUNTED, Condition.READY)
     command = f": yolofs -C {in_shell(entry.project_path)}"
@@ -163,8 +163,8 @@ def condition_of(entry: Entry) -> Condition:
 
 
 def has_staged(entry: Entry) -> bool:
-    """Tell whether the journal of a session holds any record; one that is missing may have held
-    some.
+    """Tell whether the journal of a session holds any record.  A missing journal counts as one that
+    does.
     """
     try:
         with open(open_plain(_journal_of(entry), os.O_RDONLY), "rb") as journal:
@@ -268,7 +268,7 @@ def _check_unmounted(entry: Entry) -> None:
 def _rebase(entry: Entry, target: bytes) -> None:
     target = os.path.realpath(target)
     if not os.path.isdir(target):
-        raise UsageError(f"{display(target)} is not a directory")
+        raise UsageError(f"{display(target)} is not a directory", hint="name the one that the project is now")
     check_owner(target)
     other = session_of(target)
     if other is not None and other.entry.id != entry.id:

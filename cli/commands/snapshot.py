@@ -6,9 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.output import emit_json, emit_number, say
-from yolofs.cli.project import connected, find_project, writing
-from yolofs.paths import Generation, display
+from yolofs.cli.plain.snapshot import snapshot
 
 
 @click.command()
@@ -21,18 +19,4 @@ def command(name: str, if_changed: bool, as_json: bool) -> None:
     It prints the generation's number. It takes no time, and works while files are open. If NAME was
     used before, it names the newest one from now on.
     """
-    generation = _snapshot(find_project(), os.fsencode(name), if_changed=if_changed)
-    if as_json:
-        emit_json({"generation": generation})
-    elif generation is None:
-        say("nothing has changed since the last generation")
-    else:
-        emit_number(generation, f"snapshot {generation}" + (f" {display(os.fsencode(name))}" if name else ""))
-
-
-def _snapshot(project: bytes, name: bytes, *, if_changed: bool) -> Generation | None:
-    with connected(project) as client:
-        if client is not None:
-            return client.snapshot(name, if_changed=if_changed)
-    with writing(project) as session:
-        return session.snapshot(name, if_changed=if_changed)
+    snapshot(os.fsencode(name), if_changed=if_changed, as_json=as_json)

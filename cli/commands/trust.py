@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from yolofs.cli.connection import connected
 from yolofs.cli.options import options
 from yolofs.cli.output import ask, emit, emit_json, paint, say, warn
-from yolofs.cli.project import connected, find_project, session_directory
+from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.run.untrusted_settings import lines_to_agree_to, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
 from yolofs.errors import TrustError, UsageError
@@ -33,7 +34,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
     Without a terminal, only --digest agrees, and only to the lines that it stands for.
     """
     if (digest is not None) + forgets + as_json > 1:
-        raise UsageError("--digest, --forget and --json do not go together")
+        raise UsageError("--digest, --forget and --json do not go together", hint="yolofs trust --help")
     _check_outside()
     project = find_project()
     if forgets:
@@ -58,7 +59,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
 
 
 def _check_outside() -> None:
-    """See that it is not a program in a view that agrees.
+    """Check that it is not a program in a view that agrees.
 
     Raises:
         TrustError: it is.

@@ -124,7 +124,7 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
 
 
 def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
-    """See that nothing stays for want of its name.
+    """Check that nothing stays because it was not named.
 
     ``options`` are those that the next command needs to take what this one would have taken.  With
     ``is_later`` there are none, as what was asked for was an earlier state that is no longer a
@@ -370,7 +370,9 @@ def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: 
 
 
 def end_without_success_if(is_none: bool) -> None:
-    """Who names paths expects that one of them is committed."""
+    """End without success if nothing is taken: whoever names paths expects that one of them is
+    committed.
+    """
     if is_none:
         raise click.exceptions.Exit(1)
 

@@ -13,7 +13,7 @@ PAGE_ROWS = 10
 
 
 class Moving(ReviewState):
-    """A table with a cursor that moves."""
+    """Moves the cursor."""
 
     def has_to_wait(self, key: str) -> bool:
         """Tell whether a key has to wait: for the lines that it is about, for what is being done,

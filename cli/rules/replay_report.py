@@ -6,19 +6,20 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, assert_never
-from urllib.parse import unquote_to_bytes
 
 from yolofs.access.explain import explain
 from yolofs.access.questions import Operation
 from yolofs.access.replay import Access, Suggestion, asked, suggest, tally, with_rules
 from yolofs.audit.audit import AskNote, RefusalNote, read_audit
+from yolofs.cli.connection import connected
 from yolofs.cli.output import emit, say
-from yolofs.cli.project import connected, reading, session_directory
-from yolofs.cli.rules.views import key_text
+from yolofs.cli.project import reading, session_directory
+from yolofs.cli.rules.rule_lines import key_text
 from yolofs.journal.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.paths import display, in_shell
 from yolofs.rules import RuleBook, spell
 from yolofs.session.session import Session
+from yolofs.text.percent import unquote_to_bytes
 
 _SHOWN = 10
 _ANSWERS = {"allowed": True, "denied": False}

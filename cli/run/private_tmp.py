@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -107,6 +106,8 @@ def _found_by_path(word: bytes, environment: Mapping[bytes, bytes]) -> bytes | N
     search = environment.get(b"PATH", b"")
     if b"/" in word or b"tmp" not in search:
         return None
+    import shutil  # takes long, and hardly any PATH leads there
+
     found = shutil.which(os.fsdecode(word), path=os.fsdecode(search))
     return os.path.abspath(os.fsencode(found)) if found is not None else None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote_to_bytes
 
 from yolofs.access.asks import Outcome
 from yolofs.access.questions import Operation
@@ -34,6 +33,7 @@ from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
 from yolofs.store.readers import reading_store
 from yolofs.text.json_text import encode_json
+from yolofs.text.percent import unquote_to_bytes
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

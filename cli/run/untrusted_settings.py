@@ -56,7 +56,7 @@ def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
     Raises:
         ConfigError: one of the files is not in order.
     """
-    from yolofs.cli.project import connected
+    from yolofs.cli.connection import connected
     from yolofs.rules import Level, RuleSet
     from yolofs.rules.rule_files import RuleFiles
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, assert_never
-from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -26,6 +25,7 @@ from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_below
 from yolofs.session.history import Chapter
+from yolofs.text.percent import unquote_to_bytes
 
 _MOST_ALIKE = 3
 """More refusals than that in one directory, or in several, are told in one line where lists are

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 from yolofs.changes.hunks import Hunk, HunkKind
 from yolofs.cli.output import paint
@@ -12,6 +11,7 @@ from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place
 from yolofs.cli.show.patch_colour import visible
 from yolofs.paths import absolute, display
+from yolofs.text.percent import quote_from_bytes
 
 _COLOURS = {
     HunkKind.ADDED: "green",

@@ -12,8 +12,9 @@ import msgspec
 
 from yolofs.daemon.rpc.daemon_files import log_path, open_log
 from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, Info, Readiness, error_from
-from yolofs.errors import DaemonError, MountError
+from yolofs.errors import DaemonError, MountError, TrustError
 from yolofs.paths import display
+from yolofs.registry.state import open_state, state_of
 
 _LOG_TAIL_LINES = 5
 
@@ -38,11 +39,16 @@ def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foregroun
     try:
         log_fd = os.dup(2) if in_foreground else open_log(directory)
     except OSError as error:
-        raise MountError(f"cannot write {display(log_path(directory))}: {error.strerror}") from error
+        raise MountError(
+            f"cannot write {display(log_path(directory))}: {error.strerror}",
+            hint="make that writable, or make room there; then try again",
+        ) from error
     log_start = os.fstat(log_fd).st_size
     read_fd, write_fd = os.pipe()
-    command = [sys.executable, "-P", "-m", "yolofs.daemon", "--ready-fd", str(write_fd)]
-    command += ["--project", os.fsdecode(project)]
+    state_fd = _open_state(directory)
+    command = [sys.executable, "-P", "-m", "yolofs.daemon"]
+    command += ["--state-fd", str(state_fd)] if state_fd is not None else []
+    command += ["--ready-fd", str(write_fd), "--project", os.fsdecode(project)]
     if root is not None:
         command += ["--root", os.fsdecode(root)]
     try:
@@ -51,15 +57,15 @@ def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foregroun
             stdin=subprocess.DEVNULL,
             stdout=log_fd,
             stderr=log_fd,
-            pass_fds=[write_fd],
+            pass_fds=[write_fd] if state_fd is None else [write_fd, state_fd],
             start_new_session=not in_foreground,
         )
     except BaseException:
         os.close(read_fd)
         raise
     finally:
-        os.close(write_fd)
-        os.close(log_fd)
+        for fd in (write_fd, log_fd, *([] if state_fd is None else [state_fd])):
+            os.close(fd)
     try:
         with open(read_fd, "rb") as pipe:
             line = pipe.read()
@@ -67,6 +73,16 @@ def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foregroun
     except BaseException:
         _end(process)
         raise
+
+
+def _open_state(session: bytes) -> int | None:
+    """Open the state directory of a session for the daemon's first survey; None if that cannot be:
+    it says so later.
+    """
+    try:
+        return open_state(state_of(session))
+    except (OSError, TrustError):
+        return None
 
 
 def _ready_info(line: bytes, process: subprocess.Popen[bytes], directory: bytes, log_start: int) -> Info:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import enum
 from typing import Any, Literal
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
 from yolofs import errors
 from yolofs.errors import BusyFilesError, ConflictError, DaemonError, YolofsError
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 MAX_LINE_BYTES = 1 << 20
 """The longest message that either side takes."""

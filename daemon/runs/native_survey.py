@@ -1,8 +1,9 @@
-"""A process of its own that looks for what must not be reached straight from base, in directories
-that are to be bound.
+"""A process of its own that looks through directories which are to be bound straight from base, for
+what must not be reached there.
 
-``python -I -S native_survey.py STATE_FD HASTE DIRECTORY...`` writes a report for each directory:
-its path, and the paths of what was found in it, with a NUL byte between them and two at the end.
+``python -I -S native_survey.py STATE_FD HASTE`` reads the paths of directories, with NUL bytes
+between them, and writes a report for each: its path, and the paths of what was found in it, with a
+NUL byte between them and two at the end.
 It looks for sockets and fifos, as these lead to the program at the other end even from a read-only
 mount, and for what belongs to sessions, which no view shows.  What the user may not read is passed
 over: the sandbox has the same user and no more rights.  What cannot be looked through for another
@@ -14,9 +15,12 @@ the same one and was not changed since, nothing is read the next time
 more.  Then the report ``idle`` comes, and the process goes on when nobody else wants the CPU.  The
 last report is ``read`` and the number of directories that were read.
 
+A survey with haste is the first of a mount, and is started before anybody knows what runs will
+want.  Until its input ends, it looks through what was wanted last, which is kept, too.
+
 Why a process: looking at a hundred thousand names takes a second and holds the interpreter lock,
-which the daemon that serves a mount cannot spare.  It gets along without yolofs, so that it starts
-at once.
+which the daemon that serves a mount cannot spare.  It imports nothing of yolofs, so it starts at
+once.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ STATE_MARK = b".yolofs-state"
 SESSIONS = b"sessions"
 DISK_STATE = b".yolofs-"
 NATIVE_SURVEY = b"native-survey"
-"""These are those of :mod:`yolofs.system.marks`; the last but one stands before a user's number."""
+"""As in :mod:`yolofs.system.own_names`; the last but one stands before a user's number."""
 _MOST = 50
 """Up to this number, each is told."""
 
@@ -56,6 +60,8 @@ _PASSED_OVER = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR
 _IOPRIO_SET = {"x86_64": 251, "aarch64": 30, "riscv64": 30, "loongarch64": 30}
 
 _IS_MARK = ord("!")
+_WANTED = b"wanted"
+"""The record of what was wanted last; all others are about absolute paths."""
 
 Known = dict[bytes, bytes]
 """What is known of directories, by their paths: which directory it was (device, inode, ctime), then
@@ -270,8 +276,8 @@ def _head(body: bytes) -> bytes:
 
 
 def be_idle() -> None:
-    """Use the CPU when nobody else wants it.  The disk is asked as by others, but last of them: who
-    is never served may hold what others wait for.
+    """Use the CPU when nobody else wants it.  The disk serves this process like others, but last:
+    one that is never served may hold what others wait for.
     """
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
@@ -290,31 +296,52 @@ def write(report: bytes) -> None:
         report = report[os.write(1, report) :]
 
 
-def main(state: int, haste: int, directories: Sequence[str]) -> None:
-    """Report on each directory as soon as it is known."""
+def read_wanted() -> list[bytes]:
+    """Return the directories that stdin names, when that has ended."""
+    data = b""
+    while part := os.read(0, 1 << 16):
+        data += part
+    return data.split(b"\0") if data else []
+
+
+def main(state: int, haste: int, wanted: Callable[[], Sequence[bytes]]) -> None:
+    """Report on each directory as soon as it is known; ``wanted`` waits until it knows which."""
 
     def on_read(survey: Survey) -> None:
         if survey.read_count == haste:
             write(b"idle")
             be_idle()
         if state >= 0 and not survey.read_count % _SAVE_EVERY:
-            save(state, survey.to_keep())
+            save(state, survey.to_keep() | before)
 
     if not haste:
         be_idle()
     known = load(state) if state >= 0 else {}
+    before = {_WANTED: known.pop(_WANTED)} if _WANTED in known else {}
     survey = Survey(known, on_read=on_read)
+    told = set()
+
+    def tell(directories: Sequence[bytes]) -> None:
+        for directory in directories:
+            if directory not in told:
+                told.add(directory)
+                write(b"\0".join((directory, *survey.find(directory))))
+
     try:
-        for directory in map(os.fsencode, directories):
-            write(b"\0".join((directory, *survey.find(directory))))
+        if haste and before:
+            tell(before[_WANTED].split(b"\0"))
+        now = wanted()
+        tell(now)
         write(b"read\0%d" % survey.read_count)
     except BrokenPipeError:  # the daemon has been killed: nobody wants to know any more
         return
-    if state >= 0 and survey.read_count:
+    after = {_WANTED: b"\0".join(now)} if now else before
+    if state >= 0 and (survey.read_count or after != before):
         kept = survey.to_keep()
-        if kept != known:
-            save(state, kept)
+        if kept != known or after != before:
+            save(state, kept | after)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    os.chdir("/")  # whoever started the daemon may want to unmount where it was
+    main(int(sys.argv[1]), int(sys.argv[2]), read_wanted)

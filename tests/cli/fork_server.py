@@ -224,7 +224,7 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         from yolofs.daemon.follow import base_watch
 
         # an object in the place of a module, which passes on all but the one call that it replaces
-        native_binds.trio = _Trio(_survey)  # type: ignore[assignment, attr-defined]
+        native_binds.survey_process = SimpleNamespace(start=_start_survey)  # type: ignore[assignment, attr-defined]
         base_watch.trio = _Trio(_watch)  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
@@ -239,9 +239,7 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
 
 
 class _Trio:
-    """What :mod:`yolofs.daemon.follow.base_watch` and :mod:`yolofs.daemon.native_binds` use of
-    ``trio``.
-    """
+    """What :mod:`yolofs.daemon.follow.base_watch` uses of ``trio``."""
 
     def __init__(self, do: Callable[[Sequence[str]], object]) -> None:
         """``do``: what a process that is started with such a command does."""
@@ -250,15 +248,13 @@ class _Trio:
     def __getattr__(self, name: str) -> Any:
         return getattr(trio, name)
 
-    async def run_process(
-        self, command: Sequence[str], *, task_status: trio.TaskStatus[Any], pass_fds: Sequence[int] = (), **_: Any
-    ) -> None:
+    async def run_process(self, command: Sequence[str], *, task_status: trio.TaskStatus[Any], **_: Any) -> None:
         """Start a process, and end it with the task."""
         ends, writing = os.pipe()
         reading, tells = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _become_helper(self._do, command, ends, tells, pass_fds)
+            _become_helper(lambda: self._do(command), ends, tells, [])
         os.close(ends)
         os.close(tells)
         pidfd = os.pidfd_open(pid)
@@ -272,9 +268,20 @@ class _Trio:
             os.close(writing)
 
 
-def _become_helper(
-    do: Callable[[Sequence[str]], object], command: Sequence[str], stdin: int, stdout: int, keep: Sequence[int]
-) -> NoReturn:
+def _start_survey(state: int, *, is_first: bool) -> SimpleNamespace:
+    """Do what :func:`yolofs.daemon.runs.survey_process.start` does."""
+    reading, wanted = os.pipe()
+    reports, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become_helper(lambda: _survey(state, is_first=is_first), reading, writing, [state] if state >= 0 else [])
+    os.close(reading)
+    os.close(writing)
+    process = SimpleNamespace(kill=lambda: os.kill(pid, signal.SIGKILL), wait=lambda: os.waitpid(pid, 0))
+    return SimpleNamespace(process=process, wanted=wanted, reports=reports)
+
+
+def _become_helper(do: Callable[[], object], stdin: int, stdout: int, keep: Sequence[int]) -> NoReturn:
     """Be a process that a daemon has started."""
     try:
         signal.set_wakeup_fd(-1)
@@ -286,7 +293,7 @@ def _become_helper(
             first = fd + 1
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
-        do(command)
+        do()
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the process must not go on as a daemon
         traceback.print_exc()
@@ -300,12 +307,12 @@ def _watch(command: Sequence[str]) -> None:
     os._exit(watcher.main(command[command.index(watcher.__name__) + 1 :]))
 
 
-def _survey(command: Sequence[str]) -> None:
+def _survey(state: int, *, is_first: bool) -> None:
     from tests.support import kept_survey
-    from yolofs.daemon.runs import native_survey
+    from yolofs.daemon.runs.survey_process import haste
 
-    state, haste, *directories = command[command.index(native_survey.__file__) + 1 :]
-    kept_survey.main(int(state), int(haste), directories)
+    os.chdir("/")
+    kept_survey.main(state, haste(is_first=is_first))
 
 
 if __name__ == "__main__":

@@ -69,6 +69,32 @@ def run_code(code: str, words: Sequence[str], cwd: Path) -> subprocess.Completed
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+_KILLED = """
+import os, signal, sys
+import yolofs.{module} as module
+from yolofs.cli import main
+
+def killed(*words, **options):
+    if {after}:
+        real(*words, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+real = module.{name}
+module.{name} = killed
+sys.argv[0] = "yolofs"
+main.program()
+"""
+
+
+def run_killed(
+    words: Sequence[str], cwd: Path, *, module: str, name: str, after: bool
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that is killed when it calls a function of a module of yolofs, or right after
+    that.
+    """
+    return run_code(_KILLED.format(module=module, name=name, after=after), words, cwd)
+
+
 def _run_forked(
     words: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:

@@ -195,7 +195,7 @@ def test_two_versions_are_compared_wherever_they_lie(yolofs: Program) -> None:
     document = yolofs("diff", "--json", "first:one", ":two").json
     assert (document["from"], document["to"], len(document["changes"])) == (None, None, 1)
     assert "is a directory" in yolofs.refused("diff", ":.", ":two", code=2)
-    assert "stand for themselves" in yolofs.refused("diff", ":two", ":two", ":two", code=2)
+    assert "takes no further argument" in yolofs.refused("diff", ":two", ":two", ":two", code=2)
     assert "there is nothing at" in yolofs.refused("diff", ":one", ":two", code=2)
 
 

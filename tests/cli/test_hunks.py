@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, run_code, run_with_input
+from tests.cli.program import Program, run_killed, run_with_input
 
 pytestmark = pytest.mark.mount
 
@@ -288,28 +288,11 @@ def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Pa
     assert os.path.samefile(yolofs.project / "one", yolofs.project / "two")
 
 
-KILLED = """
-import os, signal, sys
-import yolofs.{module} as module
-from yolofs.cli import main
-
-def killed(*words, **options):
-    if {after}:
-        real(*words, **options)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-real = module.{name}
-module.{name} = killed
-sys.argv[0] = "yolofs"
-main.program()
-"""
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [
         ("session.selecting.actions", "take_back"),
-        ("cli.commit.picked", "commit_up_to"),
+        ("cli.commit.committing_hunks", "commit_up_to"),
         ("session.up_to", "commit"),
     ],
 )
@@ -319,9 +302,7 @@ def test_a_kill_under_a_mount_leaves_all_staged_or_is_done(
 ) -> None:
     before = shown(view)
     first, _ = ids(yolofs, "text")
-    done = run_code(
-        KILLED.format(module=module, name=name, after=after), ["commit", "--yes", "--hunk", first], yolofs.project
-    )
+    done = run_killed(["commit", "--yes", "--hunk", first], yolofs.project, module=module, name=name, after=after)
     assert done.returncode == -signal.SIGKILL
     assert shown(view) == before
     is_done = after and name != "take_back"

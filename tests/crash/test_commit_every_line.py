@@ -28,7 +28,16 @@ from yolofs.session.commit import commit, finish_interrupted, roll_back_interrup
 from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.timeout(300)
-TRACED = ("commit", "journal", "registry", "session", "store.copying", "store.store", "system.syscalls")
+TRACED = (
+    "commit",
+    "journal",
+    "registry",
+    "session",
+    "store.copying",
+    "store.file_data",
+    "store.store",
+    "system.syscalls",
+)
 SHARES = how_many(ci=3, nightly=64)
 """The kill points are dealt out to so many tests, that each may be short."""
 POINTS = 8

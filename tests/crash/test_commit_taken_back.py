@@ -166,7 +166,7 @@ def test_a_killed_one_is_taken_back_by_the_flag(tmp_path: Path) -> None:
     assert exactly(project) != before
     said = program.refused("commit", "--yes", code=12)
     assert "yolofs commit --continue finishes it, yolofs commit --roll-back takes it back" in said
-    assert "stand alone" in program.refused("commit", "--roll-back", "--continue", code=2)
+    assert "go with no other option" in program.refused("commit", "--roll-back", "--continue", code=2)
     done = program("commit", "--roll-back")
     assert "commit 1, which was interrupted, is taken back; base is as it was, and all stays staged" in done.err
     assert exactly(project) == before

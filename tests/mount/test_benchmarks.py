@@ -51,6 +51,11 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         "snapshots",
         "commit",
         "stat_beside",
+        "edit",
+        "2_clients",
+        "write_bytes",
+        "allocate",
+        "copy_large",
     ]
     words: list[str | Path] = [*SMALL, "--only", ",".join(names), "--scratch", scratch, "--trace"]
     words += ["--json", json, "--svg", svg, "--modes", ",".join(MODES)]
@@ -68,6 +73,9 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         for row in rows.values():
             assert set(row.seconds) | set(row.notes) == present
             assert all(seconds > 0 for found in row.seconds.values() for seconds in found)
+        served = present - {"plain", "overlayfs"}
+        assert set(rows["edit"].server_s) == served
+        assert all(rows["edit"].serial_share(column) for column in served)
         assert rows["create"].requests["create"].count == TINY.files
         assert "create 10" in done.stdout
     assert len(ElementTree.parse(svg).findall(".//{*}circle")) > 4

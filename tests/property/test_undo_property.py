@@ -9,19 +9,11 @@ import os
 import pytest
 from hypothesis import event, example, given, note
 
-from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform, programs
-from tests.support.commit_model import CommitScribe, scan
+from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform_all, programs
+from tests.support.commit_model import scan
 from tests.support.model_steps import so_many
 from tests.support.undo_model import Commits, Undo
 from yolofs.errors import HardLinksError
-
-
-def run(scribe: CommitScribe, program: list[Operation]) -> None:
-    for name, *arguments in program:
-        if name == "freeze":
-            scribe.freeze()
-        else:
-            perform(scribe, name, *arguments)
 
 
 def note_down(undo: Undo) -> None:
@@ -40,7 +32,7 @@ def check(
         before = scan(root)
         if not commits.commit(1).steps:
             return
-        run(scribe, second)
+        perform_all(scribe, second)
         event(f"something is staged since: {bool(scribe.records)}")
         view = scribe.expected()
         try:

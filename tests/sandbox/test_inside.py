@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.program import COMMAND, Done, Program, wait_until
 from yolofs.cli.group import COMMANDS
-from yolofs.daemon.agent import COMMANDS as ALLOWED
+from yolofs.daemon.agent_control import COMMANDS as ALLOWED
 from yolofs.daemon.upkeep.log_limit import MOST
 from yolofs.paths import RelPath
 from yolofs.session import feedback

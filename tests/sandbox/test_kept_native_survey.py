@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.sandbox.binds import native_binds
-from yolofs.system.marks import NATIVE_SURVEY
+from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
 
@@ -34,6 +34,13 @@ def surveyed(program: Program) -> Iterator[int]:
         yield reads(program)[before]
 
 
+def surveys_of(daemon: int) -> list[str]:
+    """Return the command lines of the surveys that a daemon has not ended."""
+    pids = Path(f"/proc/{daemon}/task/{daemon}/children").read_text().split()
+    lines = [Path(f"/proc/{pid}/cmdline").read_bytes().decode() for pid in pids]
+    return [line for line in lines if "native_survey" in line]
+
+
 @pytest.fixture
 def static(tmp_path: Path) -> Path:
     """Return a read-only directory outside of the project."""
@@ -43,14 +50,21 @@ def static(tmp_path: Path) -> Path:
     return tmp_path / "static"
 
 
-@pytest.fixture
-def yolofs(tmp_path: Path, static: Path) -> Program:
-    """Return a session of which all that was seen in that directory is kept."""
+@pytest.fixture(params=[False, True], ids=["forked", "started"])
+def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Return a session of which all that was seen in that directory is kept.
+
+    A daemon that is started, and not forked, has its first survey begun before it has read any
+    rule.
+    """
+    monkeypatch.setenv(
+        "XDG_STATE_HOME", str(tmp_path / "state")
+    )  # what other tests wanted would be looked through, too
     project = tmp_path / "project"
     project.mkdir()
     rules = f'preset = "none"\n[rules]\n"/" = "allow"\n"{static}" = "read-only"\n'
     (project / ".yolofs.toml").write_text(rules)
-    program = Program(project)
+    program = Program(project, starts_cold=request.param)
     program("init")
     program.trust()
     quiet_at_s = static.stat().st_ctime + 3
@@ -116,6 +130,16 @@ def test_a_file_that_was_changed_by_another_of_its_names_is_shown_as_it_was_chan
     with surveyed(yolofs):
         assert str(static) not in native_binds(yolofs)
         assert yolofs("run", "cat", static / "file").out == "staged\n"
+
+
+def test_a_survey_that_began_before_the_settings_were_read_ends_if_they_do_not_want_it(yolofs: Program) -> None:
+    settings = yolofs.project / ".yolofs.toml"
+    settings.write_text(f"{settings.read_text()}[run]\nnative_binds = false\n")
+    yolofs.trust()
+    with yolofs.mounted("--root", "/"):
+        pid = yolofs.daemon["pid"]
+        wait_until(lambda: not surveys_of(pid), "no survey is there")
+        assert native_binds(yolofs) == []
 
 
 def test_what_others_could_have_written_is_not_gone_by(yolofs: Program) -> None:

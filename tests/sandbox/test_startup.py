@@ -14,7 +14,8 @@ from tests.cli.program import Program
 pytestmark = pytest.mark.mount
 
 SLOW = {"rich", "trio", "prompt_toolkit", "watchfiles", "pyfuse3", "hashlib", "tempfile", "traceback", "tomli_w"}
-FOR_RUNS = SLOW | {"click", "dataclasses", "yolofs.session.session", "yolofs.rules"}
+SLOW |= {"click", "dataclasses", "inspect", "typing_extensions", "shutil", "json", "urllib.parse", "pathlib"}
+WITHOUT_A_STATE = SLOW | {"yolofs.session.session", "yolofs.rules"}
 MODULES = """
 from yolofs.cli.main import main
 code = main(sys.argv[1:])
@@ -52,9 +53,11 @@ def said_by(script: str, yolofs: Program, *words: str) -> str:
 @pytest.mark.parametrize(
     ("words", "unwanted"),
     [
-        (["run", "--", "true"], FOR_RUNS),
-        (["run", "true"], FOR_RUNS),
-        (["status"], SLOW | {"yolofs.rules", "yolofs.changes.patch"}),
+        (["run", "--", "true"], WITHOUT_A_STATE),
+        (["run", "true"], WITHOUT_A_STATE),
+        (["snapshot"], WITHOUT_A_STATE | {"subprocess"}),
+        (["snapshot", "name"], WITHOUT_A_STATE | {"subprocess"}),
+        (["status"], SLOW | {"yolofs.rules", "yolofs.changes.patch", "subprocess"}),
     ],
 )
 def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:

@@ -40,7 +40,7 @@ PATIENT = (
     *COMMAND[:-2],
     "-c",
     (
-        "import sys; from yolofs.cli import main; from yolofs.cli.run import waiting; "
+        "import sys; from yolofs.cli import main; from yolofs.cli.run import wait_notice; "
         "waiting._GRACE_S = 15.0; sys.exit(main.main(sys.argv[1:]))"
     ),
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Sequence
 
 from yolofs.daemon.runs import native_survey
 
@@ -49,14 +48,17 @@ def kept(directory: bytes) -> bytes:
         return found[:-1]
 
 
-def main(state: int, haste: int, directories: Sequence[str]) -> None:
+def main(state: int, haste: int) -> None:
     """Report on each directory as soon as it is known."""
-    has_place = "XDG_RUNTIME_DIR" in os.environ
-    try:
-        for directory in directories:
-            if has_place and stays(directory):
-                native_survey.write(kept(os.fsencode(directory)))
-    except BrokenPipeError:
-        return
-    changing = [directory for directory in directories if not (has_place and stays(directory))]
-    native_survey.main(state, haste, changing)
+    native_survey.main(state, haste, _tell_what_stays if "XDG_RUNTIME_DIR" in os.environ else native_survey.read_wanted)
+
+
+def _tell_what_stays() -> list[bytes]:
+    """Report on those of the wanted directories that no test changes, and return the others."""
+    changing = []
+    for directory in native_survey.read_wanted():
+        if stays(os.fsdecode(directory)):
+            native_survey.write(kept(directory))
+        else:
+            changing.append(directory)
+    return changing

@@ -43,6 +43,7 @@ TRACED = (
     "state.checkpoint",
     "state.kept_bases",
     "store.copying",
+    "store.file_data",
     "store.restored",
     "store.store",
     "system.syscalls",

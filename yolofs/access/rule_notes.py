@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from urllib.parse import quote_from_bytes
 
 from yolofs.audit.audit import RuleChange, RuleNote
 from yolofs.rules import Rule, RuleSet, spell, subject
+from yolofs.text.percent import quote_from_bytes
 
 
 def rule_note(rule: Rule | None) -> RuleNote | None:

@@ -1,11 +1,10 @@
-"""The runs of a session, as its audit has them: which command ran when, and which generations it
-lies between.
+"""The runs of a session, read from its audit: which command ran when, and between which
+generations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
@@ -14,6 +13,7 @@ from yolofs.errors import GenerationError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Record
 from yolofs.paths import Generation
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 
 class Run(msgspec.Struct, frozen=True):

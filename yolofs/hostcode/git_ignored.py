@@ -12,8 +12,6 @@ import contextlib
 import errno
 import os
 import stat
-import subprocess
-import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
@@ -121,6 +119,8 @@ class Repositories:
         git = find_program("git") if by_top else None
         if git is None:
             return set()
+        import subprocess  # this and tempfile take long, and most commands ask about nothing
+
         found: set[RelPath] = set()
         end_s = time.monotonic() + _TIMEOUT_S
         for top, some in list(by_top.items())[:_MOST_REPOSITORIES]:
@@ -132,6 +132,8 @@ class Repositories:
         return {path for path in found if not self.is_tracked(path)}
 
     def _ignored_in(self, top: RelPath, asked: Sequence[Asked], git: str, timeout_s: float) -> set[RelPath]:
+        import tempfile
+
         paths = {_within(one.path, top): one.path for one in asked}
         try:
             with tempfile.TemporaryDirectory(prefix="yolofs-ignored.") as name:
@@ -247,6 +249,8 @@ def _ask(git: str, directory: bytes, paths: Mapping[bytes, RelPath], timeout_s: 
         OSError: git cannot be started.
         TimeoutExpired: it takes too long.
     """
+    import subprocess
+
     place = os.fsdecode(directory)
     own = {name: os.environ[name] for name in ("HOME", "XDG_CONFIG_HOME") if name in os.environ}
     done = subprocess.run(

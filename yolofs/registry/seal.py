@@ -1,5 +1,5 @@
-"""Seals: what tells that a plan of a commit was written here, by this user, for this session and
-this base.
+"""Seals: proofs that the plan of a commit was written here, by this user, for this session and this
+base.
 
 A plan that lies in a session says what is done to base.  Whoever can put one there (by a clone, an
 archive, a copy, or as another user) could have anything written.  So each is sealed before its
@@ -21,7 +21,6 @@ import stat
 import struct
 from collections.abc import Callable, Sequence
 from typing import Self
-from urllib.parse import quote_from_bytes
 
 import msgspec
 
@@ -30,6 +29,7 @@ from yolofs.registry.identity import Identity
 from yolofs.registry.private import read_private, write_private
 from yolofs.registry.state import open_state
 from yolofs.system.plain_files import is_there, naming
+from yolofs.text.percent import quote_from_bytes
 
 KEY = b"seal.key"
 MACHINE = b"machine-id"

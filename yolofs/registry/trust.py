@@ -18,6 +18,7 @@ from yolofs.config.lines import Meaning
 from yolofs.config.load import is_default, load_with_source, user_preset
 from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, TrustError, YolofsError
+from yolofs.text.percent import quote_from_bytes
 
 if TYPE_CHECKING:  # takes long, and most trees say nothing that could wait
     from yolofs.config.trust import Surroundings, Waiting
@@ -106,8 +107,6 @@ def place_text(path: bytes, project: bytes) -> str:
     """
     if project != b"/" and (path == project or path.startswith(project + b"/")):
         path = os.path.relpath(path, project)
-    from urllib.parse import quote_from_bytes  # takes long
-
     return quote_from_bytes(path)
 
 
@@ -147,8 +146,8 @@ def read_agreements(directory: bytes) -> Agreements:
 
 
 def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
-    """Remember what the user has agreed to for a project, in place of ``before``: what was when he
-    was shown the rest.
+    """Remember what the user has agreed to for a project, in place of ``before``: what was agreed
+    to when the rest was shown.
 
     Raises:
         TrustError: others could change the state directory; or something else has been agreed to,
@@ -213,7 +212,6 @@ def digest_of(project: bytes, waiting: Iterable[Waiting]) -> str:
     find none.
     """
     import hashlib
-    from urllib.parse import quote_from_bytes  # takes long
 
     lines = sorted((one.shown, one.opens, one.meanings) for one in waiting)
     return hashlib.sha256(msgspec.json.encode((quote_from_bytes(project), lines))).hexdigest()[:32]

@@ -4,9 +4,10 @@ guards the way.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from typing import NamedTuple
+
+import msgspec
 
 from yolofs.paths import display
 from yolofs.rules.rule_states import RuleState
@@ -108,8 +109,8 @@ def _path_of(rule: Rule) -> bytes:
 
 def _moved(rule: Rule, place: bytes) -> Rule:
     if isinstance(rule, PathRule):
-        return dataclasses.replace(rule, path=place)
-    return dataclasses.replace(rule, scope=place)
+        return msgspec.structs.replace(rule, path=place)
+    return msgspec.structs.replace(rule, scope=place)
 
 
 def _strictness(rule: Rule | None) -> tuple[int, int]:

@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
+
+import msgspec
 
 from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
 from yolofs.config.lines import Meaning, key_lines
@@ -20,7 +20,7 @@ from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserRunSettings, UserSettings
 from yolofs.config.trust import Waiting, with_lines
 from yolofs.errors import ConfigError
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 from yolofs.registry.trust import (
     Agreed,
     Agreements,
@@ -45,8 +45,7 @@ _NOTHING = Loaded(Settings.defaults(), Settings.defaults(), (), b"")
 _NO_AGREEMENTS = Agreements(Agreed())
 
 
-@dataclass(frozen=True, slots=True)
-class AskSettings:
+class AskSettings(msgspec.Struct, frozen=True):
     """What becomes of an ask that nobody answers."""
 
     timeout_s: float
@@ -58,8 +57,7 @@ class AskSettings:
     """The shell command that tells the user of an ask; empty for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(msgspec.Struct, frozen=True):
     """What a file said when it was last in order."""
 
     rules: RuleSet
@@ -158,7 +156,7 @@ class RuleFiles:
     def asks(self) -> AskSettings:
         """What ``.yolofs.toml`` says of asks, and the user's own file of ``notify``."""
         asks = self._contents[Level.PROJECT].asks or _asks_of(Settings.defaults())
-        return dataclasses.replace(asks, notify=self._contents[Level.USER].notify)
+        return msgspec.structs.replace(asks, notify=self._contents[Level.USER].notify)
 
     @property
     def run_tmp(self) -> str:
@@ -318,7 +316,10 @@ class RuleFiles:
             with locked(self.directory):
                 yield
         except OSError as error:
-            raise ConfigError(f"{LEARNED_FILE}: cannot be written: {error.strerror}") from error
+            raise ConfigError(
+                f"{LEARNED_FILE}: cannot be written: {error.strerror}",
+                hint=f"see why: ls -l {in_shell(self.directory)}",
+            ) from error
 
     def _learned(self) -> dict[Subject, tuple[str, str]]:
         """Return key and state of each learned rule, as the file has them now."""
@@ -379,8 +380,8 @@ def with_waypoints(sources: Sources) -> Sources:
     by_level = dict(sources.by_level)
     for level in (*FILES, Level.PRESET):
         rules = by_level.get(level, RuleSet())
-        by_level[level] = dataclasses.replace(rules, waypoints=waypoints(rules, target_of))
-    return dataclasses.replace(sources, by_level=MappingProxyType(by_level))
+        by_level[level] = msgspec.structs.replace(rules, waypoints=waypoints(rules, target_of))
+    return msgspec.structs.replace(sources, by_level=MappingProxyType(by_level))
 
 
 def _asks_of(settings: Settings) -> AskSettings:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
+
+import msgspec
 
 from yolofs.config.trust import Waiting
 from yolofs.rules.spelling import Rule, RuleSet
@@ -33,11 +34,10 @@ class Level(enum.Enum):
     """The built-in rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(msgspec.Struct, frozen=True):
     """The rules of all levels at one moment."""
 
-    by_level: Mapping[Level, RuleSet] = field(default_factory=lambda: MappingProxyType({}))
+    by_level: Mapping[Level, RuleSet] = msgspec.field(default_factory=lambda: MappingProxyType({}))
     """A level that is absent has no rules."""
 
     notes: tuple[str, ...] = ()

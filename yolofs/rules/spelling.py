@@ -9,16 +9,16 @@ Nothing here looks at the disk: links in a key are not followed, and a path need
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, assert_never
-from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+import msgspec
 
 from yolofs.errors import ConfigError
 from yolofs.rules.rule_states import RuleState
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 URI_START = "file:///"
 """How a key starts that is a percent-encoded absolute path (RFC 8089)."""
@@ -26,8 +26,7 @@ _EVERYTHING = "/**"
 """How a key ends whose rule farther patterns do not touch."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathRule:
+class PathRule(msgspec.Struct, frozen=True):
     """A rule for one path and, where no nearer rule stands, for all below it."""
 
     path: bytes
@@ -41,8 +40,7 @@ class PathRule:
     """Whether patterns from outside do not count below it, written ``PATH/**``."""
 
 
-@dataclass(frozen=True, slots=True)
-class NameRule:
+class NameRule(msgspec.Struct, frozen=True):
     """A rule for every path with this last name, written ``**/NAME``."""
 
     name: bytes
@@ -54,8 +52,7 @@ class NameRule:
     """As :attr:`PathRule.is_whole`, below each path that it is about."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuffixRule:
+class SuffixRule(msgspec.Struct, frozen=True):
     """A rule for every name that ends so, written ``**/*.EXT``."""
 
     suffix: bytes
@@ -88,8 +85,7 @@ class Waypoint(NamedTuple):
     """Whether the rule's path goes on by a link here, which must not go away either."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSet:
+class RuleSet(msgspec.Struct, frozen=True):
     """The rules of one source, in the order in which they were written; no two are about the
     same.
     """
@@ -302,4 +298,6 @@ def _climbs_out(names: list[bytes]) -> bool:
 
 
 def _quoted(key: str) -> str:
+    import json  # takes a while, and few keys are written
+
     return json.dumps(key, ensure_ascii=not key.isprintable())

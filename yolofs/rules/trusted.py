@@ -1,11 +1,14 @@
-"""Which rules of a tree hold: those that open nothing, and those that the user has agreed to."""
+"""Which rules of a tree hold: those that let nothing more through, and those that the user has
+agreed to.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
+
+import msgspec
 
 from yolofs.config.lines import Meaning
 from yolofs.config.settings import RuleLine
@@ -73,7 +76,7 @@ class TrustedRules(NamedTuple):
         ``project`` and ``home`` as for :func:`yolofs.rules.parse_rules`; links of ``others`` have
         been followed.
         """
-        numbered = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(rules)]
+        numbered = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(rules)]
 
         def index_of(chosen: Sequence[Rule]) -> Index:
             followed = follow_links(RuleSet(tuple(chosen)), project, target_of).rules
@@ -121,7 +124,7 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleS
     written += [(number, bundle[0]) for number, bundle in sure.bundles.items()]
     more = [(number, rule) for number, bundle in sure.bundles.items() for rule in bundle[1:]]
     for number, rule in (*written, *more):  # what is agreed to, and what is written, comes before what is added
-        by_subject.setdefault(subject(rule), dataclasses.replace(rule, source=rules[number].source))
+        by_subject.setdefault(subject(rule), msgspec.structs.replace(rule, source=rules[number].source))
     return RuleSet(tuple(by_subject.values()))
 
 
@@ -224,7 +227,7 @@ class _Bundles:
         renumbered = {number: at for at, number in enumerate(kept)}
         lesser_bundles = _Bundles([], frozenset(), self._index_of, self._budget, Sure({}, frozenset()))
         lesser_bundles._bundles = [
-            tuple(dataclasses.replace(rule, source=str(renumbered[number])) for rule in bundles[number])
+            tuple(msgspec.structs.replace(rule, source=str(renumbered[number])) for rule in bundles[number])
             for number in kept
         ]
         lesser_bundles._known = frozenset(renumbered[number] for number in self._known if number in renumbered)
@@ -237,7 +240,7 @@ class _Bundles:
         by_subject: dict[Subject, Rule] = {}
         for number in self.judged.in_force:
             for rule in self._bundles[number]:
-                by_subject.setdefault(subject(rule), dataclasses.replace(rule, source=rules[number].source))
+                by_subject.setdefault(subject(rule), msgspec.structs.replace(rule, source=rules[number].source))
         yield from by_subject.values()
 
 
@@ -251,7 +254,7 @@ def _confined(rule: Rule, directory: bytes, state: RuleState) -> Rule:
     """Return a pattern for what lies in a directory alone."""
     assert not isinstance(rule, PathRule)
     scope = directory if is_in(directory, rule.scope) else rule.scope
-    return dataclasses.replace(rule, scope=scope, state=state)
+    return msgspec.structs.replace(rule, scope=scope, state=state)
 
 
 def _lesser(rule: Rule, project: bytes) -> Rule | None:
@@ -259,10 +262,10 @@ def _lesser(rule: Rule, project: bytes) -> Rule | None:
     same.
     """
     if isinstance(rule, PathRule):
-        return dataclasses.replace(rule, is_whole=False) if rule.is_whole else None
+        return msgspec.structs.replace(rule, is_whole=False) if rule.is_whole else None
     if rule.scope != project and is_in(project, rule.scope):
-        return dataclasses.replace(rule, scope=project, is_whole=False)
-    return dataclasses.replace(rule, is_whole=False) if rule.is_whole else None
+        return msgspec.structs.replace(rule, scope=project, is_whole=False)
+    return msgspec.structs.replace(rule, is_whole=False) if rule.is_whole else None
 
 
 def meaning_of(rule: Rule, project: bytes, target_of: TargetOf) -> Meaning:

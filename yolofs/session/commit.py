@@ -129,8 +129,8 @@ def conflict_error(looked: Looked) -> ConflictError:
     is_one = len(conflicts) == 1
     if looked.without_content.issuperset(conflicts):
         return ConflictError(
-            f"base has no more what {len(conflicts)} path{'' if is_one else 's'} had of it, content and all, so nothing"
-            " is committed",
+            f"the content of {len(conflicts)} path{'' if is_one else 's'} was in base alone, and is gone from there, so"
+            " nothing is committed",
             paths=conflicts,
             hint="bring that back, or drop what is staged there: yolofs commit --theirs",
         )
@@ -273,7 +273,7 @@ def _told(error: OSError) -> str:
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
-    """Note what a commit that was taken back has put in its place, but for what the host had
+    """Note what a commit that was taken back has put in its place, except for what the host had
     changed.
     """
     forced = read_forced(directory)
@@ -325,7 +325,7 @@ def finish_interrupted(
 
 
 def note_arrived(session: Session, came: Came) -> None:
-    """Note what a commit has put in place, lest later it is taken for the host's.
+    """Note what a commit has put in place, so that it is not taken for the host's later.
 
     A file that had lost names when the commit was interrupted is looked for.
 
@@ -342,8 +342,8 @@ def note_arrived(session: Session, came: Came) -> None:
 
 
 def _noting(session: Session, *, is_needed: bool) -> Arrived | None:
-    """Return a function that notes what a commit puts in place, lest later it is taken for the
-    host's.
+    """Return a function that notes what a commit puts in place, so that it is not taken for the
+    host's later.
 
     None if it is not needed: to know what has come means reading the whole log.
     """

@@ -1,11 +1,10 @@
-"""Which directory is the base of a session: noted in ``session.json``, as the journal's paths are
-relative to it.
+"""Which directory is the base of a session.  That is noted in ``session.json``, as the journal's
+paths are relative to it.
 """
 
 from __future__ import annotations
 
 import os
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
@@ -14,6 +13,7 @@ from yolofs.paths import display
 from yolofs.registry.private import write_private
 from yolofs.registry.search import Found
 from yolofs.system.plain_files import read_plain
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 MOVED_JOURNAL = b"journal.moved"
 """The journal of a session whose project has moved, until it takes the other one's place."""

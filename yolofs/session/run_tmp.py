@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping
-from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-from yolofs.system.living_trees import Measured, empty, measure
+from yolofs.system.busy_trees import Measured, empty, measure
 from yolofs.system.plain_files import open_plain, read_plain
+from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 NAMES: Mapping[bytes, bytes] = {b"/tmp": b"tmp", b"/var/tmp": b"var-tmp"}
 """The directories that are private, and what they are called in the session."""
@@ -23,7 +23,7 @@ percent-encoded.
 """
 _MOST_WAYS_BYTES = 1 << 20
 _MOST_NAMES = 3_000
-"""So many names are looked at to tell the size: some 10 ms."""
+"""How many names are looked at to tell the size: some 10 ms."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -60,8 +60,8 @@ def make(session: bytes, ways: Collection[bytes]) -> dict[bytes, bytes]:
 
 
 def size(session: bytes) -> Measured:
-    """Return how much of the disk they take, without ways; of much only that it is more than
-    something.
+    """Return how much of the disk they take, without ways.  If there are very many names, that is a
+    lower bound.
     """
     ways = _ways(session)
     found = [measure(fd, _MOST_NAMES, without=_inside(ways, path)) for path, fd in _opened(session)]
@@ -116,4 +116,4 @@ def _ways(session: bytes) -> set[bytes]:
         text = read_plain(os.path.join(top_of(session), _WAYS), _MOST_WAYS_BYTES)
     except FileNotFoundError:
         return set()
-    return {unquote_to_bytes(line) for line in text.splitlines()}
+    return {unquote_to_bytes(line.decode(errors="replace")) for line in text.splitlines()}

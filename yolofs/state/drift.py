@@ -1,5 +1,5 @@
-"""Drift: base changed under what is staged.  What can be told of one staged file or name, and
-whether there may be any.
+"""Drift: base changed under what is staged.  Whether one staged file or name has drifted, and
+whether anything may have.
 
 Which paths a commit would run over :mod:`yolofs.commit.merge.conflicts` tells; its docstring says
 what can be told at all.
@@ -106,7 +106,8 @@ def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) 
 def may_have_drifted(
     tree: Tree, base: Base, store: Store, restored: Mapping[int, int], *, unset: Mapping[int, int] = {}
 ) -> bool:
-    """Tell cheaply that there is no drift, as there mostly is none; true says nothing.
+    """Return False if there surely is no drift, which is cheap to find; True means that there may
+    be some.
 
     ``restored`` and ``unset`` as for :func:`is_later` and :func:`has_changed`.
 

@@ -1,4 +1,4 @@
-"""What base files were when the view took them over: the ground of a merge
+"""Copies of base files as they were when the view took them over: what a merge starts from
 (``docs/design/merging.md``).
 
 Texts are kept, for merges, and indexes of git's, to tell whether the host has done more to them
@@ -138,14 +138,14 @@ def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def known_by(staged: Staged) -> bytes:
-    """Return how a staged file is known over all its versions: by its fingerprint, or by its key if
-    it has none.
+    """Return the id of a staged file, the same over all its versions: its fingerprint, or its key
+    if it has none.
     """
     return known_by_fingerprint(staged.base) if staged.base is not None else b"#%b" % str(staged.key).encode()
 
 
 def known_by_fingerprint(base: Fingerprint) -> bytes:
-    """Return how what is copied up from a base file with this fingerprint is known."""
+    """Return the id of a file that is copied up from a base file with this fingerprint."""
     return b"%d:%d:%d" % (base.mtime_ns, base.size, base.ino)
 
 
@@ -300,8 +300,8 @@ def _found(path: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterator
 
 
 def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = None) -> None:
-    """Drop all that is kept of base files but for some staged ones: what a journal leaves that has
-    ended.  All of it stays in the directory ``archive``, if one is given.
+    """Drop all that is kept of base files except for some staged ones: what a journal leaves that
+    has ended.  All of it stays in the directory ``archive``, if one is given.
 
     Raises:
         OSError: it cannot be written anew.

@@ -4,7 +4,6 @@ refs.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import zlib
 from typing import Final
@@ -16,8 +15,8 @@ _NAME = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _PARENT = b"parent "
 _SYMBOLIC = b"ref: "
 _HEADS = b"refs/heads/"
-_HASHES = {40: hashlib.sha1, 64: hashlib.sha256}
-"""By the length of names in hex."""
+_SHA1_NAME = 40
+"""The length of such a name in hex; all others are of SHA-256."""
 
 
 def is_name(text: bytes) -> bool:
@@ -27,7 +26,10 @@ def is_name(text: bytes) -> bool:
 
 def is_called(whole: bytes, name: bytes) -> bool:
     """Tell whether an object, as :func:`unpacked` returns it, has a name."""
-    return _HASHES[len(name)](whole, usedforsecurity=False).hexdigest().encode() == name
+    import hashlib  # takes long, and few changes are in a .git
+
+    kind = hashlib.sha1 if len(name) == _SHA1_NAME else hashlib.sha256
+    return kind(whole, usedforsecurity=False).hexdigest().encode() == name
 
 
 def unpacked(compressed: bytes) -> bytes:

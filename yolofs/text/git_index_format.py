@@ -12,7 +12,6 @@ Anybody may have written an index: what is odd in any way raises :class:`OddInde
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -30,7 +29,8 @@ _MOST_NAME_BYTES = 4096
 small file could hold gigabytes of them."""
 _EXTENSION = struct.Struct(">4sI")
 _CACHES = frozenset({b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
-_HASHES = {20: hashlib.sha1, 32: hashlib.sha256}
+_HASHES = (20, 32)
+"""How long they may be: SHA-1, SHA-256."""
 
 
 class OddIndexError(Exception):
@@ -144,9 +144,15 @@ def _said(data: bytes, hash_bytes: int) -> Iterator[tuple[bytes, bytes, bytes]]:
 def _checked_end(data: bytes, hash_bytes: int) -> int:
     """Return where the checksum begins, which git may have left out (``index.skipHash``)."""
     body = len(data) - hash_bytes
-    if body < HEADER.size or data[body:] not in (bytes(hash_bytes), _HASHES[hash_bytes](data[:body]).digest()):
+    if body < HEADER.size or data[body:] not in (bytes(hash_bytes), _hash(data[:body], hash_bytes)):
         raise OddIndexError
     return body
+
+
+def _hash(data: bytes, hash_bytes: int) -> bytes:
+    import hashlib  # takes long, and few commands compare indexes
+
+    return (hashlib.sha1 if hash_bytes == 20 else hashlib.sha256)(data).digest()
 
 
 def _end(data: bytes, start: int) -> int:

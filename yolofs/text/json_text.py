@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 import msgspec
 
 from yolofs.text.characters import escape_json
+from yolofs.text.percent import quote_from_bytes
 
 
 def encode_json(document: Any, *, indent: int = 0) -> bytes:

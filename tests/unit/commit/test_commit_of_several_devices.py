@@ -110,16 +110,70 @@ def test_things_move_between_devices_below_base(
     assert outcome.left_out == {RelPath(b"e/b"): ("hard link",)}
 
 
-def test_a_file_loses_its_hard_links_by_moving_to_another_device(
+def _link_a_to_d_a(scribe: CommitScribe, mount_tmpfs: Callable[[bytes], None]) -> None:
+    mount_tmpfs(scribe.base.path(RelPath(b"e")))
+    scribe.base.refresh_mounts()
+    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"d/a")))
+
+
+def test_a_file_that_was_written_and_moved_to_another_device_has_its_new_content_under_all_names(
     scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
 ) -> None:
-    """As with mv(1): no device can link to another."""
-    mount_tmpfs(scribe.base.path(RelPath(b"e")))
-    os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"d/a")))
+    """It only loses its hard links, as with mv(1): no device can link to another."""
+    _link_a_to_d_a(scribe, mount_tmpfs)
     scribe.write(b"a", b"new")
     scribe.rename(b"a", b"e/a")
     scribe.commit(parking)
-    assert (read(scribe, b"e/a"), read(scribe, b"d/a")) == (b"new", b"base a")
+    assert (read(scribe, b"e/a"), read(scribe, b"d/a")) == (b"new", b"new")
+
+
+def test_another_name_of_a_written_file_has_its_new_content_on_another_device(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
+) -> None:
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    inode = stat_of(scribe, b"a").st_ino
+    scribe.write(b"a", b"new")
+    scribe.rename(b"d/a", b"e/a")
+    scribe.commit(parking)
+    assert (read(scribe, b"e/a"), read(scribe, b"a")) == (b"new", b"new")
+    assert stat_of(scribe, b"a").st_ino == inode
+
+
+def test_all_names_of_a_written_file_may_move_to_another_device(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
+) -> None:
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    scribe.write(b"a", b"new")
+    scribe.rename(b"d/a", b"e/second")
+    scribe.rename(b"a", b"e/first")
+    scribe.commit(parking)
+    assert (read(scribe, b"e/first"), read(scribe, b"e/second")) == (b"new", b"new")
+
+
+@pytest.mark.parametrize("moved", [b"a", b"d/a"])
+def test_both_names_have_a_new_mode_where_one_moves_to_another_device(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None], moved: bytes
+) -> None:
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    scribe.chmod(b"a", 0o640)
+    scribe.rename(moved, b"e/moved")
+    scribe.commit(parking)
+    there = b"d/a" if moved == b"a" else b"a"
+    assert [stat_of(scribe, path).st_mode & 0o777 for path in (there, b"e/moved")] == [0o640, 0o640]
+    assert (read(scribe, b"e/moved"), read(scribe, there)) == (b"base a", b"base a")
+
+
+def test_a_name_that_was_looked_at_first_is_no_reason_to_leave_another_as_it_was(
+    scribe: CommitScribe, parking: bytes, mount_tmpfs: Callable[[bytes], None]
+) -> None:
+    """Both are entries here, and the one that is on another device has been staged first."""
+    _link_a_to_d_a(scribe, mount_tmpfs)
+    scribe.rename(b"d/a", b"e/a")
+    scribe.write(b"e/a", b"new")
+    scribe.rename(b"a", b"b2")
+    scribe.write(b"b2", b"newer")
+    scribe.commit(parking)
+    assert (read(scribe, b"e/a"), read(scribe, b"b2")) == (b"newer", b"newer")
 
 
 @pytest.mark.parametrize("other", ["inside", "outside"])

@@ -124,7 +124,7 @@ class _Planner:
             self._set_in_place(name)
             return
         is_free = name.here is None or name.natural in self._survivors.name_of
-        staged = entry.staged
+        staged = entry.staged or self._survivors.far.get(entry)
         if survivor is None and staged is None:
             if not is_free:
                 self._remove(name)
@@ -217,14 +217,21 @@ class _Planner:
             self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced, staged.origin))
         else:
             home = _other_home(name, staged)
-            self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home))
+            loses_links = staged.links > 0 and self._is_far(name, staged)
+            self._in.append(
+                Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home, loses_links)
+            )
+
+    def _is_far(self, name: Name, staged: Staged) -> bool:
+        return staged.home is not None and self._base.mount_above(name.path) != self._base.mount_above(staged.home)
 
     # ---- metadata
 
     def _set_in_place(self, name: Name) -> None:
         """Add what a file that keeps its base inode needs: new content or new metadata."""
-        staged = name.entry.staged
-        if staged is None or self._survivors.first[staged] is not name.entry:
+        given = self._survivors.given.get(name.entry)
+        staged = name.entry.staged or given
+        if staged is None or (given is None and self._survivors.first[staged] is not name.entry):
             return
         st = self._survivors.st(staged)
         if stat.S_ISDIR(st.st_mode):
@@ -291,7 +298,8 @@ def _other_home(name: Name, staged: Staged) -> RelPath | None:
     """Return where base has the file that a staged one is a version of, None if that is the very
     name.
     """
-    return staged.home if staged.home != name.natural else None
+    home = staged.home if name.entry.staged is not None else name.entry.base
+    return home if home != name.natural else None
 
 
 def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> Attributes:

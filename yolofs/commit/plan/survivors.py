@@ -15,6 +15,7 @@ from yolofs.commit.plan.kept import kept_of
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
+from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import StorePaths
@@ -30,6 +31,7 @@ class Survivors:
             YolofsError: two names show the same base object without being hard links.
             OSError: base or the store cannot be read.
         """
+        self._tree = tree
         self._base = base
         self._store = store
         self.names = names
@@ -44,6 +46,14 @@ class Survivors:
         """Of several hard links the one that is made first; the others are linked to it."""
         self.nameless: list[tuple[Staged, RelPath]] = []
         """Files that base has under names that nobody has looked at, and where it has them now."""
+        self.far: dict[Entry, Staged] = {}
+        """Names of base files that were written under another name, and that come to lie on another
+        device or mount: they are made anew from what is staged.
+        """
+        self.given: dict[Entry, Staged] = {}
+        """The same of files whose metadata alone was changed: what moves is copied, and gets it
+        there.
+        """
         self.cut_off = [name.path for name in self.names if name.is_cut_off]
         """What cannot be committed, as its directory is gone from base."""
         self.without_content: list[RelPath] = []
@@ -87,6 +97,12 @@ class Survivors:
     def _keep_redirects(self) -> None:
         for name in self.names:
             if name.entry.base is not None and name.source_st is not None and not name.is_cut_off:
+                staged = staged_for(self._tree, self._base, name.source_st)
+                if staged is not None and self._is_far(name.path, name.entry.base):
+                    if staged.origin is None:
+                        self.far[name.entry] = staged
+                        continue
+                    self.given[name.entry] = staged
                 self._keep(name.entry, name.entry.base)
 
     def _keep_staged(self, all_staged: list[Staged]) -> None:
@@ -106,13 +122,24 @@ class Survivors:
                     self.nameless.append((staged, staged.home))
                 continue
             rel = self._base_object(staged)
-            first = next((entry for entry in names if self.by_entry[entry].natural == rel), names[0])
+            near = [entry for entry in names if rel is None or not self._is_far(self.by_entry[entry].path, rel)]
+            first = next((entry for entry in near if self.by_entry[entry].natural == rel), (near or names)[0])
             self.first[staged] = first
+            if rel is not None and not near and self._tree.unseen(staged):  # a name that stays has to show it, too
+                self.nameless.append((staged, rel))
+                if staged.origin is None:
+                    continue
             if rel is not None:
                 self._keep(first, rel)
                 others += [(entry, rel) for entry in names if entry is not first]
+        for entry, staged in self.far.items():
+            self.first.setdefault(staged, entry)
         for entry, rel in others:
             self._keep_hard_link(self.by_entry[entry], rel)
+
+    def _is_far(self, path: RelPath, rel: RelPath) -> bool:
+        """Tell whether what base has at ``rel`` can only be copied to a path of the view."""
+        return self._base.mount_above(path) != self._base.mount_above(rel)
 
     def _keep_hard_link(self, name: Name, rel: RelPath) -> None:
         """Let a further name of a file stay what it is if base has the same file there already."""
@@ -163,10 +190,10 @@ class Survivors:
         """Tell whether to change a base file in place: a regular file with hard links, or one that
         holds no data.
 
-        Others are replaced, so that nobody ever sees half of the new content; but for a file that
-        may be written in a directory that may not, and one that an undo gives back the links that
-        it had (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the place
-        of any.
+        Others are replaced, so that nobody ever sees half of the new content; except for a file
+        that may be written in a directory that may not, and one that an undo gives back the links
+        that it had (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the
+        place of any.
         """
         if kept_of(staged.ino) is not None:
             return False

@@ -250,7 +250,7 @@ class _Inverting(LinksAgain, AsRecords):
         return is_as_left or self._blame(step.path)
 
     def _as_it_is(self, path: RelPath, st: os.stat_result) -> Attributes:
-        """Return what a directory of base is, but for its time, which is to be 0."""
+        """Return what a directory of base is, except for its time, which is to be 0."""
         xattrs = copying.read_metadata(self._base.path(path)).xattrs
         found = tuple((os.fsencode(name), value) for name, value in xattrs)
         return Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)

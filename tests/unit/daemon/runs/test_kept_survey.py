@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.unit.daemon.runs.surveys import found, next_tick, survey
-from yolofs.daemon.runs import native_survey
+from yolofs.daemon.runs import native_survey, survey_process
 from yolofs.daemon.runs.native_survey import NATIVE_SURVEY, Known, Survey, load, save
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away, and mounts")
@@ -247,8 +249,9 @@ def test_a_kill_while_it_is_written_leaves_the_old_one_or_the_new_one(state: int
 def report(state: int, haste: int, *directories: Path) -> list[list[str]]:
     """Run the process as the daemon does, and return its reports."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", native_survey.__file__, str(state), str(haste), *directories],
+        [sys.executable, "-I", "-S", native_survey.__file__, str(state), str(haste)],
         check=True,
+        input=b"\0".join(map(os.fsencode, directories)),
         stdout=subprocess.PIPE,
         pass_fds=[state],
     )
@@ -260,6 +263,68 @@ def test_the_survey_says_when_it_need_not_be_waited_for_any_more(top: Path, stat
     fifo = str(top / "c/fifo")
     assert report(state, 9, top) == [[str(top), fifo], ["read", "4"]]
     assert report(state, 2, top) == [["idle"], [str(top), fifo], ["read", "4"]]
+
+
+class Waiting:
+    """A survey that still waits for the end of what it is told; its clock is as it is."""
+
+    def __init__(self, state: int, *, is_first: bool) -> None:
+        self._survey = survey_process.start(state, is_first=is_first)
+        self.pid = self._survey.process.pid
+        self._pending = b""
+
+    def next_report(self, within_s: float = 10) -> list[str] | None:
+        """Return the next report; None if there is none within some seconds."""
+        while b"\0\0" not in self._pending:
+            if not select.select([self._survey.reports], [], [], within_s)[0]:
+                return None
+            data = os.read(self._survey.reports, 1 << 16)
+            assert data, "it has ended"
+            self._pending += data
+        report, _, self._pending = self._pending.partition(b"\0\0")
+        return os.fsdecode(report).split("\0")
+
+    def tell(self, *directories: Path) -> list[list[str]]:
+        """Tell it all, and return what it reports to its end."""
+        os.write(self._survey.wanted, b"\0".join(map(os.fsencode, directories)))
+        os.close(self._survey.wanted)
+        with open(self._survey.reports, "rb") as reports:
+            rest = self._pending + reports.read()
+        assert self._survey.process.wait(10) == 0
+        return [os.fsdecode(one).split("\0") for one in rest[:-2].split(b"\0\0")]
+
+
+def test_the_first_survey_of_a_mount_looks_through_what_was_wanted_last_before_it_is_told(
+    top: Path, state: int
+) -> None:
+    fifo = str(top / "c/fifo")
+    report(state, 0, top)
+    waiting = Waiting(state, is_first=True)
+    assert waiting.next_report() == [str(top), fifo]
+    assert waiting.tell(top / "a", top) == [[str(top / "a")], ["read", mock.ANY]]
+    other = Waiting(state, is_first=True)
+    assert [other.next_report(), other.next_report()] == [[str(top / "a")], [str(top), fifo]]
+    assert other.tell() == [["read", mock.ANY]]  # its daemon was killed, and so it says nothing of what is wanted
+    same = Waiting(state, is_first=True)
+    assert [same.next_report(), same.next_report()] == [[str(top / "a")], [str(top), fifo]]
+    assert same.tell(top / "c") == [[str(top / "c"), fifo], ["read", mock.ANY]]
+
+
+def test_later_surveys_look_through_nothing_that_they_are_not_told(top: Path, state: int) -> None:
+    report(state, 0, top)
+    waiting = Waiting(state, is_first=False)
+    assert waiting.tell(top / "a") == [[str(top / "a")], ["read", mock.ANY]]
+
+
+def test_a_survey_that_waits_keeps_no_directory_of_others_busy(
+    top: Path, state: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report(state, 0, top)
+    monkeypatch.chdir(top)
+    waiting = Waiting(state, is_first=True)
+    assert waiting.next_report() is not None
+    assert os.readlink(f"/proc/{waiting.pid}/cwd") == "/"
+    waiting.tell()
 
 
 def test_what_nobody_waits_for_takes_the_cpu_when_nobody_else_wants_it(top: Path) -> None:

@@ -11,17 +11,21 @@ from pathlib import Path
 
 from yolofs.daemon.runs import native_survey
 from yolofs.registry.state import SESSIONS
-from yolofs.system import marks
+from yolofs.system import own_names
 
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", native_survey.__file__, "-1", "0", tmp_path],
+        [sys.executable, "-I", "-S", native_survey.__file__, "-1", "0"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         process.stdout.close()  # before the interpreter is even up
+        assert process.stdin is not None
+        process.stdin.write(os.fsencode(tmp_path))
+        process.stdin.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
     assert process.returncode == 0
@@ -29,7 +33,7 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
 
 def test_the_survey_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
     names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE", "NATIVE_SURVEY")
-    assert [getattr(native_survey, name) for name in names] == [getattr(marks, name) for name in names]
+    assert [getattr(native_survey, name) for name in names] == [getattr(own_names, name) for name in names]
     assert native_survey.SESSIONS == SESSIONS
 
 
@@ -37,7 +41,7 @@ def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
     (tmp_path / "plain/sessions").mkdir(parents=True)
     for place in ("anywhere", "home/yolofs"):
         (tmp_path / place / "sessions/1").mkdir(parents=True)
-        (tmp_path / place / os.fsdecode(marks.STATE_MARK)).touch()
+        (tmp_path / place / os.fsdecode(own_names.STATE_MARK)).touch()
     (tmp_path / "disk/.yolofs-1000/sessions").mkdir(parents=True)
     (tmp_path / "old/.yolofs").mkdir(parents=True)
     (tmp_path / "old/.yolofs/journal").touch()
