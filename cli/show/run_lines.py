@@ -1,8 +1,16 @@
-"""How a run ended, in words."""
+"""A run in words: its command, and how it ended."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from yolofs.audit.runs import Run
+from yolofs.paths import in_shell
+
+
+def command_line(words: Iterable[bytes]) -> str:
+    """Return a command as a shell would take it, on one line: where a word ends can be seen."""
+    return " ".join(map(in_shell, words))
 
 
 def run_result(run: Run, *, goes_on: bool = True) -> tuple[str, str]:
