@@ -67,7 +67,7 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
         restored = Restored(done.changes, done.before, done.left_out)
         if as_json:
             emit_json({**_fields(session, named, restored, marks), "held": held_fields(done.held, session.base.root)})
-        else:
+        elif done.changes or not done.held:
             _tell(session, named, restored, marks)
         check_held(done.held, session.base.root, "yolofs restore")
 

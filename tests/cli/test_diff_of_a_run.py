@@ -162,3 +162,20 @@ def test_what_is_kept_of_texts_goes_with_its_commit_and_counts_for_its_size(yolo
     assert os.stat(bases).st_nlink == 1
     assert b"a\nb\n" in bases.read_bytes()
     assert not (yolofs.session / "files/bases").exists()
+
+
+def test_a_directory_that_is_gone_a_hard_link_and_a_mode_that_the_host_set_too(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "dir/sub").mkdir(parents=True)
+    for name in ("dir/sub/below", "one"):
+        (project / name).write_text("a\nb\n")
+    os.link(project / "one", project / "two")
+    yolofs("run", "sh", "-c", "echo run >> dir/sub/below; echo run >> one; chmod 700 dir")
+    before = told(yolofs)
+    (project / "dir/sub/below").unlink()
+    (project / "dir/sub").rmdir()
+    (project / "dir").chmod(0o700)
+    host_appends(yolofs, "two")
+    assert told(yolofs) == before
+    yolofs("commit", "--yes", "--ours")
+    assert told(yolofs) == before

@@ -69,11 +69,11 @@ def columns(line: str) -> str:
 def test_the_log_begins_before_the_commit(looked_at: Program) -> None:
     lines = [columns(line).partition("  (exit 0")[0] for line in looked_at("log").out.splitlines()]
     assert lines == [
-        "1  run       1: sh -c echo ONE > a.txt; rm gone.txt",
-        "2  run       2: sh -c echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt",
+        "1  run       1: sh -c 'echo ONE > a.txt; rm gone.txt'",
+        "2  run       2: sh -c 'echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt'",
         "commit    1",
         "1  snapshot  left by commit 1",
-        "2  run       3: sh -c echo three >> a.txt",
+        "2  run       3: sh -c 'echo three >> a.txt'",
     ]
 
 

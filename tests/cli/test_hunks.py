@@ -270,6 +270,24 @@ def test_an_edit_that_does_not_apply_is_refused(yolofs: Program, view: Path) -> 
     yolofs.refused("hunks", "--edit", first, code=1, EDITOR="false")
 
 
+@pytest.mark.parametrize("command", ["commit", "restore"])
+def test_the_hint_names_all_that_goes_with_a_name_of_a_file_with_several(
+    yolofs: Program, view: Path, command: str
+) -> None:
+    (view / "one").write_text(TEXT)
+    os.link(view / "one", view / "two")
+    yolofs("commit", "--yes", "one", "two")
+    (view / "one").write_text(BOTH)
+    (view / "two").unlink()
+    (deleted,) = ids(yolofs, "deleted", "two")
+    yes = ["--yes"] if command == "commit" else []
+    done = yolofs(command, *yes, "--hunk", deleted, code=16)
+    assert "as in base already" not in done.err
+    hint = next(line for line in done.err.splitlines() if line.startswith("hint: "))
+    yolofs(*hint.removeprefix("hint: yolofs ").split(), *yes)
+    assert [one["path"] for one in hunks(yolofs) if one["path"].endswith(("one", "two"))] == []
+
+
 def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Path) -> None:
     (view / "one").write_text("a\nb\n")
     os.link(view / "one", view / "two")

@@ -66,7 +66,7 @@ class Dependencies:
                         changed = True
                 missing = [other for other in missing if not self._kept.has_place(other)]
                 if missing:
-                    self._hold(index, missing[0], keeps=False)
+                    self._hold(index, self._and_theirs(missing, needs, keeps=False), keeps=False)
                     changed = True
         while unneeded := {one for one in along if not self._is_needed(one, needs)}:
             along -= unneeded
@@ -78,6 +78,10 @@ class Dependencies:
         back by itself with what is brought back in it.
         """
         needs = self._places.needs()
+        needed_by: dict[int, set[int]] = {}
+        for index, needed in needs.items():
+            for other in needed:
+                needed_by.setdefault(other, set()).add(index)
         links = list(self._links())
         along: set[int] = set()
         changed = True
@@ -93,7 +97,7 @@ class Dependencies:
                     changed = True
                     continue
                 for other in others:
-                    self._hold(other, index, keeps=True)
+                    self._hold(other, self._and_theirs([index], needed_by, keeps=True), keeps=True)
                     changed = True
 
     def _may_come_back(self, index: int, needs: dict[int, set[int]]) -> bool:
@@ -111,21 +115,34 @@ class Dependencies:
     def _is_needed(self, index: int, needs: dict[int, set[int]]) -> bool:
         return any(index in needed and self._kept.has_place(other) for other, needed in needs.items())
 
-    def _hold(self, index: int, by: int, *, keeps: bool) -> None:
-        """Hold the part of a change that is about its place, because of another change."""
-        hunk, other = self._kept.place(index), self._kept.place(by)
+    def _and_theirs(self, found: list[int], needs: dict[int, set[int]], *, keeps: bool) -> list[int]:
+        """Return some changes and all that go with them for their part, so that whoever picks them
+        all need not try again.
+        """
+        everything = dict.fromkeys(found)
+        todo = list(found)
+        while todo:
+            for other in sorted(needs.get(todo.pop(), ())):
+                if other not in everything and self._kept.has_place(other) is keeps:
+                    everything[other] = None
+                    todo.append(other)
+        return list(everything)
+
+    def _hold(self, index: int, by: list[int], *, keeps: bool) -> None:
+        """Hold the part of a change that is about its place, because of other changes."""
+        hunk = self._kept.place(index)
         if keeps:
             self._kept.of(index)[hunk.id] = None
         else:
             del self._kept.of(index)[hunk.id]
-        self._note(hunk, other)
+        self._note(hunk, [self._kept.place(other) for other in by])
 
-    def _note(self, hunk: Hunk, other: Hunk) -> None:
-        where = display(absolute(self._root, other.path))
+    def _note(self, hunk: Hunk, others: list[Hunk]) -> None:
+        where = display(absolute(self._root, others[0].path))
         known = self._held.get(hunk.id)
-        needs = (*known.needs, other.id) if known is not None else (other.id,)
-        reason = known.reason if known is not None else f"it goes together with {other.kind.value} {where}"
-        self._held[hunk.id] = HeldHunk(hunk, reason, tuple(dict.fromkeys(needs)))
+        needs = (*(known.needs if known is not None else ()), *(other.id for other in others))
+        reason = known.reason if known is not None else f"it goes together with {others[0].kind.value} {where}"
+        self._held[hunk.id] = HeldHunk(hunk, reason, tuple(one for one in dict.fromkeys(needs) if one != hunk.id))
 
     # ---- files with several names
 
@@ -173,8 +190,8 @@ class Dependencies:
             if all(one == picked[0] for one in picked):
                 continue
             changed = True
-            different = (hunk for (_, hunk), lines in zip(tied, picked, strict=True) if (lines is None) is keeps)
-            other = next(different, tied[0][1])
+            different = [hunk for (_, hunk), lines in zip(tied, picked, strict=True) if (lines is None) is keeps]
+            others = different or [tied[0][1]]
             for index, hunk in tied:
                 kept = self._kept.of(index)
                 if keeps and kept.get(hunk.id, frozenset()) is not None:
@@ -183,7 +200,7 @@ class Dependencies:
                     del kept[hunk.id]
                 else:
                     continue
-                self._note(hunk, other)
+                self._note(hunk, others)
         return changed
 
 
