@@ -279,7 +279,7 @@ class _Commands:
         stderr: int,
         check: bool,
         env: Mapping[str, str],
-    ) -> SimpleNamespace:
+    ) -> Any:
         """Run a module of the program, and wait for its end; end it if this is cancelled."""
         module, *words = (os.fsdecode(word) for word in command[command.index("-m") + 1 :])
         code = f"import sys; from {module} import run; sys.exit(run(sys.argv[1:]))"
