@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, wait_until
+from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, stop, wait_until
 from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import Reader, reader, settings, wait_for_asks
@@ -231,7 +231,7 @@ def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> N
         (yolofs.project / f"secret/many/{number}").touch()
     with watch(yolofs) as terminal:
         terminal.wait_for_screen("nothing waits")
-        terminal.process.send_signal(signal.SIGSTOP)
+        stop(terminal.process.pid)
         with (
             alone(yolofs, "--deny-all", stdout=subprocess.DEVNULL),
             reader(view / "secret/many", script=OPEN_MANY) as asking,
