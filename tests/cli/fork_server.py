@@ -312,21 +312,23 @@ async def _end_of(told: int) -> int:
     cancelled.
     """
     said = b""
-    try:
-        while not said.endswith(b"\n"):
+
+    async def hear(until: bytes) -> None:
+        nonlocal said
+        while until not in said:
             await trio.lowlevel.wait_readable(told)
-            read = os.read(told, 100)
-            if not read:
-                raise EOFError("the server has gone, and the command with it")
-            said += read
+            heard = os.read(told, 100)
+            assert heard, "the server of commands has ended"
+            said += heard
+
+    try:
+        await hear(b"\n")
     except trio.Cancelled:
-        if b" " not in said:
-            said += os.read(told, 100)
-        os.kill(int(said.split()[0]), signal.SIGTERM)
         with trio.CancelScope(shield=True):
-            while not said.endswith(b"\n"):
-                await trio.lowlevel.wait_readable(told)
-                said += os.read(told, 100)
+            await hear(b" ")
+            if b"\n" not in said:
+                os.kill(int(said.split()[0]), signal.SIGTERM)
+            await hear(b"\n")
         raise
     finally:
         os.close(told)

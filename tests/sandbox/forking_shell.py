@@ -1,5 +1,7 @@
-"""A shell in a sandbox, in which ``y`` is yolofs; run as ``python -c CODE SCRIPT`` with this file
-as the code, as the checkout need not be there to be read.
+"""A shell in a sandbox, in which ``y`` is yolofs.
+
+It is run as ``python -c CODE SCRIPT`` with this file as the code, as the checkout need not be there
+to be read.
 
 Python and the program are started once, and each ``y`` is a fork: a start takes 200 to 400 ms of
 processor time inside.  As with a start, a command has the shell's streams, directory and
