@@ -12,6 +12,7 @@ import click
 
 from yolofs.errors import YolofsError
 from yolofs.paths import display
+from yolofs.system.mounts import is_plainly_inside_mount
 
 PATH = click.Path(readable=False, path_type=bytes)
 """Any path, also one that nothing is at, or that the user may not read."""
@@ -32,6 +33,8 @@ class Directory(click.Path):
             OSError: the disk does not tell.
         """
         path = os.fsencode(value)
+        if is_plainly_inside_mount(path):  # who needs to know more of it says so, without a look there
+            return path
         try:
             is_directory = stat.S_ISDIR(os.stat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):

@@ -17,6 +17,7 @@ from yolofs.registry.registry import Entry, Registry
 from yolofs.registry.search import EarlierLayout, Found, find, session_of
 from yolofs.registry.state import SESSIONS, state_directory
 from yolofs.session.root import is_in_line, read_session_file
+from yolofs.system.mounts import is_inside_mount, is_plainly_inside_mount
 from yolofs.system.own_names import JOURNAL
 
 
@@ -35,16 +36,13 @@ def find_project(*, follow_move: bool = True) -> bytes:
     if known is not None:
         return known
     start = start_directory()
+    if is_plainly_inside_mount(start):
+        raise _no_session_in_mount(start)
     try:
         found = find(start)
     except NoSessionError:
-        from yolofs.system.mounts import is_inside_mount
-
         if is_inside_mount(start):
-            raise NoSessionError(
-                f"{display(start)} is inside a mount, where no session can be seen",
-                hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
-            ) from None
+            raise _no_session_in_mount(start) from None
         raise
     if isinstance(found, EarlierLayout):
         from yolofs.cli.adopting import adopt_harmless  # sessions of earlier versions are few
@@ -53,6 +51,13 @@ def find_project(*, follow_move: bool = True) -> bytes:
     if follow_move and not is_in_line(found):
         _follow(found)
     return found.project
+
+
+def _no_session_in_mount(start: bytes) -> NoSessionError:
+    return NoSessionError(
+        f"{display(start)} is inside a mount, where no session can be seen",
+        hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
+    )
 
 
 def session_directory(project: bytes) -> bytes:

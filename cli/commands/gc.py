@@ -36,9 +36,10 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     yolofs keeps commits so that you can undo them: the last 20, for 30 days, and up to 5 GiB of
     what base had before, whichever ends first. It always keeps the newest. `keep_commits` changes
     these limits, in .yolofs.toml or, for all projects, in your own config.toml. Each commit removes
-    older ones by itself. gc never touches what is staged. If .yolofs.toml says to keep less, that
-    holds once you have agreed to it (`yolofs trust`); until then gc says that it waits, and
-    --dry-run says what it would remove.
+    older ones by itself. gc also removes what killed commands had left in directories of their own.
+    It never touches what is staged. If .yolofs.toml says to keep less, that holds once you have
+    agreed to it (`yolofs trust`); until then gc says that it waits, and --dry-run says what it
+    would remove.
 
     --generations also drops the generations that you have travelled away from. No travel leads
     there any more, and those that stay get new numbers.

@@ -111,7 +111,7 @@ def test_that_a_commit_has_ended_is_told_or_the_disk_is_to_blame(monkeypatch: py
         whole = run(fresh(scene, place), *scene.words, faults=Faults(0, range(0)))
         project = fresh(scene, place)
         line = test_commands_killed.at_the_end(whole)[0] + 1
-        assert run(project, *scene.words, line=line, faults=Faults(0, range(0))).is_killed
+        assert run(project, *scene.words, line=line).is_killed
         session = os.path.realpath(os.path.join(project, b".yolofs"))
         counting = Faults(error, range(0), within=os.fsencode(place))
         with counting.at_work():

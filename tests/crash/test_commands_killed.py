@@ -184,7 +184,7 @@ def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]
         drawing = dice("interrupted", scene.words, words)
         while True:
             line = drawing.choice(known)
-            assert run(project, *scene.words, line=line + 1, faults=Faults(0, range(0))).is_killed
+            assert run(project, *scene.words, line=line + 1).is_killed
             assert is_in_switch(project) == (where is in_switch), line
             if "--roll-back" not in words or not is_settled(project):
                 known[:] = [line]
@@ -319,10 +319,19 @@ def check(scene: Scene, share: int, place: Path) -> None:
         if scene.of is not None:
             scene.prepare(project)
         ran = run(project, *scene.words, line=line)
-        assert ran.is_killed or scene.of is not None, where  # how far the first kill let it come differs a little
+        assert ran.is_killed, where
         end = end_it(project, goes_back=bool(point // 3 % 2))
         seen[end] += 1
         if end == "taken back":
             assert exactly(Path(os.fsdecode(project))) == exact, where
         ends.check(scene, project, where)
     assert scene.of is not None or len(seen) > 1, seen
+
+
+def test_a_command_is_killed_at_the_very_line_that_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def last(place: Path) -> None:
+        whole = run(fresh(SCENES["up to"], place), *SCENES["up to"].words, faults=Faults(0, range(0)))
+        for line, is_killed in ((whole.lines, True), (whole.lines + 1, False)):
+            assert run(fresh(SCENES["up to"], place), *SCENES["up to"].words, line=line).is_killed == is_killed
+
+    as_user(last, monkeypatch, is_root=True)

@@ -88,7 +88,13 @@ class Ran(NamedTuple):
 
 
 def run(project: bytes, *words: str, line: int = 0, faults: Faults | None = None) -> Ran:
-    """Run a command in a project, killed before its ``line``-th line, or with ``faults``."""
+    """Run a command in a project, killed before its ``line``-th line, or with ``faults``.
+
+    Which line that is depends on what stands around its calls, so it is killed under the same as
+    one that is counted.
+    """
+    if line and faults is None:
+        faults = Faults(0, range(0))
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as told:
         sys.stdout.flush()
         sys.stderr.flush()
@@ -143,7 +149,7 @@ def _be(
             if not reads and is_in_switch(project):
                 switch.append(count)
 
-        is_counted = faults is not None and not faults.bad
+        is_counted = faults is not None and not faults.bad and not line
         reads = faults is not None and faults.reads
         if faults is not None and is_counted:
             faults.before_each = note

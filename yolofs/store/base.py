@@ -33,6 +33,7 @@ PSEUDO_TYPES = frozenset(
     b"hugetlbfs mqueue nsfs proc pstore rpc_pipefs securityfs selinuxfs sysfs tracefs".split()
 )
 """Filesystem types (as in ``/proc/self/mountinfo``) that hold no data of the user's."""
+_VIEW = b"fuse.yolofs"
 _PSEUDO_PATHS = (b"/dev", b"/proc", b"/sys")
 _ROOT_NUMBER = 1
 _SLOTS = 1 << 14
@@ -80,6 +81,8 @@ class Base:
         )
         self.pseudo: frozenset[bytes] = frozenset()
         self.mounts: frozenset[bytes] = frozenset()
+        self._views: tuple[bytes, ...] = ()
+        """What paths below yolofs mounts begin with."""
         self.refresh_mounts()
 
     # ---- paths
@@ -113,7 +116,19 @@ class Base:
                     mounts[rel] = kind
         pseudo = self._always_pseudo.union(rel for rel, kind in mounts.items() if kind in PSEUDO_TYPES)
         self.mounts = frozenset(mounts)
+        self._views = tuple(rel + b"/" for rel, kind in mounts.items() if kind == _VIEW)
         self.pseudo = pseudo - {b""}
+
+    def _check_is_base(self, rel: bytes) -> None:
+        """See that a path does not lead through a yolofs mount: nothing in it is base's.
+
+        Danger: a mount that is paused does not answer, and whoever has paused it would wait for it.
+
+        Raises:
+            FileNotFoundError: it does.
+        """
+        if rel.startswith(self._views):
+            raise FileNotFoundError(errno.ENOENT, "in a view", rel)
 
     def is_hidden(self, rel: bytes) -> bool:
         """Tell whether a base path is one that no view may show (or lies below one)."""
@@ -132,6 +147,8 @@ class Base:
         if name not in self._hidden_names and not own_names.may_be_hidden(name):
             return False
         path = join(rel, name)
+        if path.startswith(self._views):
+            return False
         if path in self.hidden or self._is_hidden_file(_lstat_or_none(self.path(path))):
             return True
         return own_names.may_be_hidden(name) and own_names.is_hidden(self.path(rel), name)
@@ -141,6 +158,7 @@ class Base:
         if rel in self.pseudo:
             return False
         try:
+            self._check_is_base(rel)
             with _noatime_directory(self.path(rel)) as directory:
                 return any(self.is_hidden_name(rel, os.fsencode(name)) for name in os.listdir(directory))
         except OSError:  # it is gone, or tells nothing to this user
@@ -222,6 +240,7 @@ class Base:
             return _empty_directory(rel)
         if rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
+        self._check_is_base(rel)
         fd = hold(self.place(rel))
         try:
             st = os.fstat(fd)
@@ -287,6 +306,7 @@ class Base:
         """
         if rel in self.pseudo:
             return []
+        self._check_is_base(rel)
         with _noatime_directory(self.place(rel)) as directory:
             names = [os.fsencode(name) for name in os.listdir(directory)]
         if self.elsewhere is not None:
@@ -306,6 +326,7 @@ class Base:
         """
         if rel in self.pseudo or rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
+        self._check_is_base(rel)
         path = self.place(rel)
         try:
             return open_noatime(path, os.O_RDONLY | os.O_NONBLOCK)  # should the host have put a fifo there

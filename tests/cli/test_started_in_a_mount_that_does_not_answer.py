@@ -1,0 +1,59 @@
+"""A command that is started in a mount that does not answer ends: it looks at nothing there.
+
+The kernel lets only a signal that ends a process at once end its wait for a mount, and a command
+catches Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+
+pytestmark = pytest.mark.mount
+ATTRIBUTES_S = 1.5
+"""Longer than the kernel may keep what base has."""
+PATIENCE_S = 20
+
+
+@pytest.fixture(autouse=True)
+def _in_silence(yolofs: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Be in a directory of a mount whose daemon has stopped."""
+    (yolofs.project / "d").mkdir()
+    with yolofs.mounted() as view, monkeypatch.context() as patch:
+        patch.chdir(view / "d")  # before it stops: nobody gets there then
+        time.sleep(ATTRIBUTES_S)
+        pid = yolofs.daemon["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def started(*words: str) -> tuple[int, str]:
+    """Return how a command ends, and what it says."""
+    with subprocess.Popen([*COMMAND, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            _, said = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("words", [("status",), ("-C", ".", "diff"), ("-C", "..", "log"), ("commit", "--yes")])
+def test_it_is_refused(words: tuple[str, ...]) -> None:
+    code, said = started(*words)
+    assert code == 4, said
+    assert "is inside a mount, where no session can be seen" in said
+
+
+def test_what_needs_no_project_works() -> None:
+    assert started("--version") == (0, "")
+    assert started("sessions")[0] == 0
