@@ -42,6 +42,7 @@ from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import restored
+from yolofs.store.restored import Stamp
 
 BROKEN = (
     "commit.apply.steps",
@@ -223,7 +224,7 @@ class Run:
         return os.path.lexists(os.path.join(self.parking, name))
 
 
-def conflicts_of(scribe: CommitScribe, known: dict[int, int]) -> list[RelPath]:
+def conflicts_of(scribe: CommitScribe, known: set[Stamp]) -> list[RelPath]:
     return find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
 
 
@@ -238,7 +239,7 @@ def check(
     with staged(program, links, session) as (scribe, parking):
         root = scribe.base.root
         before, expected, had = whole(root), scribe.expected(), contents(root)
-        conflicts = conflicts_of(scribe, {})
+        conflicts = conflicts_of(scribe, set())
         run = Run(scribe, parking)
         if not run.plan.steps or not run.begin(kill):
             event("it was not broken off")
