@@ -166,7 +166,7 @@ class BackSteps(BackInPlace):
         for path in dict.fromkeys(paths):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
-                if self._looks.get(st.st_ino) == looks_of(st):
+                if looks_of(st) in self._looks.get(st.st_ino, ()):
                     found.add((st.st_ino, st.st_ctime_ns))
         return found
 
@@ -182,7 +182,7 @@ class BackSteps(BackInPlace):
             with contextlib.suppress(OSError):
                 st = os.lstat(path)
                 is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
-                if is_anew and self._looks.get(step.inode) == looks_of(st):
+                if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
                     found.add((st.st_ino, st.st_ctime_ns))
         return found
 

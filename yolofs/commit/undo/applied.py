@@ -51,6 +51,7 @@ class Applied:
         self.plan = plan
         self.moves = Moves(plan)
         self.ready = read_ready(directory) or Ready()
+        self._looks = self.ready.looks_by_number()
         self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self.parted = parted_from(directory)
@@ -144,7 +145,7 @@ class Applied:
         steps = [self.plan.steps[one] for one in self._steps_at(self._device(index), st.st_ino)]
         changed = [step for step in steps if not isinstance(step, Place | Link)]
         if not changed:
-            return self.ready.looks.get(st.st_ino) == looks_of(st)
+            return looks_of(st) in self._looks.get(st.st_ino, ())
         made = self.ready.made.get(getattr(changed[-1], "number", -1))
         if made is not None and made.is_link:
             return made.has_looks_of(st)
