@@ -55,8 +55,8 @@ class Drifts:
         with session.base.looking_once(), no_garbage_collection():
             changes = compare(before, self._tree, session.base, session.store, progress=progress)
             is_staged = bool(changes or self._tree.root.children)
-            known = restored.read(session.directory) if is_staged else {}
-            unset = restored.read_unset(session.directory) if is_staged else {}
+            known = restored.read(session.directory) if is_staged else set()
+            unset = restored.read_unset(session.directory) if is_staged else set()
             if is_staged and may_have_drifted(self._tree, session.base, session.store, known, unset=unset):
                 from yolofs.commit import find_conflicts
                 from yolofs.commit.merge.git_indexes import indexes_unchanged_here

@@ -1,5 +1,5 @@
-"""An undo of a commit on two disks whose files have the same inode numbers, as those of two new
-disks have.
+"""A commit that is undone, or taken back, on two disks whose files have the same inode numbers, as
+those of two new disks have.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.crash.test_commit_every_line import has_way_back, killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import walk_tree
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
-from yolofs.session.commit import commit
+from yolofs.session.commit import commit, look_at_base, roll_back_interrupted, split_staged
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 
@@ -42,6 +43,10 @@ def tree_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
     return {path: what if what[0] == "dir" else what[:-1] for path, what in walk_tree(bytes(project))}
 
 
+def numbers(project: Path, disk: str) -> set[int]:
+    return {(project / disk / name).stat().st_ino for name in NAMES}
+
+
 def made(project: Path, disk: str) -> set[int]:
     """Return the inode numbers of what a commit has made on a disk."""
     return {(project / disk / name).stat().st_ino for name in (*NAMES[:3], "new", "newer")}
@@ -62,9 +67,14 @@ def test_what_has_its_number_on_the_other_disk_is_no_change_by_the_host(project:
     with Session.open(bytes(project), Access.WRITE) as session:
         commit(session)
     assert made(project, "one") & made(project, "two")
-    with Session.open(bytes(project), Access.WRITE) as session:
-        undo(session, choose(session, None))
-    assert tree_of(project) == before
+    after = tree_of(project)
+    for _ in range(2):
+        with Session.open(bytes(project), Access.WRITE) as session:
+            undo(session, choose(session, None))
+        assert tree_of(project) == before
+        with Session.open(bytes(project), Access.WRITE) as session:
+            commit(session)
+        assert tree_of(project) == after
 
 
 @pytest.mark.parametrize("disk", DISKS)
@@ -80,3 +90,38 @@ def test_what_the_host_has_changed_on_either_disk_is_told(project: Path, disk: s
         with pytest.raises(ConflictError) as raised:
             undo(session, choose(session, None))
         assert raised.value.paths == (f"{disk}/new".encode(),)
+
+
+def test_what_was_taken_back_is_no_conflict_for_the_next_commit(project: Path) -> None:
+    """Each disk has files that go, and files that stay as they are, with the same numbers."""
+    root = bytes(project)
+
+    def prepare() -> None:
+        view = CoreDriver(root)
+        for name in NAMES[:3]:
+            for disk in DISKS:
+                view.overwrite(f"{disk}/{name}".encode(), f"written on {disk}".encode())
+        view.rename(b"one/f3", b"one/moved")
+        view.unlink(b"two/f3")
+        view.close()
+
+    before = tree_of(project)
+    assert numbers(project, "one") & numbers(project, "two")
+    prepare()
+    seen = set[bool]()
+    total = killed_at(0, root)
+    with Session.open(root, Access.WRITE) as session:
+        undo(session, choose(session, None))
+    for line in range(total // 10, total, total // 30):
+        killed_at(line, root)
+        if not has_way_back(root):  # it had not begun, or is done by now
+            if tree_of(project) != before:
+                break
+            continue
+        seen.add(tree_of(project) != before)
+        with Session.open(root, Access.WRITE) as session:
+            roll_back_interrupted(session)
+        assert tree_of(project) == before
+        with Session.open(root, Access.READ) as session:
+            assert look_at_base(session, split_staged(session, None)).conflicts == []
+    assert True in seen

@@ -43,6 +43,7 @@ from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import restored
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 
 BROKEN = (
@@ -245,7 +246,7 @@ def commit_of(scribe: CommitScribe, parking: bytes) -> BrokenOff:
     return BrokenOff(scribe.plan(), scribe.store, parking, os.path.dirname(parking))
 
 
-def conflicts_of(scribe: CommitScribe, known: dict[int, int]) -> list[RelPath]:
+def conflicts_of(scribe: CommitScribe, known: set[Stamp]) -> list[RelPath]:
     return find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
 
 
@@ -260,7 +261,7 @@ def check(
     with staged(program, links, session) as (scribe, parking):
         root = scribe.base.root
         before, expected, had = whole(root), scribe.expected(), contents(root)
-        conflicts = conflicts_of(scribe, {})
+        conflicts = conflicts_of(scribe, set())
         run = commit_of(scribe, parking)
         if not run.plan.steps or not run.begin(kill, is_spare):
             event("it was not broken off")

@@ -20,12 +20,13 @@ from yolofs.errors import HardLinksError
 from yolofs.journal.codec import decode, encode
 from yolofs.state.hard_links import nlink_of
 from yolofs.state.tree import Tree
+from yolofs.store.restored import Stamp
 
 
-def changed_ns(root: bytes) -> dict[int, int]:
-    """Return the ctime of all in base, which is newer than anything that a scribe does."""
+def changed_ns(root: bytes) -> set[Stamp]:
+    """Return the stamps of all in base, which is newer than anything that a scribe does."""
     found = [os.lstat(os.path.join(top, name)) for top, *names in os.walk(root) for name in (*names[0], *names[1])]
-    return {st.st_ino: st.st_ctime_ns for st in found}
+    return {(st.st_ino, st.st_ctime_ns) for st in found}
 
 
 def check_link_counts(scribe: CommitScribe) -> None:
@@ -69,7 +70,7 @@ def check(first: list[Operation], second: list[Operation], links: list[tuple[byt
             scribe.store,
             parking=parking,
             is_spare=spare,
-            arrived=lambda came: known.update(came.ctimes),
+            arrived=lambda came: known.update(came.stamps),
             durable=False,
         )
         assert scan(root) == wanted

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from tests.support.commit_model import CommitScribe
@@ -16,6 +16,7 @@ from yolofs.commit.undo.inverse import invert
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.records import Keep
 from yolofs.state.tree import Tree
+from yolofs.store.restored import Stamp
 
 
 class Undo(NamedTuple):
@@ -61,7 +62,7 @@ class Commits(NamedTuple):
         self.scribe.records.clear()
         self.scribe.tree = tree
 
-    def prepare(self, number: int, restored: Mapping[int, int] = {}) -> Undo:
+    def prepare(self, number: int, restored: AbstractSet[Stamp] = frozenset()) -> Undo:
         """Prepare to undo all of a commit, which nobody has changed since, but for the ctimes
         ``restored``.
         """
@@ -78,7 +79,7 @@ class Commits(NamedTuple):
         assert [decode(encode(record)) for record in left] == left
         return Undo(plan, store, left, inverse.records)
 
-    def undo(self, number: int, by: int, restored: Mapping[int, int] = {}) -> Undo:
+    def undo(self, number: int, by: int, restored: AbstractSet[Stamp] = frozenset()) -> Undo:
         """Undo all of a commit; what it had applied is staged again."""
         undo = self.prepare(number, restored)
         execute(undo.plan, undo.store, parking=self.parking(by), durable=False)

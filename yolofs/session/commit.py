@@ -44,6 +44,7 @@ from yolofs.session.undo_notes import read_undoes
 from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
+from yolofs.store.restored import Stamp
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, make_directory
 
@@ -272,14 +273,14 @@ def _told(error: OSError) -> str:
     return f"{reason(error)}{where}"
 
 
-def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
+def _note_restored(session: Session, directory: bytes, found: set[Stamp]) -> None:
     """Note what a commit that was taken back has put in its place, except for what the host had
     changed.
     """
     forced = read_forced(directory)
     if forced is None:  # all of it may be the host's then
         return
-    restored.add(session.directory, {inode: ctime for inode, ctime in found.items() if inode not in forced})
+    restored.add(session.directory, {stamp for stamp in found if stamp[0] not in forced})
 
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
@@ -332,13 +333,13 @@ def note_arrived(session: Session, came: Came) -> None:
     Raises:
         OSError: it cannot be noted.
     """
-    ctimes = dict(came.ctimes)
+    stamps = set(came.stamps)
     for before in came.parted:
         st = session.base.look(find_name_near(session.base, (before.device, before.inode), RelPath(before.near)))
         if st is not None and before.is_same(st):
-            ctimes[before.inode] = st.st_ctime_ns
-    restored.add(session.directory, ctimes)
-    restored.add_unset(session.directory, {inode: ctimes[inode] for inode in came.unset})
+            stamps.add((before.inode, st.st_ctime_ns))
+    restored.add(session.directory, stamps)
+    restored.add_unset(session.directory, {stamp for stamp in stamps if stamp[0] in came.unset})
 
 
 def _noting(session: Session, *, is_needed: bool) -> Arrived | None:

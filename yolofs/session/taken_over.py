@@ -160,7 +160,7 @@ class TakenOver:
             return True
         if stat.S_ISDIR(st.st_mode):
             return was.owner is None and staged.origin is None
-        if (st.st_size, st.st_ctime_ns) == (was.size, self._unset.get(st.st_ino)):
+        if st.st_size == was.size and (st.st_ino, st.st_ctime_ns) in self._unset:
             return False
         is_same_file = self._is_past or self._now.number(st) == was.ino
         return not is_same_file or (st.st_mtime_ns, st.st_size) != (was.mtime_ns, was.size)
@@ -264,7 +264,7 @@ class TakenOver:
         last_ns = entry.since_ns + CLOCK_SLACK_NS
         if self._is_past:  # a commit has moved it, which sets its ctime
             return st.st_ino in self._forced or st.st_mtime_ns > last_ns
-        return st.st_ctime_ns > last_ns and self._restored.get(st.st_ino) != st.st_ctime_ns
+        return st.st_ctime_ns > last_ns and (st.st_ino, st.st_ctime_ns) not in self._restored
 
     # ---- what is not known
 

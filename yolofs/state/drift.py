@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Mapping
+from collections.abc import Container
+from collections.abc import Set as AbstractSet
 
 from yolofs.journal.records import owner_of
 from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
+from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
 
 CLOCK_SLACK_NS = 10_000_000
@@ -23,7 +25,7 @@ file times.
 """
 
 
-def has_changed(staged: Staged, base: Base, store: Store, unset: Mapping[int, int] = {}) -> bool:
+def has_changed(staged: Staged, base: Base, store: Store, unset: AbstractSet[Stamp] = frozenset()) -> bool:
     """Tell whether the base file behind a staged one is not what it was at copy-up.
 
     Mode, user and group count, too, unless they are now the same on both sides; extended attributes
@@ -43,7 +45,7 @@ def has_changed(staged: Staged, base: Base, store: Store, unset: Mapping[int, in
         # has now
         if staged.origin is None or base.number(st) != staged.base.ino:
             return True
-    elif (base.number(st), st.st_size, st.st_ctime_ns) == (staged.base.ino, staged.base.size, unset.get(st.st_ino)):
+    elif (base.number(st), st.st_size) == (staged.base.ino, staged.base.size) and (st.st_ino, st.st_ctime_ns) in unset:
         return False
     elif not base.fingerprint(st).fits(staged.base):
         return True
@@ -56,7 +58,7 @@ def is_later(
     entry: Entry,
     base: Base,
     in_use: Container[bytes | None],
-    restored: Mapping[int, int],
+    restored: AbstractSet[Stamp],
 ) -> bool:
     """Tell whether what base has at ``natural`` changed after the view had something else there,
     all in it included.
@@ -73,7 +75,7 @@ def is_later(
     while todo:
         rel, st, last_ns = todo.pop()
         if st.st_ctime_ns > last_ns:
-            if restored.get(st.st_ino) != st.st_ctime_ns:
+            if (st.st_ino, st.st_ctime_ns) not in restored:
                 return True
             last_ns = st.st_ctime_ns  # it came back whole then, with what is in it
         if stat.S_ISDIR(st.st_mode):
@@ -104,7 +106,7 @@ def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) 
 
 
 def may_have_drifted(
-    tree: Tree, base: Base, store: Store, restored: Mapping[int, int], *, unset: Mapping[int, int] = {}
+    tree: Tree, base: Base, store: Store, restored: AbstractSet[Stamp], *, unset: AbstractSet[Stamp] = frozenset()
 ) -> bool:
     """Return False if there surely is no drift, which is cheap to find; True means that there may
     be some.

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TypeAlias
 
 import msgspec
 
@@ -22,11 +23,16 @@ _UNSET = b"unset"
 such as its time.  It does not look as it was to look, and yet nobody else has changed it.
 """
 _MOST_BYTES = 1 << 30
+_MOST_OF_A_NUMBER = 8
+"""So many stamps with one inode number are kept, the latest: as many disks may have such a file."""
+Stamp: TypeAlias = tuple[int, int]
+"""An inode number, and the ctime in ns of the file that has it: the inode number alone may be that
+of a file on each disk.
+"""
 
 
-def read(directory: bytes) -> dict[int, int]:
-    """Return the ctime, in ns, of what was put back, by inode number; empty if nothing was, or the
-    note is damaged.
+def read(directory: bytes) -> set[Stamp]:
+    """Return the stamps of what was put back; empty if nothing was, or the note is damaged.
 
     Raises:
         OSError: it cannot be read.
@@ -34,22 +40,23 @@ def read(directory: bytes) -> dict[int, int]:
     return _read(directory, _NAME)
 
 
-def read_unset(directory: bytes) -> dict[int, int]:
-    """Return the ctimes, in ns, of files that do not look as a commit should have left them, by
-    inode number; empty and raises as :func:`read`.
+def read_unset(directory: bytes) -> set[Stamp]:
+    """Return the stamps of files that do not look as a commit should have left them; empty and
+    raises as :func:`read`.
     """
     return _read(directory, _UNSET)
 
 
-def _read(directory: bytes, name: bytes) -> dict[int, int]:
+def _read(directory: bytes, name: bytes) -> set[Stamp]:
     text = read_note(os.path.join(directory, name), _MOST_BYTES)
     try:
-        return msgspec.json.decode(text, type=dict[int, int]) if text is not None else {}
+        noted = msgspec.json.decode(text, type=dict[int, int] | list[Stamp]) if text is not None else []
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return {}
+        return set()
+    return set(noted.items() if isinstance(noted, dict) else noted)  # a dictionary is of an earlier version
 
 
-def add(directory: bytes, restored: Mapping[int, int]) -> None:
+def add(directory: bytes, restored: AbstractSet[Stamp]) -> None:
     """Note what was put back just now, durably.
 
     Raises:
@@ -58,15 +65,19 @@ def add(directory: bytes, restored: Mapping[int, int]) -> None:
     _add(directory, _NAME, restored)
 
 
-def add_unset(directory: bytes, unset: Mapping[int, int]) -> None:
+def add_unset(directory: bytes, unset: AbstractSet[Stamp]) -> None:
     """Note what does not look as a commit was to leave it, durably; raises as :func:`add`."""
     if unset:
         _add(directory, _UNSET, unset)
 
 
-def _add(directory: bytes, name: bytes, ctimes: Mapping[int, int]) -> None:
+def _add(directory: bytes, name: bytes, stamps: AbstractSet[Stamp]) -> None:
     path = os.path.join(directory, name)
-    text = msgspec.json.encode({**_read(directory, name), **ctimes})
+    latest: dict[int, list[int]] = {}
+    for inode, ctime_ns in sorted(_read(directory, name) | stamps):
+        latest.setdefault(inode, []).append(ctime_ns)
+    kept = [(inode, ctime_ns) for inode, ctimes in latest.items() for ctime_ns in ctimes[-_MOST_OF_A_NUMBER:]]
+    text = msgspec.json.encode(kept)
     replace_note(path, text)
 
 

@@ -59,7 +59,7 @@ def test_what_was_put_aside_may_go_under_our_hands(tmp_path: Path, monkeypatch: 
 def test_notes_are_durable_in_their_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.readlink(f"/proc/self/fd/{fd}")))
-    restored.add(os.fsencode(tmp_path), {1: 2})
+    restored.add(os.fsencode(tmp_path), {(1, 2)})
     assert synced[-1] == str(tmp_path)
     synced.clear()
     note_parted(os.fsencode(tmp_path), {b"1": (2, 3)})
@@ -116,3 +116,14 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
         read.clear()
         assert choose(session, None).number == 35
         assert len(read) == 8
+
+
+def test_two_disks_have_files_with_one_number(tmp_path: Path) -> None:
+    restored.add(os.fsencode(tmp_path), {(1, 2), (1, 5)})
+    restored.add(os.fsencode(tmp_path), {(1, 7)})
+    assert restored.read(os.fsencode(tmp_path)) == {(1, 2), (1, 5), (1, 7)}
+
+
+def test_a_note_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    (tmp_path / "restored").write_text('{"1":2,"3":4}')
+    assert restored.read(os.fsencode(tmp_path)) == {(1, 2), (3, 4)}

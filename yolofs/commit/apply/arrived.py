@@ -18,6 +18,7 @@ from yolofs.commit.apply import step_log
 from yolofs.commit.apply.part_links import Apart, Ctimes
 from yolofs.commit.plan.plan import Create, Duplicate, Plan, Remove, Rewrite, SetMetadata
 from yolofs.paths import ROOT, RelPath, join
+from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import read_note, replace_note
 
 _NOTE = b"parting"
@@ -49,8 +50,8 @@ class Before(msgspec.Struct, frozen=True, array_like=True):
 class Came(NamedTuple):
     """What a commit has put in place, changed or taken names from."""
 
-    ctimes: dict[int, int]
-    """In ns, by inode number.  What the host has changed since its step is not among these."""
+    stamps: set[Stamp]
+    """What the host has changed since its step is not among these."""
     unset: frozenset[int]
     """The inode numbers of what may not look as the plan says, as not all of it could be set."""
     parted: list[Before]
@@ -101,12 +102,12 @@ def came_by(
         OSError: the log cannot be read.
     """
     lines = step_log.read(directory)
-    ctimes = {line.came.inode: line.came.ctime_ns for line in lines if line.came is not None}
+    stamps = {(line.came.inode, line.came.ctime_ns) for line in lines if line.came is not None}
     unknown: list[Before] = []
     for before in noted:
         times = parted.get(before.inode)
         if times is not None and times.before == before.ctime_ns:
-            ctimes[before.inode] = times.after
+            stamps.add((before.inode, times.after))
         elif left_out is None:
             unknown.append(before)
     unset: set[int] = set()
@@ -114,7 +115,7 @@ def came_by(
         is_at = left_out is None or step.path in left_out
         if is_at and line.came is not None and isinstance(step, _GIVES_LOOKS):
             unset.add(line.came.inode)
-    return Came(ctimes, frozenset(unset), unknown)
+    return Came(stamps, frozenset(unset), unknown)
 
 
 def _seen(lines: Sequence[step_log.Line]) -> dict[int, int]:

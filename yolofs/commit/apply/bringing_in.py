@@ -10,7 +10,7 @@ from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.keeping import NO_LINK, Arrival, Keeping
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import LINKED
-from yolofs.commit.apply.trees import ctimes_below, has_names_elsewhere
+from yolofs.commit.apply.trees import has_names_elsewhere, stamps_below
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -20,6 +20,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
 
 
@@ -123,7 +124,7 @@ class BringingIn(Keeping):
         if isinstance(step, Place) and self._loses_links(step, source):
             self._note(step.path, ("hard link",))
         self._copy_tree(source, beside, step.path)
-        self._copied.update(ctimes_below(self._at(beside)))
+        self._copied.update(stamps_below(self._at(beside)))
         self._mark_made(beside, step)
         copied = copied_from(source)
         syscalls.rename_noreplace(self._unlocked(source), source.name, self._fd(copied), copied.name)
@@ -165,20 +166,20 @@ class BringingIn(Keeping):
         """
         self._store.remove_links(step.ino for step, _ in self._store_names)
 
-    def ctimes_of_links(self) -> dict[int, int]:
-        """Return the ctimes, by inode number, of what had a name in the store, as far as it is
+    def stamps_of_links(self) -> set[Stamp]:
+        """Return the stamps of what had a name in the store, as far as it is
         where it was put.
         """
-        found: dict[int, int] = {}
+        found: set[Stamp] = set()
         for step, made in self._store_names:
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 _, st = self._reach(step.path)
                 if st.st_ino == made.inode:
-                    found[st.st_ino] = st.st_ctime_ns
+                    found.add((st.st_ino, st.st_ctime_ns))
         return found
 
-    def ctimes_of_copies(self) -> dict[int, int]:
-        """Return the ctimes, by inode number, of what lies in directories that were copied: no step
+    def stamps_of_copies(self) -> set[Stamp]:
+        """Return the stamps of what lies in directories that were copied: no step
         is about it.
         """
         return self._copied

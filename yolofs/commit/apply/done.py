@@ -190,7 +190,7 @@ class DoneSteps(Identified):
         if self._inode(spot) != step.inode:
             return False
         st = os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False)
-        if said.went is None or st.st_ctime_ns <= said.went.ctime_ns or looks_of(st) == self._looks.get(st.st_ino):
+        if said.went is None or st.st_ctime_ns <= said.went.ctime_ns or looks_of(st) in self._looks.get(st.st_ino, ()):
             return True
         if stat.S_ISDIR(st.st_mode) or st.st_nlink > 1:  # later steps may have changed it, and the disk has that alone
             return True

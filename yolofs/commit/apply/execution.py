@@ -433,7 +433,7 @@ def _complete(
         steps.release_store()
         if arrived is not None:
             found = came_by(plan, parking, parted, noted, steps.left_out if knows_all else None)
-            arrived(found._replace(ctimes={**steps.ctimes_of_copies(), **found.ctimes, **steps.ctimes_of_links()}))
+            arrived(found._replace(stamps=steps.stamps_of_copies() | found.stamps | steps.stamps_of_links()))
         steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:

@@ -46,7 +46,7 @@ class Identified(Steps):
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
-        self._looks: dict[int, Looks] = {}
+        self._looks: dict[int, set[Looks]] = {}
         self._births: dict[int, int] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
@@ -86,7 +86,7 @@ class Identified(Steps):
         return frozenset(step.path for step in self._places.values() if self.made_by_step(step) is not None)
 
     def _recall_looks(self, ready: Ready) -> None:
-        self._looks = ready.looks
+        self._looks = ready.looks_by_number()
         noted = {inode for what, inode in self._notes.items() if what.endswith(MADE_BY_STEP)}
         self._births = {inode: birth for inode, birth in ready.births.items() if inode not in noted}
 

@@ -28,6 +28,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
@@ -61,7 +62,7 @@ class Keeping(Preparing):
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._leftovers: list[Spot] = []
-        self._copied: dict[int, int] = {}
+        self._copied: set[Stamp] = set()
         """The ctimes, by inode number, of what lies in directories that were copied to where they
         are to be.
         """

@@ -106,9 +106,10 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     made: dict[int, Made] = {}
     """By number of the slot."""
     directories: list[Before] = []
-    looks: dict[int, Looks] = {}
-    """By inode number: what all that is moved, linked or changed looked like before
-    (:func:`looks_of`).
+    looks: list[tuple[int, Looks]] | dict[int, Looks] = []
+    """Inode numbers, and what all that is moved, linked or changed looked like before
+    (:func:`looks_of`): two devices may have given the same number.  A dictionary in notes of
+    earlier versions.
     """
     births: dict[int, int] = {}
     """By inode number: when that, and each directory that was made, was born, in ns; a number may
@@ -116,6 +117,13 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
 
     Not of what the filesystem says nothing lasting of, nor of a number that two devices have given.
     """
+
+    def looks_by_number(self) -> dict[int, set[Looks]]:
+        """Return all that had an inode number, by that."""
+        found: dict[int, set[Looks]] = {}
+        for inode, looks in self.looks.items() if isinstance(self.looks, dict) else self.looks:
+            found.setdefault(inode, set()).add(looks)
+        return found
 
     def encode(self) -> bytes:
         """Return it as JSON."""
@@ -155,7 +163,7 @@ class _Check:
         self._directories: dict[RelPath, os.stat_result] = {}
         self._closed: dict[RelPath, os.stat_result] = {}
         """Directories that move or go, and have to be opened up for that."""
-        self._looks: dict[int, Looks] = {}
+        self._looks: set[tuple[int, Looks]] = set()
         self._births: dict[int, int] = {}
         self._overlays: dict[bytes, bool] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
@@ -174,7 +182,9 @@ class _Check:
             Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
             for path, st in {**self._closed, **self._directories}.items()
         ]
-        return Ready({}, directories, self._looks, {number: birth for number, birth in self._births.items() if birth})
+        return Ready(
+            {}, directories, sorted(self._looks), {number: birth for number, birth in self._births.items() if birth}
+        )
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""
@@ -263,7 +273,7 @@ class _Check:
         st = self._lstat(path)
         if inode is not None and st.st_ino != inode:
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile", path)
-        self._looks[st.st_ino] = looks_of(st)
+        self._looks.add((st.st_ino, looks_of(st)))
         return st
 
     def _note_linked(self, path: RelPath | None) -> None:
@@ -272,7 +282,7 @@ class _Check:
         """
         if path is not None and self._is_there(path):
             st = self._lstat(path)
-            self._looks[st.st_ino] = looks_of(st)
+            self._looks.add((st.st_ino, looks_of(st)))
             self._note_birth(st.st_ino, syscalls.look(self._at(path), self._overlays))
 
     def _enter(self, directory: RelPath) -> os.stat_result:
@@ -291,7 +301,7 @@ class _Check:
         if not is_mine and not os.access(path, os.W_OK | os.X_OK, effective_ids=True):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), directory)
         self._directories[directory] = st
-        self._looks[st.st_ino] = looks_of(st)
+        self._looks.add((st.st_ino, looks_of(st)))
         return st
 
     def _lstat(self, path: RelPath) -> os.stat_result:

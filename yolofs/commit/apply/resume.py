@@ -20,7 +20,7 @@ from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.swapped_out import SwappedOut
-from yolofs.commit.apply.trees import ctimes_below
+from yolofs.commit.apply.trees import stamps_below
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -37,6 +37,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.restored import Stamp
 
 
 class ResumedSteps(SwappedOut):
@@ -128,19 +129,19 @@ class ResumedSteps(SwappedOut):
                 if st.st_ino == made.inode and st.st_nlink > 1:
                     os.unlink(path)
 
-    def ctimes_of_copies(self) -> dict[int, int]:
+    def stamps_of_copies(self) -> set[Stamp]:
         """Return the same of what was copied before the crash: what has changed since the note of
         it is the host's.
         """
-        found: dict[int, int] = {}
+        found: set[Stamp] = set()
         for step in self._places.values():
             if self.made_by_step(step) is None:
                 continue
             noted_ns = os.stat(self._name_of_note(step), dir_fd=self._new.fd, follow_symlinks=False).st_ctime_ns
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-                below = ctimes_below(self._at(self._reach(step.path)[0]))
-                found.update({inode: ctime for inode, ctime in below.items() if ctime <= noted_ns})
-        return found | super().ctimes_of_copies()
+                below = stamps_below(self._at(self._reach(step.path)[0]))
+                found.update(stamp for stamp in below if stamp[1] <= noted_ns)
+        return found | super().stamps_of_copies()
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
         """Also keep content that is neither what the file was nor surely ours: the host may have

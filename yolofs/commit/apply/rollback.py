@@ -43,6 +43,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
@@ -127,9 +128,8 @@ class BackSteps(BackInPlace):
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
-    def restored(self) -> dict[int, int]:
-        """Return the ctime of all that was moved or changed and is as it was again, by inode
-        number.
+    def restored(self) -> set[Stamp]:
+        """Return the stamps of all that was moved or changed and is as it was again.
 
         What the host has changed meanwhile, or put there, is not among it: its ctime is its own.
         """
@@ -150,15 +150,15 @@ class BackSteps(BackInPlace):
         for path in dict.fromkeys(paths):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
-                if self._looks.get(st.st_ino) == looks_of(st):
-                    found[st.st_ino] = st.st_ctime_ns
+                if looks_of(st) in self._looks.get(st.st_ino, ()):
+                    found.add((st.st_ino, st.st_ctime_ns))
         return found
 
-    def _restored_by_names(self) -> dict[int, int]:
+    def _restored_by_names(self) -> set[Stamp]:
         """Return the same of directories that were moved name by name and back, and so were made
         anew.
         """
-        found: dict[int, int] = {}
+        found: set[Stamp] = set()
         for step in self._plan.steps:
             if not isinstance(step, Park | Remove):
                 continue
@@ -166,8 +166,8 @@ class BackSteps(BackInPlace):
             with contextlib.suppress(OSError):
                 st = os.lstat(path)
                 is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
-                if is_anew and self._looks.get(step.inode) == looks_of(st):
-                    found[st.st_ino] = st.st_ctime_ns
+                if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
+                    found.add((st.st_ino, st.st_ctime_ns))
         return found
 
     def clear_backups(self) -> None:

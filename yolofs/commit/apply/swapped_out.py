@@ -90,8 +90,8 @@ class SwappedOut(DoneSteps):
         ``target`` again; the host may have changed that since.
         """
         st = os.stat(self._at(spot), follow_symlinks=False)
-        was = self._looks.get(step.replaced) if step.replaced is not None else None
-        return (not stat.S_ISDIR(st.st_mode) and looks_of(st) == was) or are_alike(self._at(spot), self._at(target))
+        was = self._looks.get(step.replaced, ()) if step.replaced is not None else ()
+        return (not stat.S_ISDIR(st.st_mode) and looks_of(st) in was) or are_alike(self._at(spot), self._at(target))
 
     def _numbers_made(self, step: Arrival, ready: Ready | None) -> tuple[int | None, ...]:
         """Return the inode numbers of what was made for a step: it can be made again."""

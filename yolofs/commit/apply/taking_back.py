@@ -30,12 +30,13 @@ from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
 
-Restored: TypeAlias = Callable[[dict[int, int]], None]
-"""Is told the ctimes of what is in its place again, by inode number."""
+Restored: TypeAlias = Callable[[set[Stamp]], None]
+"""Is told the stamps of what is in its place again."""
 
 
 def take_back(

@@ -9,6 +9,7 @@ import os
 import stat
 
 from yolofs.store import copying
+from yolofs.store.restored import Stamp
 
 
 def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
@@ -63,17 +64,17 @@ def has_names_elsewhere(top: bytes) -> bool:
     return any(left.values())
 
 
-def ctimes_below(directory: bytes) -> dict[int, int]:
-    """Return the ctime in ns, by inode number, of all that lies in a directory and can be looked
+def stamps_below(directory: bytes) -> set[Stamp]:
+    """Return the stamps of all that lies in a directory and can be looked
     at.
     """
-    found: dict[int, int] = {}
+    found: set[Stamp] = set()
     todo = [directory]
     while todo:
         with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
             for entry in entries:
                 st = entry.stat(follow_symlinks=False)
-                found[st.st_ino] = st.st_ctime_ns
+                found.add((st.st_ino, st.st_ctime_ns))
                 if stat.S_ISDIR(st.st_mode):
                     todo.append(entry.path)
     return found

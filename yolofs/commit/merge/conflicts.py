@@ -20,7 +20,8 @@ time.  Nor is an index of git's that the host has but looked at
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from yolofs.changes.changes import Aspect, Change, Kind, compare
 from yolofs.commit.merge.git_indexes import indexes_looked_at_alone
@@ -29,6 +30,7 @@ from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, is_gone, is_later
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
+from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
 
 
@@ -38,8 +40,8 @@ def find_conflicts(
     store: Store,
     *,
     names: Sequence[Name] | None = None,
-    restored: Mapping[int, int] = {},
-    unset: Mapping[int, int] = {},
+    restored: AbstractSet[Stamp] = frozenset(),
+    unset: AbstractSet[Stamp] = frozenset(),
 ) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
@@ -102,8 +104,8 @@ def _is_conflict(
     base: Base,
     store: Store,
     in_use: set[bytes],
-    restored: Mapping[int, int],
-    unset: Mapping[int, int],
+    restored: AbstractSet[Stamp],
+    unset: AbstractSet[Stamp],
 ) -> bool:
     if name.is_cut_off:
         return True

@@ -9,7 +9,8 @@ are those that the commit gave it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from yolofs.commit.apply import step_log
@@ -32,6 +33,7 @@ from yolofs.commit.plan.plan import (
     paths_of,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.plain_files import read_plain
@@ -49,6 +51,7 @@ class Applied:
         self.plan = plan
         self.moves = Moves(plan)
         self.ready = read_ready(directory) or Ready()
+        self._looks = self.ready.looks_by_number()
         self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self.parted = parted_from(directory)
@@ -133,16 +136,16 @@ class Applied:
         device = self._device(index)
         return device is not None and self._ctimes.get((device, st.st_ino)) == st.st_ctime_ns
 
-    def is_as_left(self, index: int, st: os.stat_result, store: StoreFiles, restored: Mapping[int, int]) -> bool:
+    def is_as_left(self, index: int, st: os.stat_result, store: StoreFiles, restored: AbstractSet[Stamp]) -> bool:
         """Tell whether nobody has changed the content or metadata of what a step (by its index) and
         those after it gave base; ``st`` is it now.
         """
-        if self.is_unchanged(index, st) or restored.get(st.st_ino) == st.st_ctime_ns:
+        if self.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in restored:
             return True
         steps = [self.plan.steps[one] for one in self._steps_at(self._device(index), st.st_ino)]
         changed = [step for step in steps if not isinstance(step, Place | Link)]
         if not changed:
-            return self.ready.looks.get(st.st_ino) == looks_of(st)
+            return looks_of(st) in self._looks.get(st.st_ino, ())
         made = self.ready.made.get(getattr(changed[-1], "number", -1))
         if made is not None and made.is_link:
             return made.has_looks_of(st)

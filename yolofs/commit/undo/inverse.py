@@ -16,7 +16,8 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from yolofs.commit.plan.kept import Kept
@@ -46,6 +47,7 @@ from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.store import copying
 from yolofs.store.base import Base
+from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
 
 _NOTHING_ANEW = MadeAnew()
@@ -263,7 +265,7 @@ def invert(
     *,
     into: Store | None = None,
     later: Sequence[Later] = (),
-    restored: Mapping[int, int] = {},
+    restored: AbstractSet[Stamp] = frozenset(),
     anew: MadeAnew = _NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 import msgspec
@@ -32,6 +33,7 @@ from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
+from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
 
 ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
@@ -93,7 +95,7 @@ class Whose:
         store: Store,
         into: Store,
         later: Sequence[Later],
-        restored: Mapping[int, int],
+        restored: AbstractSet[Stamp],
         anew: MadeAnew,
         *,
         force: bool,
@@ -171,7 +173,7 @@ class Whose:
         A ctime that an undo gave says so only if that undo brought back what this commit had left:
         not if it took this one back, or an earlier one.
         """
-        known = self._restored if self._is_as_before_later(path, st.st_ino) else {}
+        known = self._restored if self._is_as_before_later(path, st.st_ino) else frozenset()
         return self._applied.is_as_left(index, st, self._store, known)
 
     def _is_as_before_later(self, path: RelPath, inode: int) -> bool:

@@ -56,7 +56,7 @@ def test_a_file_that_was_changed_in_place_is_known_when_the_store_has_lost_what_
     change_ctime(at(scribe, name))
     assert inverse_of(commits).drifted == {name: None}
     st = at(scribe, name).stat()
-    known = {st.st_ino: st.st_ctime_ns}
+    known = {(st.st_ino, st.st_ctime_ns)}
     applied = Applied.read(1, commits.parking(1))
     assert not invert(applied, scribe.base, scribe.store, restored=known).drifted
 

@@ -100,7 +100,7 @@ def test_both_names_are_committed_together_again(
     changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
     assert [change.old_path for change in changes if change.kind is Kind.RENAMED] == [old]
     top = Path(os.fsdecode(scribe.base.root))
-    by_undo = {path.lstat().st_ino: path.lstat().st_ctime_ns for path in (top, *top.rglob("*"))}
+    by_undo = {(path.lstat().st_ino, path.lstat().st_ctime_ns) for path in (top, *top.rglob("*"))}
     assert find_conflicts(scribe.tree, scribe.base, scribe.store, restored=by_undo) == []
     commits.commit(3)
     assert scan(scribe.base.root) == view
