@@ -64,6 +64,10 @@ def _run_plainly(words: Sequence[str]) -> int | None:
             from yolofs.cli.plain.status import show
 
             show()
+        case ["diff"]:
+            from yolofs.cli.plain import diff
+
+            diff.show()
         case ["snapshot"]:
             _snapshot("")
         case ["snapshot", name] if not name.startswith("-"):

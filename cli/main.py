@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from yolofs.cli.options import Options
 
-_GARBAGE_THRESHOLD = 20_000
-"""Garbage is looked for after this many new objects."""
+_GARBAGE_THRESHOLD = 50_000
+"""Garbage is looked for after this many new objects: more than a short command makes."""
 
 
 def program() -> NoReturn:

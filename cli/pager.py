@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_bytes
 from yolofs.system.host_programs import find_program
+
+if TYPE_CHECKING:
+    import subprocess
 
 _VARIABLES = ("YOLOFS_PAGER", "PAGER")
 _DEFAULT = "less"
@@ -53,6 +55,8 @@ class _Output:
     """
 
     def __init__(self, program: str, words: list[str]) -> None:
+        import shutil  # takes a while, as subprocess does, and most output is into a pipe
+
         self._program = program
         self._words = words
         self._columns, self._rows = shutil.get_terminal_size()
@@ -71,6 +75,8 @@ class _Output:
             self._lines += data.count(b"\n") + len(data) // self._columns
             if self._lines < self._rows:
                 return
+            import subprocess
+
             sys.stdout.flush()
             self._process = subprocess.Popen(
                 self._words, executable=self._program, stdin=subprocess.PIPE, env={**_SETTINGS, **os.environ}

@@ -15,7 +15,6 @@ from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import RelPath, in_shell, split
-from yolofs.session.restore import source_of
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 from yolofs.state.tree import Tree
@@ -44,6 +43,8 @@ def parse_version(session: Session, text: str) -> Version:
     if not colons:
         hint = f"GENERATION:PATH, or for the view as it is now: :{text}"
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
+    from yolofs.session.restore import source_of  # it takes all that commits need along
+
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:

@@ -51,7 +51,7 @@ class Condition(Enum):
 _HEADER_BYTES = 1 << 10
 """Above the length of a journal's first line."""
 _ADVICE = {
-    Condition.GONE: "where it was moved to, any command finds it; for a copy: yolofs sessions --rebase PATH {id}",
+    Condition.GONE: "if it was moved, run any command in its new place; for a copy: yolofs sessions --rebase PATH {id}",
     Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
     Condition.UNLISTED: "the registry does not know it: yolofs sessions --rebase {path} {id}",
     Condition.UNREACHABLE: "mount the disk that {session} is on",
@@ -287,6 +287,6 @@ def _rebase(entry: Entry, target: bytes) -> None:
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")
     if is_copy:
         say(
-            "what was deleted or replaced in the view counts as changed there since, as a copy is newer:"
-            " yolofs commit marks it, and takes it with --ours"
+            "a copy's files are newer, so each that the view deletes or replaces counts as changed:"
+            " yolofs commit marks those, and takes them with --ours"
         )

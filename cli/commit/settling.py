@@ -4,6 +4,7 @@ staged.
 
 from __future__ import annotations
 
+import stat
 import time
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -11,12 +12,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from yolofs.changes.changes import Change, compare
+from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.patch import write_patch
 from yolofs.cli.output import can_ask, choose, emit_bytes, say
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place, summary
+from yolofs.cli.show.listing import Place, notes_text, summary
 from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.gone import missing_directories
 from yolofs.commit.merge.merging import Merge, Refused
@@ -99,7 +100,7 @@ class Settled(NamedTuple):
         """Print what is no longer staged, and which files no longer have marks."""
         place = _place(session)
         for path in self.unmerged[:_LISTED]:
-            say(f"{place.show_path(path)}: {_UNMERGED} is taken, without what was edited in it since")
+            say(f"{place.show_path(path)}: {_UNMERGED} is taken, without later edits")
         for path in self.made_again[:_LISTED]:
             say(f"{place.show_path(path)}/: made again, {_MADE_AGAIN}")
         if len(self.made_again) > _LISTED:
@@ -395,10 +396,22 @@ def _may_merge(session: Session, path: RelPath) -> bool:
     return True
 
 
+def _has_patch(change: Change) -> bool:
+    """Tell whether a patch says all that there is to a change of the type, if it is one."""
+    sides = [side for side in (change.old, change.new) if side is not None]
+    return change.kind is not Kind.TYPE or all(side.type in (stat.S_IFREG, stat.S_IFLNK) for side in sides)
+
+
 def _emit_diff(session: Session, path: RelPath) -> None:
-    """Write what differs between base as it is and what is staged."""
+    """Write what differs between base as it is and what is staged: what a patch has no words for,
+    in words.
+    """
     changes = compare(*session.states(BASE, None), session.base, session.store, paths=[path])
     settings, place = session.settings.diff, _place(session)
+    for change in changes:
+        if change.kind is Kind.TYPE or change.metadata:
+            say(f"{place.show_path(change.path)}: what base has and what is staged differ: {notes_text(change)}")
+    changes = [change for change in changes if change.kind is not Kind.METADATA and _has_patch(change)]
     is_inside = place.project is not None and all(map(place.holds, changes))
     for note in write_patch(
         changes,

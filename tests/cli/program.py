@@ -264,6 +264,13 @@ def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
     wait_for_end(pid)
 
 
+def stop(pid: int) -> None:
+    """Stop a process and wait until none of its threads runs any more."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = list(Path(f"/proc/{pid}/task").iterdir())
+    wait_until(lambda: all((task / "stat").read_text().rpartition(") ")[2][0] == "T" for task in tasks), "stopped")
+
+
 def wait_for_end(pid: int) -> None:
     """Wait until all threads of a process are gone, if it is there."""
     try:

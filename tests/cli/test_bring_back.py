@@ -4,6 +4,7 @@ generation.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -68,9 +70,14 @@ def _move(top: Path) -> None:
     top.rename(top.with_name("elsewhere"))
 
 
-@pytest.mark.parametrize("is_mounted", [False, True])
-@pytest.mark.parametrize("origin", ["base", "generation"])
-@pytest.mark.parametrize("change", [_remove, _replace, _change, _move])
+@pytest.mark.parametrize(
+    ("change", "origin", "is_mounted"),
+    points(
+        list(itertools.product([_remove, _replace, _change, _move], ["base", "generation"], [False, True])),
+        "brought back",
+        some=8,
+    ),
+)
 def test_all_that_was_there_comes_back(
     yolofs: Program, change: Callable[[Path], None], origin: str, is_mounted: bool
 ) -> None:

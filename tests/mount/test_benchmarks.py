@@ -142,6 +142,7 @@ def test_a_wrong_content_is_told(scratch: Path) -> None:
         cell.micro("stat", "files", 3)
 
 
+@pytest.mark.nightly
 def test_a_setting_has_a_column_of_its_own(tmp_path: Path, scratch: Path) -> None:
     json, setting = tmp_path / "out.json", "mount.spin_us=0"
     words: list[str | Path] = [*SMALL, "--only", "stat_base_warm", "--modes", "pinned", "--scratch", scratch]

@@ -37,7 +37,10 @@ class Place:
         return str(self.static) in native_binds(self.program)
 
     def wait_until_bound(self) -> None:
-        """The first runs may come before the survey is done."""
+        """The first runs may come before the survey is done.  Its end is told in the log: a look at
+        that costs less than a run.
+        """
+        wait_until(lambda: "directories were read" in self.program.log, "the survey is done")
         wait_until(self.is_bound, "the directory is bound")
 
     def wait_until_looked_through(self) -> None:

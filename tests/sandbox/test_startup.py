@@ -58,6 +58,7 @@ def said_by(script: str, yolofs: Program, *words: str) -> str:
         (["snapshot"], WITHOUT_A_STATE | {"subprocess"}),
         (["snapshot", "name"], WITHOUT_A_STATE | {"subprocess"}),
         (["status"], SLOW | {"yolofs.rules", "yolofs.changes.patch", "subprocess"}),
+        (["diff"], SLOW | {"yolofs.overlay", "yolofs.session.restore", "subprocess"}),
     ],
 )
 def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:

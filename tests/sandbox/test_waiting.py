@@ -41,7 +41,7 @@ PATIENT = (
     "-c",
     (
         "import sys; from yolofs.cli import main; from yolofs.cli.run import wait_notice; "
-        "waiting._GRACE_S = 15.0; sys.exit(main.main(sys.argv[1:]))"
+        "wait_notice._GRACE_S = 15.0; sys.exit(main.main(sys.argv[1:]))"
     ),
 )
 """For whom an answer comes at once although the machine is busy."""

@@ -11,8 +11,12 @@ one from us (:func:`inherited`).
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
+
+from yolofs.store.copying import at
+from yolofs.system.syscalls import AttributeReader
 
 XATTR = "system.posix_acl_access"
 DEFAULT_XATTR = "system.posix_acl_default"
@@ -31,6 +35,23 @@ def read(file: bytes | int, *, follows: bool = False) -> bytes | None:
         return os.getxattr(file, XATTR, follow_symlinks=follows or isinstance(file, int))
     except OSError:
         return None
+
+
+class Reader:
+    """Reads the lists of names in open directories.  For one thread."""
+
+    def __init__(self) -> None:
+        self._reader: AttributeReader | None = AttributeReader(XATTR.encode())
+
+    def read(self, directory: int, name: bytes) -> bytes | None:
+        """Return the list of a name in an open directory, as :func:`read`."""
+        if self._reader is not None:
+            try:
+                return self._reader.read(directory, name)
+            except OSError as error:
+                if error.errno == errno.ENOSYS:
+                    self._reader = None
+        return read(at(directory, name))
 
 
 def narrowed(mode: int, acl: bytes) -> int:

@@ -36,6 +36,7 @@ class Attributes:
         self._clock_ns = layers.clock_ns
         self._descriptors = descriptors
         self._looks = looks
+        self._acls = acl.Reader()
         self.is_shared = False
         """Whether other users may enter the view, whom the kernel then judges by mode bits."""
 
@@ -223,8 +224,8 @@ class Attributes:
             listed = acl.read(inode.fd)
         elif staged is not None:
             listed = acl.read(self._layers.physical(inode))
-        elif inode.base is not None and (path := self._layers.held.path_of_name(inode.base)) is not None:
-            listed = acl.read(path)
+        elif inode.base is not None and (place := self._layers.held.place_of_name(inode.base)) is not None:
+            listed = self._acls.read(*place)
         else:
             with self._descriptors.hold(inode) as fd:
                 listed = acl.read(path_of(fd), follows=True)

@@ -13,7 +13,6 @@ from time import monotonic_ns
 from typing import TypeAlias
 
 from yolofs.paths import RelPath
-from yolofs.store import copying
 from yolofs.store.base import Base, hold
 
 Later: TypeAlias = Callable[[float, Callable[[], object]], object]
@@ -72,15 +71,17 @@ class HeldDirectories:
         self._fds[source] = fd
         return fd
 
-    def path_of_name(self, path: RelPath) -> bytes | None:
-        """Return a path by which what has a base path can be reached quickly; None if its directory
-        is not held.
+    def place_of_name(self, path: RelPath) -> tuple[int, bytes] | None:
+        """Return a descriptor of the directory of a base path, and the name in it; None if its
+        directory is not held.
+
+        The caller does not keep it.
         """
         if not self._fds or monotonic_ns() >= self._until_ns:
             return None
         above, _, name = path.rpartition(b"/")
         fd = self._fds.get(RelPath(above))
-        return copying.at(fd, name) if fd is not None else None
+        return (fd, name) if fd is not None else None
 
     def let_go(self) -> None:
         """Hold nothing any more."""

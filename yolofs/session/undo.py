@@ -498,6 +498,6 @@ def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno
         except FileNotFoundError:
             continue
         looks = [(one.st_size, one.st_mtime_ns, one.st_mode, one.st_uid, one.st_gid) for one in (st, source)]
-        if looks[0] == looks[1] and applied.is_unchanged(st):
+        if looks[0] == looks[1] and applied.is_unchanged(index, st):
             known[step.path] = step.ino
     return known

@@ -1,5 +1,5 @@
-"""The system calls that Python's ``os`` lacks: openat2(2), statx(2), renameat2(2), syncfs(2) and
-fallocate(2).
+"""The system calls that Python's ``os`` lacks: openat2(2), statx(2), getxattrat(2), renameat2(2),
+syncfs(2) and fallocate(2).
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ _OPENAT2: Final = 437
 """The same on all machines."""
 _AT_FDCWD: Final = -100
 _RESOLVE_NO_SYMLINKS: Final = 0x04
+
+_GETXATTRAT: Final = 464
+"""The same on all machines, from Linux 6.13 on."""
+_MOST_XATTR_BYTES: Final = 1 << 16
+"""No attribute has more (``XATTR_SIZE_MAX``)."""
+_HAS_NONE: Final = frozenset({errno.ENODATA, errno.EOPNOTSUPP})
+"""What is said of a file without the attribute, and of a filesystem without such attributes."""
 
 _AT_SYMLINK_NOFOLLOW: Final = 0x100
 _AT_EMPTY_PATH: Final = 0x1000
@@ -230,6 +237,43 @@ def _statx(target: bytes | int, mask: int, flags: int = 0) -> bytes:
     if failed:
         _raise(target if isinstance(target, bytes) else b"")
     return found.raw
+
+
+class _XattrRoom(ctypes.Structure):
+    """``struct xattr_args``."""
+
+    _fields_ = (("value", ctypes.c_uint64), ("size", ctypes.c_uint32), ("flags", ctypes.c_uint32))
+
+
+class AttributeReader:
+    """Reads one extended attribute of names in open directories, where the kernel can.
+
+    Python's ``os.getxattr`` takes no directory: it needs a path through ``/proc``, which takes more
+    than the rest of it.  For one thread at a time, as there is one place for what is read.
+    """
+
+    def __init__(self, attribute: bytes) -> None:
+        self._attribute = ctypes.create_string_buffer(attribute)
+        self._value = ctypes.create_string_buffer(_MOST_XATTR_BYTES)
+        room = _XattrRoom(ctypes.addressof(self._value), _MOST_XATTR_BYTES, 0)
+        self._room, self._room_bytes = ctypes.byref(room), ctypes.sizeof(room)
+
+    def read(self, directory: int, name: bytes) -> bytes | None:
+        """Return the attribute of a name in an open directory, of a link itself; None if it has
+        none.
+
+        Raises:
+            OSError: it cannot be read, or not by this call: ENOSYS before Linux 6.13, and others
+                where system calls are filtered.
+        """
+        count = _libc.syscall(
+            _GETXATTRAT, directory, name, _AT_SYMLINK_NOFOLLOW, self._attribute, self._room, self._room_bytes
+        )
+        if count >= 0:
+            return ctypes.string_at(self._value, count)
+        if ctypes.get_errno() not in _HAS_NONE:
+            _raise(name)
+        return None
 
 
 def rename_noreplace(src_fd: int, src: bytes, dst_fd: int, dst: bytes) -> None:

@@ -9,7 +9,6 @@ many they are (A-Z for 1 to 26, a-z for 27 to 52), then an empty line.  The alph
 from __future__ import annotations
 
 import base64
-import hashlib
 import os
 import zlib
 from collections.abc import Iterator
@@ -46,6 +45,8 @@ def hash_blob_of(fd: int, size: int) -> bytes:
 
 
 def _hash_chunks(size: int, chunks: Iterator[bytes]) -> bytes:
+    import hashlib  # takes long, and few patches are of binary files
+
     digest = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
     for chunk in chunks:
         digest.update(chunk)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -54,26 +55,27 @@ def command(where: str, count: int) -> tuple[str, ...]:
     return (sys.executable, "-P", "-W", "error", "-c", FAILING.format(where=where, count=count))
 
 
-@pytest.mark.parametrize(
-    ("where", "count", "keys"),
-    [
-        (f"{REVIEW}.drawing:draw", 0, ""),
-        (f"{REVIEW}.drawing:draw", 1, ""),
-        (f"{REVIEW}.drawing:draw", 3, "jkjkjk"),
-        (f"{REVIEW}.screen:_Screen._carry_out", 0, ""),
-        (f"{REVIEW}.keys:ReviewModel.key", 0, "j"),
-        (f"{REVIEW}.painter:Painter.want", 0, "j"),
-        (f"{REVIEW}.worker:Worker.compare", 0, ""),
-        (f"{REVIEW}.worker:Worker.load", 1, "j"),
-        (f"{REVIEW}.worker:Worker.prepare", 0, " \r"),
-        (f"{REVIEW}.worker:Worker.drop", 0, "d\r"),
-        (f"{REVIEW}.worker:Worker.texts", 0, "le"),
-        (f"{REVIEW}.worker:Worker.edit", 0, "le"),
-        (f"{REVIEW}.review_state:ReviewState.prepared", 0, " \r"),
-        (f"{REVIEW}.review_state:ReviewState.done", 0, "d\r"),
-        (f"{REVIEW}.doing:commit", 0, " \r\r"),
-    ],
-)
+FAILURES = [
+    (f"{REVIEW}.drawing:draw", 0, ""),
+    (f"{REVIEW}.drawing:draw", 1, ""),
+    (f"{REVIEW}.drawing:draw", 3, "jkjkjk"),
+    (f"{REVIEW}.screen:_Screen._carry_out", 0, ""),
+    (f"{REVIEW}.keys:ReviewModel.key", 0, "j"),
+    (f"{REVIEW}.painter:Painter.want", 0, "j"),
+    (f"{REVIEW}.worker:Worker.compare", 0, ""),
+    (f"{REVIEW}.worker:Worker.load", 1, "j"),
+    (f"{REVIEW}.worker:Worker.prepare", 0, " \r"),
+    (f"{REVIEW}.worker:Worker.drop", 0, "d\r"),
+    (f"{REVIEW}.worker:Worker.texts", 0, "le"),
+    (f"{REVIEW}.worker:Worker.edit", 0, "le"),
+    (f"{REVIEW}.review_state:ReviewState.prepared", 0, " \r"),
+    (f"{REVIEW}.review_state:ReviewState.done", 0, "d\r"),
+    (f"{REVIEW}.doing:commit", 0, " \r\r"),
+]
+"""Which call fails, how many of it do not, and the keys that lead there."""
+
+
+@pytest.mark.parametrize(("where", "count", "keys"), points(FAILURES, "review fails", some=7))
 def test_it_ends_with_a_message_and_gives_the_terminal_back(
     yolofs: Program, tmp_path: Path, where: str, count: int, keys: str
 ) -> None:

@@ -4,15 +4,20 @@ forbids.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import struct
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
-from yolofs.overlay.acl import XATTR, narrowed
+from tests.support.required import do_without
+from yolofs.overlay.acl import XATTR, Reader, narrowed
 
 TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
 
@@ -65,3 +70,65 @@ def test_the_list_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_
         assert handlers.read_job(handle, 0, 10)() == b"data"  # from base
         assert mode() == "0o660"
         handlers.release(handle)
+
+
+LISTED = "user:6 alice:6 group:0 mask:6 other:0"
+REFUSING = """
+    import ctypes, os, struct, sys
+    load, refuse_it, allow = (0x20, 0, 0, 0), (6, 0, 0, 0x50000 | {number}), (6, 0, 0, 0x7FFF0000)
+    filter = struct.pack("<HBBIHBBIHBBIHBBI", *load, 0x15, 0, 1, 464, *refuse_it, *allow)  # of getxattrat
+    room = ctypes.create_string_buffer(filter)
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(room)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0
+    assert libc.prctl(22, 2, program) == 0, os.strerror(ctypes.get_errno())
+    from yolofs.overlay.acl import Reader
+    from yolofs.system.syscalls import AttributeReader
+    directory = os.open(sys.argv[1], os.O_PATH)
+    try:
+        AttributeReader(b"system.posix_acl_access").read(directory, b"listed")
+    except OSError as error:
+        assert error.errno == {number}, error
+    else:
+        raise AssertionError("it was not refused")
+    reader = Reader()
+    for name in (b"listed", b"plain", b"link", b"gone") * 2:
+        found = reader.read(directory, name)
+        print(found.hex() if found is not None else None)
+"""
+
+
+def directory_with_a_list(place: Path) -> Path:
+    """Make a directory with a file that has a list, one that has none, and a link to the first."""
+    (place / "listed").touch(mode=0o600)
+    (place / "plain").touch()
+    (place / "link").symlink_to("listed")
+    try:
+        os.setxattr(place / "listed", XATTR, acl(LISTED))
+    except OSError:
+        do_without("this filesystem has no access control lists")
+    return place
+
+
+def test_the_list_of_a_name_in_an_open_directory(tmp_path: Path) -> None:
+    directory = os.open(directory_with_a_list(tmp_path), os.O_PATH)
+    try:
+        reader = Reader()
+        for _ in range(2):
+            assert reader.read(directory, b"listed") == os.getxattr(tmp_path / "listed", XATTR)
+            assert [reader.read(directory, name) for name in (b"plain", b"link", b"gone")] == [None, None, None]
+    finally:
+        os.close(directory)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM], ids=["older-kernel", "filtered"])
+def test_the_list_is_read_where_the_kernel_cannot_read_it_by_an_open_directory(tmp_path: Path, number: int) -> None:
+    directory = directory_with_a_list(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(REFUSING).format(number=number), directory],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split() == [os.getxattr(directory / "listed", XATTR).hex(), "None", "None", "None"] * 2

@@ -41,8 +41,6 @@ class BringingIn(Keeping):
             rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
 
     def _create(self, step: Create) -> None:
-        if step.loses_links:
-            self._note(step.path, ("hard link",))
         made = self._made.get(step.number)
         if made is not None and made.folder == LINKED:
             self._name_store_inode(step)

@@ -265,7 +265,7 @@ class _Comparison:
             self._wrong.append((path, "would remove {}, which the view still shows"))
         elif not self._is_same(now, then):
             self._wrong.append((path, "would put something else at {} than the view shows"))
-        elif not self._is_same_file(path, now, then):
+        elif not self._is_same_file(now, then):
             self._wrong.append((path, "would part or join {} and other names (hard links) of a file"))
 
     def _is_there(self, seen: _Seen) -> bool:
@@ -306,11 +306,9 @@ class _Comparison:
 
     # ---- which names are one file
 
-    def _is_same_file(self, path: RelPath, now: _Seen, then: _Seen) -> bool:
+    def _is_same_file(self, now: _Seen, then: _Seen) -> bool:
         """Take in which file of base one of the view becomes; tell whether that fits to what other
         names said.
-
-        Names on two devices or mounts are links of one file nowhere but in the view.
         """
         was: _File
         if now.staged is not None:
@@ -323,8 +321,6 @@ class _Comparison:
         becomes = self._file_then(then)
         if was is None or becomes is None or self._is_joined_by_the_host(now.staged, becomes):
             return True
-        mount = self._base.mount_above(path)
-        was, becomes = (mount, was), (mount, becomes)
         return self._becomes.setdefault(was, becomes) == becomes and self._was.setdefault(becomes, was) == was
 
     @staticmethod
@@ -353,16 +349,12 @@ class _Comparison:
     def _check_unseen(self) -> None:
         """Check that names that nobody has looked at stay links of those in the view."""
         for staged in self._tree.linked.values():
-            if not self._tree.unseen(staged) or staged.home is None:
-                continue
-            mount = self._base.mount_above(staged.home)
-            becomes = self._becomes.get((mount, staged.ino))
-            if becomes is None:
+            if not self._tree.unseen(staged) or staged.ino not in self._becomes:
                 continue
             file = self._file(staged.home)
             if file is None or staged.base is None or file[0] != staged.base.ino or not self._has_links(staged.home):
                 continue  # the host has put another there, or has removed the other names
-            if becomes != (mount, self._file_after(file)):
+            if self._becomes[staged.ino] != self._file_after(file):
                 path = staged.names[0].path() if staged.names else staged.home
                 assert path is not None
                 self._wrong.append((path, "would part {} from other names (hard links) of the file"))

@@ -99,10 +99,6 @@ class Create(_Step, frozen=True):
     """Where base has the file before the first step that this is a version of, if that is another
     name: it was renamed.
     """
-    loses_links: bool = False
-    """Whether that file has other names on another device or mount, which it is a link of no
-    longer.
-    """
 
 
 class Place(_Step, frozen=True):

@@ -82,6 +82,8 @@ class _Planner:
             self._set_first(staged, rel)
         for name in self._survivors.names:
             self._plan_name(name)
+        for path, rel, staged in self._survivors.given_unseen:
+            self._set(path, rel, staged)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
         finish = [step for name in reversed(self._survivors.names) if (step := self._finish(name)) is not None]
         there = (*self._fetched, *self._in, *self._duplicates, *self._in_place, *self._links)
@@ -124,7 +126,7 @@ class _Planner:
             self._set_in_place(name)
             return
         is_free = name.here is None or name.natural in self._survivors.name_of
-        staged = entry.staged or self._survivors.far.get(entry)
+        staged = entry.staged
         if survivor is None and staged is None:
             if not is_free:
                 self._remove(name)
@@ -217,13 +219,7 @@ class _Planner:
             self._duplicates.append(Duplicate(name.path, existing, staged.ino, self._slot(), replaced, staged.origin))
         else:
             home = _other_home(name, staged)
-            loses_links = staged.links > 0 and self._is_far(name, staged)
-            self._in.append(
-                Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home, loses_links)
-            )
-
-    def _is_far(self, name: Name, staged: Staged) -> bool:
-        return staged.home is not None and self._base.mount_above(name.path) != self._base.mount_above(staged.home)
+            self._in.append(Create(name.path, staged.ino, self._slot(), st.st_size, st.st_mtime_ns, replaced, home))
 
     # ---- metadata
 
@@ -236,15 +232,18 @@ class _Planner:
         st = self._survivors.st(staged)
         if stat.S_ISDIR(st.st_mode):
             return
-        survivor = self._survivors.of[name.entry]
-        if stat.S_ISREG(st.st_mode) and staged.origin is None:
-            inode = self._base.lstat(survivor).st_ino
-            was = self._attributes(survivor, xattrs=True)
-            self._in_place.append(Rewrite(name.path, staged.ino, self._slot(), inode, was=was))
-        else:
-            was = self._attributes(survivor, xattrs=True)
-            if not self._has_metadata_of(was, staged):
-                self._in_place.append(SetMetadata(name.path, staged.ino, was))
+        self._set(name.path, self._survivors.of[name.entry], staged)
+
+    def _set(self, path: RelPath, rel: RelPath, staged: Staged) -> None:
+        """Add what gives a file that base has at ``rel`` what is staged, at the path that it will
+        have.
+        """
+        was = self._attributes(rel, xattrs=True)
+        if stat.S_ISREG(self._survivors.st(staged).st_mode) and staged.origin is None:
+            inode = self._base.lstat(rel).st_ino
+            self._in_place.append(Rewrite(path, staged.ino, self._slot(), inode, was=was))
+        elif not self._has_metadata_of(was, staged):
+            self._in_place.append(SetMetadata(path, staged.ino, was))
 
     def _set_first(self, staged: Staged, rel: RelPath) -> None:
         """Add what a file needs of whose names in the view none is known: while it is still where
@@ -298,8 +297,7 @@ def _other_home(name: Name, staged: Staged) -> RelPath | None:
     """Return where base has the file that a staged one is a version of, None if that is the very
     name.
     """
-    home = staged.home if name.entry.staged is not None else name.entry.base
-    return home if home != name.natural else None
+    return staged.home if staged.home != name.natural else None
 
 
 def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> Attributes:

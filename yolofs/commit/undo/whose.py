@@ -165,14 +165,14 @@ class Whose:
             return self._force
         return False
 
-    def _is_as_left(self, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether nobody has changed what the commit left at a path.
+    def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether nobody has changed what a step (by its index) left at a path.
 
         A ctime that an undo gave says so only if that undo brought back what this commit had left:
         not if it took this one back, or an earlier one.
         """
         known = self._restored if self._is_as_before_later(path, st.st_ino) else {}
-        return self._applied.is_as_left(st, self._store, known)
+        return self._applied.is_as_left(index, st, self._store, known)
 
     def _is_as_before_later(self, path: RelPath, inode: int) -> bool:
         """Tell whether undos have taken back all that later commits have changed at a path."""
@@ -200,7 +200,7 @@ class Whose:
         is_it = st is not None and self._is_it(index, step.path, st)
         if st is not None and is_it:
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
-            if is_moved or is_directory or self._is_as_left(step.path, st):
+            if is_moved or is_directory or self._is_as_left(index, step.path, st):
                 return
         elif is_moved:
             self._blame(step.path, "it is not there any more")

@@ -1,8 +1,9 @@
 """Listings that the kernel was told, to be repeated for as long as it may trust them anyway.
 
-The kernel cannot be allowed to keep a listing (``docs/design/performance.md``), and asks for the
-attributes of each name every time.  It may use an answer until its lifetime is over or we take it
-back.  So may we: the same answer is given again for what is left of that time.
+By libfuse the kernel cannot be allowed to keep a listing (``docs/design/performance.md``), and
+asks for the attributes of each name every time.  It may use an answer until its lifetime is over or
+we take it back.  So may we: the same answer is given again for what is left of that time.  On the
+direct transport a listing tells whether the kernel may keep the one that it has.
 
 A change of a file ends the rows that tell of it.  A change of the names in a directory ends its
 listing (:attr:`~yolofs.overlay.inodes.Inode.changes`).  Other rules end all of them, and so does

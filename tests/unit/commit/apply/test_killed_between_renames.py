@@ -26,11 +26,12 @@ DEVICES = ("one device", "two devices", "two devices, and no folder there")
 OLD = 1_400_000_000_000_000_007
 
 
-@pytest.fixture(params=DEVICES)
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device")
+
+
+@pytest.fixture(params=[DEVICES[0], *(pytest.param(one, marks=needs_root) for one in DEVICES[1:])])
 def scribe(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[CommitScribe]:
     """A base in which the directory ``far`` lies on another device, or on the same."""
-    if request.param != DEVICES[0] and os.geteuid():
-        pytest.skip("only root mounts a second device")
     if request.param == DEVICES[2]:
         monkeypatch.setattr(FarFolders, "on", lambda *_: None)
     root = tmp_path / "base"

@@ -1,0 +1,446 @@
+"""What ``yolofs diff`` prints."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import stat
+import sys
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from yolofs.changes.changes import Change, compare
+from yolofs.changes.counting import counts
+from yolofs.changes.patch import Look, quoted, write_patch
+from yolofs.changes.patch_files import Reading
+from yolofs.changes.patch_stat import stat_changes
+from yolofs.cli.guard import hidden_by, readable, seen
+from yolofs.cli.missing_paths import check_somewhere
+from yolofs.cli.options import options
+from yolofs.cli.output import emit_json, has_colour, paint, progress, say
+from yolofs.cli.pager import paged
+from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.folding import Sort
+from yolofs.cli.show.json_forms import change_fields, text_fields
+from yolofs.cli.show.listing import Place, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.stat_lines import stat_lines
+from yolofs.errors import GenerationError, UsageError
+from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
+from yolofs.session.generations import States
+from yolofs.session.session import Session
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store, StoreFiles
+from yolofs.system.disk_usage import size_text
+from yolofs.system.work_directories import work_directory
+from yolofs.text.characters import replace_harmful
+
+if TYPE_CHECKING:
+    from yolofs.hostcode.mark import Marks
+    from yolofs.session.history import Chapter
+    from yolofs.session.taken_over import Unknown
+
+
+class Form(Enum):
+    """What is printed; the value is the option that asks for it."""
+
+    PATCH = "a patch"
+    WORDS = "--word-diff"
+    STAT = "--stat"
+    NAMES = "--name-only"
+    LIST = "--list"
+    JSON = "--json"
+
+
+_ALL = "all"
+"""The range of everything that a commit would apply."""
+_PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
+"""The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
+
+
+def show(
+    words: Sequence[str] = (),
+    typed: Sequence[bytes] = (),
+    *,
+    run: int | None = None,
+    form: Form = Form.PATCH,
+    scratch: bool = False,
+    shows_hidden: bool = False,
+    unfolds: bool = False,
+    ignores_space: bool = False,
+    shows_binary: bool = False,
+    is_unpaged: bool = False,
+) -> None:
+    """Print what changed; ``words`` and the paths that were ``typed`` are those of the command, and
+    so are the options.
+    """
+    with reading(find_project()) as session, contextlib.ExitStack() as stack:
+        found = _chapters(session, stack) if run is not None else []
+        paths = relative_paths(session, typed)
+        check_somewhere(session, paths, typed)
+        # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
+        # it needs more
+        expands = bool(paths) or form not in (Form.LIST, Form.JSON)
+        place = functools.partial(_directory, session, stack)
+        differences = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
+        visible = _visible(
+            session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
+        )
+        at_terminal = sys.stdout.isatty()
+        is_for_people = at_terminal or form is Form.WORDS
+        look = Look(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        folds = at_terminal and not (unfolds or paths or len(words) > 1)
+        _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
+
+
+class _Differences(NamedTuple):
+    """What differs between two states, and what they are states of."""
+
+    states: States
+    old: Generation | None
+    new: Generation | None
+    changes: list[Change]
+    commit: int | None = None
+    """The commit that they are from before, None if they are of now."""
+    unknown: Sequence[Unknown] = ()
+    """Those of which it is not known what was there before."""
+
+
+class _Visible(NamedTuple):
+    """What of that is to be shown, and how much is not."""
+
+    changes: list[Change]
+    left_out: int
+    """In scratch directories."""
+    hidden: int
+
+
+def _chapters(session: Session, stack: contextlib.ExitStack) -> list[Chapter]:
+    from yolofs.cli.earlier_history import chapters_told  # only what runs did may have been before commits
+
+    return stack.enter_context(chapters_told(session))
+
+
+def _differences(
+    session: Session,
+    found: Sequence[Chapter],
+    words: Sequence[str],
+    run: int | None,
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+    place: Callable[[], bytes],
+) -> _Differences:
+    """Return what differs between the states that the words of a command line mean.
+
+    ``place`` gives a directory for what has to be read meanwhile.
+
+    Raises:
+        UsageError: they mean none, or several things at once.
+        GenerationError: there is no such generation.
+    """
+    if len(words) > 1:
+        return _Differences(session, None, None, _compare_two(session, words, run, paths))
+    range_text = words[0] if words else _ALL
+    if run is not None:
+        return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
+    try:
+        old, new = _parse_range(session, range_text)
+    except GenerationError:
+        _check_is_no_version(range_text)
+        raise
+    changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand)
+    return _Differences(session, old, new, changes)
+
+
+def _parse_range(session: Session, text: str) -> tuple[Generation, Generation | None]:
+    if text == _ALL:
+        return session.timeline.parse_range(text)
+    from yolofs.cli.ranges import parse_range
+
+    return parse_range(session.timeline, text)
+
+
+def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_all: bool) -> _Visible:
+    """Return what may and is to be shown; without ``scratch`` not what lies in such directories."""
+    root = session.base.root
+    everything = seen(options().guard, changes, root)
+    changes = everything if scratch else without_scratch(everything, session.regions)
+    hider = hiding(session.project, shows_all=shows_all)
+    hidden = len(hidden_by(hider, changes, root))
+    return _Visible(seen(hider, changes, root), len(everything) - len(changes), hidden)
+
+
+def _show(
+    session: Session,
+    found: _Differences,
+    visible: _Visible,
+    form: Form,
+    look: Look,
+    *,
+    is_paged: bool,
+    folds: bool,
+) -> None:
+    """Print what differs in one of the forms, and say what is left out."""
+    changes, place = visible.changes, Place(session.base.root, session.base.relative(session.project))
+    marks: Marks = {}
+    is_ordered = folds or form not in _PATCHES
+    if is_ordered and found.states is session:  # what is committed has been asked about
+        marks = marks_of(session, changes)
+    if form is Form.JSON:
+        document = _document(session, found, changes, marks)
+        emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
+        return
+    changes, told = _what_matters_first(session, found, changes, place, form, marks, folds=folds)
+    if form is Form.LIST:
+        emit_changes(changes, place, session.regions, marks)
+    else:
+        shown = readable(options().guard, changes, session.base.root)
+        if len(shown) < len(changes):
+            say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
+        notes: list[str] = []
+        if form is not Form.NAMES:
+            notes, shown = _left_out(found, shown, place)
+        with paged(is_wanted=is_paged) as write:
+            notes += _emit(session, found.states.store, shown, place, form, look, write)
+            if told and form in (Form.NAMES, Form.STAT):
+                write("".join(paint(f"-  {text}", "dim") + "\n" for text in told).encode())
+        notes += [f"not shown: {text}" for text in told] if form in (Form.PATCH, Form.WORDS) else []
+        for note in notes:  # when the pager has left the terminal
+            say(f"note: {note}")
+    say_left_out(visible.left_out)
+    say_hidden(visible.hidden)
+
+
+def _left_out(found: _Differences, changes: Sequence[Change], place: Place) -> tuple[list[str], list[Change]]:
+    """Return what is to be said of the changes whose old version nobody knows, and the others."""
+    unknown = {id(one.change): one for one in found.unknown}
+    notes = []
+    for change in changes:
+        one = unknown.get(id(change))
+        if one is not None:
+            since = "base has nothing there any more" if one.is_gone else "base has changed since"
+            size = "" if one.size is None else f"; all that is known is that it had {size_text(one.size)}"
+            path = place.show_path(change.path)
+            notes.append(f"{path} is left out: {since}, and what the run found there is not kept{size}")
+    return notes, [change for change in changes if id(change) not in unknown]
+
+
+def _what_matters_first(
+    session: Session,
+    found: _Differences,
+    changes: list[Change],
+    place: Place,
+    form: Form,
+    marks: Marks,
+    *,
+    folds: bool,
+) -> tuple[list[Change], list[str]]:
+    """Return the changes with those last that a short list folds.  If it ``folds``, they are left
+    out, and the lines that stand for them are returned, too.
+
+    A patch and its statistics keep their order in a pipe, and say themselves what lies in a
+    ``.git``.
+    """
+    is_patch = form in _PATCHES
+    if not changes or (is_patch and not folds):
+        return changes, []
+    from yolofs.cli.show.shortening import Shortener, set_apart  # it takes along what asks git
+
+    folds = folds and form is not Form.LIST and found.states is session
+    tree = session.state(found.new) if folds and found.new is not None else None
+    shortener = Shortener(session, place, "--unfold", tree)
+    apart = set_apart(changes, shortener, marks)
+    groups = [group for group in apart.groups if not (is_patch and group.sort is Sort.GIT)]
+    told = group_texts(groups, shortener, place) if folds else []
+    folded = {id(change) for group in groups for change in group.changes} if folds else set()
+    return [change for change in (*apart.first, *apart.last) if id(change) not in folded], told
+
+
+def _check_is_no_version(text: str) -> None:
+    """Check that what stands for a range is not one GENERATION:PATH, of which a comparison takes
+    two.
+
+    Raises:
+        UsageError: it is.
+    """
+    generation, colon, path = text.rpartition(":")
+    if not colon:
+        return
+    whole = in_shell(os.fsencode(text))
+    at = in_shell(os.fsencode(path))
+    since = f"; or what generation {generation} changed there: yolofs diff {generation} -- {at}" if generation else ""
+    raise UsageError(
+        f"{text} is one version of a file, and a comparison takes two",
+        hint=f"with the view as it is now: yolofs diff {whole} {in_shell(os.fsencode(f':{path}'))}{since}",
+    )
+
+
+def _of_run(
+    session: Session,
+    found: Sequence[Chapter],
+    number: int,
+    range_text: str,
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+    place: Callable[[], bytes],
+) -> _Differences:
+    """Return what a run did, over base as the run found it.
+
+    Raises:
+        UsageError: there is a range, too, or its generations have been dropped, or their commit is
+            not kept.
+    """
+    if range_text != _ALL:
+        raise UsageError("--run says already which range is compared", hint=f"yolofs diff --run {number}")
+    from yolofs.audit.runs import find_run
+    from yolofs.session.history import chapter_of
+
+    run = find_run(session.directory, number)
+    chapter = chapter_of(run, found)
+    before = chapter.generation(run.start.before) if chapter is not None else None
+    if chapter is None or before is None:
+        raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
+    after = chapter.generation(run.end.after) if run.end is not None else None
+    states: States = session
+    if chapter.commit is not None:
+        from yolofs.session.past_base import states_of  # it takes all that commits need along
+
+        say(f"note: this was before commit {chapter.commit}")
+        states = states_of(session, chapter)
+    from yolofs.session.taken_over import TakenOver
+
+    old, new = states.states(before, after)
+    taken_over = TakenOver(session, chapter, states.base, states.store, place)
+    changes = _compare((old, new), taken_over.base(old, new), states.store, paths, expand=expand)
+    changes, unknown = taken_over.check(_made_by(states, number, before, after, changes), old, new)
+    return _Differences(states, before, after, changes, chapter.commit, unknown)
+
+
+def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
+    """Return what differs between two paths, each as it was in some generation.
+
+    Raises:
+        UsageError: there are more words than two, or something else, too; or one of the two is a
+            directory.
+    """
+    if len(words) > 2 or run is not None or paths:
+        raise UsageError(
+            "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
+        )
+    from yolofs.changes.changes import compare_two
+    from yolofs.cli.versions import look_at, parse_version
+
+    found = [look_at(session, parse_version(session, word), word) for word in words]
+    for (_, file), word in zip(found, words, strict=True):
+        if file.is_directory:
+            raise UsageError(f"{word} is a directory", hint="yolofs diff GENERATION..GENERATION -- PATH")
+    (old_files, old), (new_files, new) = found
+    change = compare_two(old.node, new.node, old_files.reader, new_files.reader)
+    return [change] if change is not None else []
+
+
+def _made_by(session: States, run: int, old: Generation, new: Generation | None, changes: list[Change]) -> list[Change]:
+    from yolofs.session.attribution import attribute
+
+    attribution = attribute(session.timeline, session.journal, old, new)
+    if attribution is None:
+        say("note: there was a travel meanwhile, so this is all that differs, not only what the run changed")
+        return changes
+    return [change for change in changes if run in attribution.runs_of(change)]
+
+
+def _directory(session: Session, stack: contextlib.ExitStack) -> bytes:
+    """Return a new directory in the session's, which goes with the stack."""
+    return stack.enter_context(work_directory(session.directory, "diff"))
+
+
+def _compare(
+    trees: tuple[Tree, Tree], base: Base, store: StoreFiles, paths: Sequence[RelPath], *, expand: bool
+) -> list[Change]:
+    with progress("comparing") as update:
+        return compare(
+            *trees,
+            base,
+            store,
+            paths=paths,
+            progress=update,
+            expand_renames=expand,
+        )
+
+
+def _emit(
+    session: Session,
+    store: Store,
+    changes: Sequence[Change],
+    place: Place,
+    form: Form,
+    look: Look,
+    write: Callable[[bytes], object],
+) -> list[str]:
+    """Write the changes in one of the forms that are about files, and return what that cannot
+    express.
+    """
+    prefix, notes = ROOT, []
+    if place.project is not None and all(map(place.holds, changes)):
+        prefix = place.project
+    elif changes:
+        notes.append(f"paths are relative to {display(place.root)}, as not all of them lie in the project")
+    settings = session.settings.diff
+    if form is Form.NAMES:
+        write(b"".join(name + b"\n" for name in _names(changes, prefix)))
+        return notes
+    if form is Form.STAT:
+        reading = Reading(store, settings.max_text_bytes, look.ignores_space)
+        stats, more = stat_changes(changes, reading, prefix=prefix)
+        import shutil  # takes a while
+
+        lines = stat_lines(stats, shutil.get_terminal_size().columns)
+        write("".join(f"{replace_harmful(line)}\n" for line in lines).encode(errors="backslashreplace"))
+        return notes + more
+    out = write
+    if sys.stdout.isatty():  # elsewhere a patch is exact, byte by byte
+        from yolofs.cli.show.patch_colour import PatchPainter
+
+        out = PatchPainter(write, has_colour=has_colour(sys.stdout), by_words=look.by_words)
+    return notes + write_patch(
+        changes,
+        out,
+        prefix=prefix,
+        context=settings.context,
+        max_text_bytes=settings.max_text_bytes,
+        store=store,
+        look=look,
+    )
+
+
+def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
+    """Return the paths of changed files, as a patch names them; directories are not among them."""
+    paths = dict.fromkeys(
+        change.path[len(prefix) + 1 :] if prefix else change.path
+        for change in changes
+        if (side := change.new or change.old) is not None and side.type != stat.S_IFDIR
+    )
+    return [quoted(path) for path in paths]
+
+
+def _document(session: Session, found: _Differences, changes: Sequence[Change], marks: Marks) -> dict[str, Any]:
+    regions = session.regions
+    return {
+        **text_fields("root", session.base.root),
+        "from": found.old,
+        "to": found.new,
+        "commit": found.commit,
+        "counts": counts(changes),
+        "changes": [change_fields(change, session.base.root, regions, marks) for change in changes],
+        "unknown": [
+            text_fields("path", absolute(session.base.root, change.path))
+            for change in changes
+            if any(one.change is change for one in found.unknown)
+        ],
+    }
