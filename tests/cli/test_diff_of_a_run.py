@@ -134,6 +134,15 @@ def test_after_a_commit_of_ours_the_run_still_shows_what_it_wrote(yolofs: Progra
     assert "note: gone is left out: base has changed since" in done.err
 
 
+def test_it_does_so_after_a_crash_that_kept_the_texts_from_being_put_away(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text")
+    before = told(yolofs)
+    host_appends(yolofs, "text")
+    yolofs("commit", "--yes", "--ours")
+    (yolofs.session / "commits/1/bases").rename(yolofs.session / "files/bases")
+    assert told(yolofs) == before
+
+
 def test_what_a_merge_made_of_it_is_not_taken_for_what_the_run_wrote(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text")
     before = told(yolofs)

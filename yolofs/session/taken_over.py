@@ -116,7 +116,7 @@ class TakenOver:
         self._store = store
         self._place = place
         self._is_past = chapter.commit is not None
-        self._directory = chapter.directory if self._is_past else session.store.directory
+        self._directories = (session.store.directory, *([chapter.directory] if self._is_past else ()))
         self._forced = (read_forced(chapter.directory) if self._is_past else None) or frozenset()
         self._restored = {} if self._is_past else restored.read(session.directory)
         self._unset = {} if self._is_past else restored.read_unset(session.directory)
@@ -136,7 +136,9 @@ class TakenOver:
         ]
         wanted = {place: entry for entry in staged if (place := _place_of(entry)) is not None}
         drifted = {place: entry for place, entry in wanted.items() if self._may_have_drifted(place[0], entry)}
-        kept = find_kept(self._directory, lambda *place: place in drifted) if drifted else {}
+        kept: dict[tuple[RelPath, bytes], Kept] = {}
+        for directory in self._directories if drifted else ():  # after a crash the first one has all still
+            kept |= find_kept(directory, lambda *place: place in drifted)
         for place, entry in drifted.items():
             self._take(place[0], entry, kept.get(place))
         for entry in entries(new.root):
