@@ -51,7 +51,13 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/mount/test_gate_model.py \
 	    tests/mount/test_posix_directories.py tests/mount/test_posix_compared.py tests/mount/test_whole_path.py \
 	    tests/mount/test_benchmarks.py tests/mount/test_real_programs.py \
+	    tests/mount/test_asks_about_names.py \
 	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py \
+	    tests/security/test_what_is_no_file.py tests/security/journal/test_damage.py \
+	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py tests/cli/review/test_failures.py \
+	    tests/cli/test_undo_under_attack.py tests/cli/test_up_to.py \
+	    tests/sandbox/test_hidden_damage.py \
+	    tests/sandbox/test_wrapped_commands.py \
 	    tests/unit/commit/test_kinds_and_the_host.py
 	YOLOFS_TRANSPORT=pyfuse3 YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount tests/crash
 	YOLOFS_REQUIRE_MOUNT=1 $(MAKE) test-compiled TESTS="tests/unit tests/mount"

@@ -20,7 +20,7 @@ from setuptools.command.build_ext import build_ext
 # (mypyc cannot subclass OSError), and all that is not on the way of a request.
 COMPILED = [
     "yolofs/access/gate.py",
-    "yolofs/fuse/answers.py",
+    "yolofs/fuse/results.py",
     "yolofs/fuse/cache/lifetimes.py",
     "yolofs/fuse/cache/listings.py",
     "yolofs/fuse/direct/directory_names.py",

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
+from benchmarks.processor_time import Servers, mounted_by
 from yolofs.daemon.rpc.client import Client
 from yolofs.fuse.trace import VARIABLE
 
@@ -28,8 +29,10 @@ class UnsupportedError(Exception):
 class View:
     """A base directory as one column shows it.  Programs work below :attr:`root`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, servers: Servers | None = None) -> None:
         self.root = root
+        self.servers = servers
+        """What serves it in user space, if anything does."""
 
     def snapshot(self) -> None:
         """Keep the present state, as the column does that.
@@ -111,8 +114,10 @@ class _LayeredView(View):
     another on top.
     """
 
-    def __init__(self, root: Path, base: Path, scratch: Path, mount: Callable[[str, Path], None]) -> None:
-        super().__init__(root)
+    def __init__(
+        self, root: Path, base: Path, scratch: Path, mount: Callable[[str, Path], None], servers: Servers | None = None
+    ) -> None:
+        super().__init__(root, servers)
         self._base = base
         self._scratch = scratch
         self._mount = mount
@@ -131,7 +136,7 @@ class _LayeredView(View):
         self._layers.append(upper)
 
     def snapshot(self) -> None:
-        unmount(self.root)
+        self._take_away()
         try:
             self.show()
         except OSError as error:
@@ -141,7 +146,7 @@ class _LayeredView(View):
         """Copy the layers into base, durably, as yolofs does.  Right where nothing was deleted: so
         it is measured.
         """
-        unmount(self.root)
+        self._take_away()
         start = time.perf_counter()
         for layer in self._layers:
             subprocess.run(["cp", "-a", f"{self._scratch / layer}/.", self._base], check=True)
@@ -152,11 +157,16 @@ class _LayeredView(View):
         return took
 
     def abort(self) -> float:
-        unmount(self.root)
+        self._take_away()
         start = time.perf_counter()
         for layer in self._layers:
             shutil.rmtree(self._scratch / layer)
         return time.perf_counter() - start
+
+    def _take_away(self) -> None:
+        if self.servers is not None:
+            self.servers.ends()
+        unmount(self.root)
 
 
 class KernelOverlay(Column):
@@ -200,11 +210,13 @@ class FuseOverlay(Column):
             command = ["fuse-overlayfs", "-f", "-o", options, str(at)]
             processes[:] = [subprocess.Popen(command, cwd=scratch, start_new_session=True, stderr=subprocess.PIPE)]
             _wait_for_mount(at, processes[0])
+            servers.began(processes[0].pid)
 
+        servers = Servers()
         processes: list[subprocess.Popen[bytes]] = []
         try:
             with _mount_taken_away(scratch / "mnt"):
-                yield _LayeredView(scratch / "mnt", base, scratch, mount)
+                yield _LayeredView(scratch / "mnt", base, scratch, mount, servers)
         finally:
             for process in processes:
                 end_process(process)
@@ -216,8 +228,10 @@ class FuseOverlay(Column):
 class _YolofsView(View):
     """The real daemon, asked through its socket and through the real command."""
 
-    def __init__(self, root: Path, project: Path, client: Client, python: Path, trace: Path | None) -> None:
-        super().__init__(root)
+    def __init__(
+        self, root: Path, project: Path, client: Client, servers: Servers, python: Path, trace: Path | None
+    ) -> None:
+        super().__init__(root, servers)
         self._project = project
         self._client = client
         self._python = python
@@ -289,8 +303,9 @@ class Yolofs(Column):
                 raise RuntimeError("the daemon does not answer")
             _wait_for_watch(project / ".yolofs/daemon.log")
             with client:
-                client.info()  # who says nothing is hung up on, and the other columns may take long
-                yield _YolofsView(Path(mountpoint) / base.name, project, client, self._python, self._trace)
+                servers = Servers()
+                servers.began(client.info().pid)  # asked at once: a client that says nothing is hung up on
+                yield _YolofsView(Path(mountpoint) / base.name, project, client, servers, self._python, self._trace)
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
 
@@ -367,7 +382,9 @@ class PassThrough(Column):
         root.mkdir()
         with _mount_taken_away(root):
             subprocess.run([*self._command, base, root], env=os.environ | self._variables, check=True)
-            yield View(root)
+            servers = Servers()
+            servers.began(mounted_by(root))
+            yield View(root, servers)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,8 @@ from benchmarks.workload import Cell, Scene, Size, Workload, check
 FILE = 4096
 LONG = 65536
 LOOKED_AT = ("stat", "open", "read")
+CLIENTS = (2, 4)
+"""So many at once show how much the one that serves them can answer."""
 READDIR_DIRECTORIES = 10
 NAMES = 100
 TITLES = {
@@ -54,6 +56,15 @@ def _looking(operation: str, state: str, is_cold: bool) -> Workload:
         return cell.micro(operation, directory, count, cell.size.warm_ms)
 
     return Workload(directory, f"{TITLES[operation]}; {state}, {'cold' if is_cold else 'warm'}", run)
+
+
+def _at_once(clients: int) -> Workload:
+    directory = "open_base_warm"
+
+    def run(cell: Cell) -> float:
+        return cell.micro_at_once("open", directory, cell.size.files, clients * cell.size.warm_ms, clients)
+
+    return Workload(f"{clients}_clients", f"{TITLES['open']}; base, warm; {clients} clients at once", run)
 
 
 def _stage_for(cell: Cell, operation: str, directory: str) -> None:
@@ -111,7 +122,7 @@ def _workloads(size: Size) -> Sequence[Workload]:
         for state in ("base", "staged")
         for is_cold in (True, False)
     ]
-    return [*looking, *_changes()]
+    return [*looking, *map(_at_once, CLIENTS), *_changes()]
 
 
 # ---- directories

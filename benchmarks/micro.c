@@ -152,6 +152,18 @@ static void op_create(int i) { write_file(i, O_WRONLY | O_CREAT | O_EXCL, SIZE);
 static void op_create_small(int i) { write_file(i, O_WRONLY | O_CREAT | O_EXCL, SMALL_SIZE); }
 static void op_create_long(int i) { write_file(i, O_WRONLY | O_CREAT | O_EXCL, LONG_SIZE); }
 static void check_long(int i) { check_content(name_of('f', i), i, LONG_SIZE, 0); }
+static void op_write_byte(int i) {
+    static int fd = -1;
+    char byte = (char)i;
+    if (fd < 0 && (fd = open(name_of('b', 0), O_WRONLY | O_CREAT | O_EXCL, 0644)) < 0) fail("open", name_of('b', 0));
+    if (write(fd, &byte, 1) != 1) fail("write", name_of('b', 0));
+}
+static void check_byte(int i) {
+    static int fd = -1;
+    char byte;
+    if (fd < 0 && (fd = open(name_of('b', 0), O_RDONLY)) < 0) fail("open", name_of('b', 0));
+    claim(read(fd, &byte, 1) == 1 && byte == (char)i, "each byte is where it was written", name_of('b', 0));
+}
 static void op_overwrite(int i) { write_file(i, O_WRONLY | O_TRUNC, SIZE); }
 static void op_append(int i) {
     const char *path = name_of('f', i);
@@ -185,6 +197,7 @@ static const struct {
     {"create", op_create, check_whole},
     {"create-small", op_create_small, check_small},
     {"create-long", op_create_long, check_long},
+    {"write-byte", op_write_byte, check_byte},
     {"overwrite", op_overwrite, check_whole},
     {"append", op_append, check_appended},
     {"rename", op_rename, check_renamed},

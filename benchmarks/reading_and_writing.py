@@ -1,9 +1,13 @@
-"""Bytes: reading and writing with fio.  A figure is the mean latency of one request of fio's."""
+"""Bytes: reading and writing with fio, where a figure is the mean latency of one request of fio's;
+single bytes; and large files made without a write.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +32,10 @@ WRITES = {
 }
 ON_STAGED = ("randwrite4k", "mmapwrite4k")
 SYNCED_BYTES = 256 << 10
+SINGLE_BYTES = 20_000
+"""So many are written one by one, at most."""
+COPIED = 2
+"""How much larger the copied file is than those that are read."""
 
 
 def _build(base: Path, size: Size) -> None:
@@ -84,6 +92,34 @@ def _write(name: str, cell: Cell) -> float:
     return took
 
 
+def _write_bytes(cell: Cell) -> float:
+    cell.path("bytes").mkdir()
+    return cell.micro("write-byte", "bytes", min(SINGLE_BYTES, cell.size.files * 200))
+
+
+def _allocate(cell: Cell) -> float:
+    size = cell.size.data_mib * MIB
+    fd = os.open(cell.path("allocated"), os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        start = time.perf_counter()
+        os.posix_fallocate(fd, 0, size)
+        took = time.perf_counter() - start
+    finally:
+        os.close(fd)
+    check("the file has its size", holds=cell.path("allocated").stat().st_size == size)
+    return took
+
+
+def _copy(cell: Cell) -> float:
+    size = COPIED * cell.size.data_mib * MIB
+    cell.path("large").write_bytes(PATTERN * (size // len(PATTERN)))
+    start = time.perf_counter()
+    cell.run(["cp", cell.path("large"), cell.path("copy")])
+    took = time.perf_counter() - start
+    _check_content(cell.path("copy"), size)
+    return took
+
+
 def _workloads(size: Size) -> Sequence[Workload]:
     made = [
         Workload(
@@ -95,7 +131,13 @@ def _workloads(size: Size) -> Sequence[Workload]:
         for state in ("base", "staged")
         for is_cold in (True, False)
     ]
-    return made + [Workload(name, title, partial(_write, name)) for name, (title, _) in WRITES.items()]
+    made += [Workload(name, title, partial(_write, name)) for name, (title, _) in WRITES.items()]
+    return [
+        *made,
+        Workload("write_bytes", "write 1 byte, sequential, new file", _write_bytes),
+        Workload("allocate", f"posix_fallocate {size.data_mib} MiB", _allocate),
+        Workload("copy_large", f"cp of {COPIED * size.data_mib} MiB within the view", _copy),
+    ]
 
 
 SCENES = (Scene("data", _build, _workloads),)

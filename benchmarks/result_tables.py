@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from benchmarks.results import PEER, REFERENCE, Results, Row
 
+SHARE = "and, last, processor time of the server for each second of the work's own in the plain directory"
+
 
 def duration(seconds: float) -> str:
     """Return a time with three digits and its unit."""
@@ -22,7 +24,7 @@ def multiple(ratio: float) -> str:
 
 def as_text(results: Results) -> str:
     """Return the table of each mode: median, range, ratio to the plain directory and to
-    fuse-overlayfs.
+    fuse-overlayfs, serial share.
     """
     return "\n".join(_text(results))
 
@@ -30,6 +32,7 @@ def as_text(results: Results) -> str:
 def _text(results: Results) -> Iterator[str]:
     for mode in _modes(results):
         yield f"\n{mode}: median of {results.rounds} [fastest to slowest], times the plain directory, times {PEER}"
+        yield SHARE
         for row in results.rows:
             if row.mode != mode:
                 continue
@@ -58,6 +61,8 @@ def _cell(row: Row, column: str) -> str:
     spread = f"[{duration(min(found))} to {duration(max(found))}]"
     ratios = [row.ratio(column, reference) for reference in (REFERENCE, PEER)]
     beside = "".join(f"{'x' + multiple(ratio) if ratio is not None else '-':>9}" for ratio in ratios)
+    share = row.serial_share(column)
+    beside += f"{multiple(share):>9}" if share is not None else ""
     note = f"  {row.notes[column]}" if column in row.notes else ""
     return f"{duration(median):>9} {spread:24}{beside}{note}"
 
@@ -70,11 +75,12 @@ def _requests(row: Row) -> str:
 
 
 def as_markdown(results: Results) -> str:
-    """Return a table: times in the plain directory and multiples of it in the first mode, and in
-    each mode yolofs as a multiple of fuse-overlayfs."""
+    """Return a table: times in the plain directory and multiples of it in the first mode; in each
+    mode yolofs as a multiple of fuse-overlayfs; in the last one the serial shares of both.
+    """
     modes = _modes(results)
     others = [column for column in results.columns if column != REFERENCE]
-    head = [REFERENCE, *others, *(f"yolofs / {PEER}, {mode}" for mode in modes)]
+    head = [REFERENCE, *others, *(f"yolofs / {PEER}, {mode}" for mode in modes), f"serial share, {PEER}; yolofs"]
     lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
     for row in results.rows:
         if row.mode != modes[0]:
@@ -84,6 +90,8 @@ def as_markdown(results: Results) -> str:
         cells += [_times(row, column) for column in others]
         ratios = [results.row(row.name, row.title, mode).ratio("yolofs", PEER) for mode in modes]
         cells += [multiple(ratio) if ratio is not None else "-" for ratio in ratios]
+        shares = [results.row(row.name, row.title, modes[-1]).serial_share(column) for column in (PEER, "yolofs")]
+        cells += ["; ".join(multiple(share) if share is not None else "-" for share in shares)]
         lines.append(f"| {row.title} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -27,6 +27,12 @@ class Row(msgspec.Struct):
     mode: str
     seconds: dict[str, list[float]] = msgspec.field(default_factory=dict)
     """By column: one figure for each round."""
+    work_s: dict[str, list[float]] = msgspec.field(default_factory=dict)
+    """By column: seconds of processor time that the workload itself took in each round, set-up and
+    checks included.
+    """
+    server_s: dict[str, list[float]] = msgspec.field(default_factory=dict)
+    """By column that user space serves: the same of the process that did, all its threads."""
     notes: dict[str, str] = msgspec.field(default_factory=dict)
     """By column: why there is no figure."""
     requests: dict[str, Requests] = msgspec.field(default_factory=dict)
@@ -43,6 +49,13 @@ class Row(msgspec.Struct):
         """
         ours, theirs = self.median(column), self.median(reference)
         return ours / theirs if ours is not None and theirs else None
+
+    def serial_share(self, column: str) -> float | None:
+        """Return how many seconds a column's server computes for each second that the workload
+        computes in the plain directory, by their medians; None if one has none.
+        """
+        served, work = self.server_s.get(column), self.work_s.get(REFERENCE)
+        return statistics.median(served) / statistics.median(work) if served and work else None
 
 
 class Results(msgspec.Struct):

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from benchmarks import archives, building, latency, made_trees, metadata, reading_and_writing, session_history
 from benchmarks.columns import Column, UnsupportedError, View, Yolofs
+from benchmarks.processor_time import of_children
 from benchmarks.results import Requests, Results, Row
 from benchmarks.workload import Cell, Scene, Size, Workload
 from yolofs.fuse.trace import Figure, Trace
@@ -135,8 +136,12 @@ class Run:
         scratch = self._directory(workload.name)
         cell = Cell(stand.view, stand.base, self.options.size, scratch, self._micro)
         before = self._figures()
+        servers = stand.view.servers
         try:
+            served_s, worked_s = servers.seconds() if servers is not None else 0.0, of_children()
             found = workload.run(cell)
+            worked_s = of_children() - worked_s
+            served_s = servers.seconds() - served_s if servers is not None else 0.0
             if stand.fingerprint and made_trees.fingerprint(stand.base) != stand.fingerprint:
                 self._failed(f"{where}: the base directory has changed")
         except UnsupportedError as error:
@@ -150,6 +155,11 @@ class Run:
         finally:
             made_trees.remove(scratch)
         figures = {"": found} if isinstance(found, (int, float)) else found
+        if not workload.rows:
+            only_row = self._row(workload, "", mode)
+            only_row.work_s.setdefault(name, []).append(worked_s)
+            if servers is not None:
+                only_row.server_s.setdefault(name, []).append(served_s)
         for row, seconds in figures.items():
             self._row(workload, row, mode).seconds.setdefault(name, []).append(seconds)
             if isinstance(stand.column, Yolofs) and stand.column.is_traced:

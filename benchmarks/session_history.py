@@ -12,16 +12,22 @@ from benchmarks import made_trees
 from benchmarks.workload import Cell, Figures, Scene, Size, Workload, check
 
 FILES = 100
+UNTOUCHED = 10
+"""So many files are made, and so many of base that nobody changes are read, after a snapshot."""
 SMALL = 1024
 
 
 def _build_snapshots(base: Path, size: Size) -> None:
     made_trees.make_files(base / "work", FILES, 4096)
+    made_trees.make_files(base / "untouched", UNTOUCHED, 4096)
+    (base / "made").mkdir()
 
 
 def _snapshots(cell: Cell) -> Figures:
-    """Change three files, then snapshot, many times; compare the first tenth with the last."""
-    snapshots, changes = [], []
+    """Change three files, then snapshot, then make and read ten others, many times; compare the
+    first tenth with the last.
+    """
+    snapshots, changes, creates, reads = [], [], [], []
     expected = {number: made_trees.content(number, 4096) for number in range(FILES)}
     for turn in range(cell.size.snapshots):
         start = time.perf_counter()
@@ -32,6 +38,9 @@ def _snapshots(cell: Cell) -> Figures:
         start = time.perf_counter()
         cell.view.snapshot()
         snapshots.append(time.perf_counter() - start)
+        cell.path(f"made/{turn}").mkdir()
+        creates.append(cell.micro("create", f"made/{turn}", UNTOUCHED))
+        reads.append(cell.micro("read", "untouched", UNTOUCHED))
     for number, content in expected.items():
         check(f"file {number} is as it was left", holds=cell.path(f"work/f{number}").read_bytes() == content)
     tenth = max(1, len(snapshots) // 10)
@@ -40,6 +49,8 @@ def _snapshots(cell: Cell) -> Figures:
         "last": statistics.median(snapshots[-tenth:]),
         "work_first": statistics.median(changes[:tenth]) / 3,
         "work_last": statistics.median(changes[-tenth:]) / 3,
+        "creates": statistics.median(creates),
+        "reads": statistics.median(reads),
     }
 
 
@@ -49,6 +60,8 @@ def _snapshot_workloads(size: Size) -> Sequence[Workload]:
         "last": f"snapshot; the last tenth of {size.snapshots:,}",
         "work_first": "rewrite a small file before one of them",
         "work_last": "rewrite a small file before one of the last",
+        "creates": f"create and write 4 KiB, the first {UNTOUCHED} after a snapshot",
+        "reads": f"open, read 4 KiB, close; base, the first {UNTOUCHED} after a snapshot",
     }
     return [Workload("snapshots", "snapshots with work between them", _snapshots, rows)]
 

@@ -87,6 +87,21 @@ class Cell:
             words.append(str(milliseconds))
         return self.run(words)
 
+    def micro_at_once(self, operation: str, directory: str, count: int, milliseconds: int, clients: int) -> float:
+        """Loop over a system call in several processes at once; return the seconds from one call's
+        end to the next one's, whoever makes it.
+
+        Raises:
+            WrongResultError: a call failed, or did something else.
+        """
+        words = [str(self._micro), operation, str(self.path(directory)), str(count), str(milliseconds)]
+        running = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(clients)]
+        printed = [process.communicate() for process in running]
+        for process, (_, said) in zip(running, printed, strict=True):
+            if process.returncode:
+                raise WrongResultError(f"{' '.join(words)}: exit status {process.returncode}: {said.decode()}")
+        return 1e-9 / sum(1 / float(out) for out, _ in printed)
+
     def micro_start(self, operation: str, directory: str) -> subprocess.Popen[str]:
         """Start the program, to be ended by SIGTERM."""
         words = [str(self._micro), operation, str(self.path(directory)), "1"]

@@ -11,7 +11,7 @@ from yolofs.cli import output
 from yolofs.cli.options import Options
 from yolofs.errors import BusyFilesError, ConflictError, UsageError, YolofsError
 from yolofs.paths import display
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 BROKEN_PIPE = 141
 """The exit code when nobody reads stdout any more, as shells have it."""
@@ -40,7 +40,7 @@ def run(words: list[str], options: Options | None) -> int:
         _forget_stdout()
         return BROKEN_PIPE
     except KeyboardInterrupt as stopped:
-        return stopping.exit_code_of(stopped)
+        return stop_signals.exit_code_of(stopped)
     except Exception as error:  # noqa: BLE001 - the one place where every error ends
         _flush()
         if _wants_traceback(words):
@@ -106,7 +106,7 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
 
 
 def _check_is_command(name: str) -> None:
-    """See that a word is the name of a command at all.
+    """Check that a word is the name of a command.
 
     Raises:
         UsageError: it is not.

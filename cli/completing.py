@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from yolofs.cli.options import Options, set_options, start_directory
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, is_below
 
 if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
     from yolofs.session.session import Session
@@ -33,7 +33,7 @@ Completing: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Com
 
 
 def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Completing:
-    """Make of a function that finds words in a session one that click calls.
+    """Turn a function that finds words in a session into one that click can call.
 
     Before ``--`` it offers no word that would be an option.
     """
@@ -91,10 +91,14 @@ def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]
 def _typed(session: Session, paths: Iterable[RelPath], incomplete: str) -> Iterator[CompletionItem]:
     """Yield paths of base as one types them; if there are none, files."""
     start, wanted = start_directory(), os.fsencode(incomplete)
+    way = wanted[: wanted.rfind(b"/") + 1]  # as it was typed, be it ./ or ../here/
+    directory = os.path.normpath(os.path.join(start, way))
     is_none = True
     for path in paths:
         typed = session.base.path(path)
-        if not os.path.isabs(wanted):
+        if way and typed != directory and is_below(typed, directory):
+            typed = way + os.path.relpath(typed, directory)
+        elif not os.path.isabs(wanted):
             typed = os.path.relpath(typed, start)
         text = os.fsdecode(typed)
         if typed.startswith(wanted) and text.isprintable():

@@ -16,7 +16,7 @@ from click.shell_completion import BashComplete, CompletionItem, ShellComplete, 
 from yolofs.cli.completing import VARIABLE
 
 _BREAKS = frozenset(":=@")
-"""Characters that bash has as pieces of their own, and that a word may have in it."""
+"""Characters that a word may contain, but that bash treats as words of their own."""
 
 
 class _Bash(BashComplete):

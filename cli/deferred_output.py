@@ -1,5 +1,5 @@
-"""Output that may wait for the very mount that a command has paused: files in there, and readers
-that write to it.
+"""Output that may have to wait for the mount that the command has paused: files in the mount, and
+readers that write to it.
 
 ``yolofs commit --yes | tee FILE`` with a FILE in the view stops when the pipe is full: ``tee``
 waits for the mount, and the mount for the command.  So what nobody takes for some seconds is kept

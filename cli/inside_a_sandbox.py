@@ -51,7 +51,9 @@ def _connect(path: bytes) -> Client:
     try:
         return Client(path)
     except OSError as error:
-        raise DaemonError(f"the session cannot be reached from here: {error.strerror}") from None
+        raise DaemonError(
+            f"the session cannot be reached from here: {error.strerror}", hint="outside of the sandbox: yolofs status"
+        ) from None
 
 
 def _copy(fd: int, start: int, length: int, target: int) -> None:

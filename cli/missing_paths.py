@@ -1,4 +1,4 @@
-"""What is said of a path at which there is nothing: what was done there, or which one may have been
+"""Messages about a path at which there is nothing: what was done there, or which path may have been
 meant.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from yolofs.cli.options import options, start_directory
-from yolofs.cli.records_seen import is_about, may_show
+from yolofs.cli.visible_records import is_about, may_show
 from yolofs.errors import UsageError
 from yolofs.journal.records import Record
 from yolofs.paths import RelPath, display, in_shell, split
@@ -22,7 +22,7 @@ _MOST_NAMES = 5_000
 
 
 def check_somewhere(session: Session, paths: Sequence[RelPath], typed: Sequence[bytes]) -> None:
-    """See that each of some paths is in the view or in base, or has been, as far as is kept.
+    """Check that each of some paths is in the view or in base, or has been, as far as is kept.
 
     Raises:
         UsageError: one never was, so it is misspelt.

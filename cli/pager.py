@@ -33,8 +33,8 @@ def paged(*, is_wanted: bool = True) -> Iterator[Write]:
     """Give what takes the output of the block: stdout, or a pager for more than a terminal shows at
     once.
 
-    The pager is what YOLOFS_PAGER, else PAGER, names, else less.  The end waits for it.  Who ends
-    it early has seen enough: that ends the block without an error.
+    The pager is what YOLOFS_PAGER, else PAGER, names, else less.  The end waits for it.  If the
+    user ends it early, the block ends without an error.
     """
     words = _command() if is_wanted else None
     if words is None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import stat
 from typing import Any
 
 import click
 
+from yolofs.errors import YolofsError
 from yolofs.paths import display
 
 PATH = click.Path(readable=False, path_type=bytes)
@@ -25,13 +28,26 @@ class Directory(click.Path):
 
         Raises:
             BadParameter: nothing is there, or something else.
-            OSError: it cannot be looked at.
+            YolofsError: this user may not enter it.
+            OSError: the disk does not tell.
         """
         path = os.fsencode(value)
         try:
             is_directory = stat.S_ISDIR(os.stat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             self.fail(f"Directory '{display(path)}' does not exist.", param, ctx)
+        except PermissionError as error:
+            raise _not_entered(path, param) from error
         if not is_directory:
             self.fail(f"Directory '{display(path)}' is a file.", param, ctx)
+        if not os.access(path, os.X_OK, effective_ids=True):
+            raise _not_entered(path, param)
         return path
+
+
+def _not_entered(path: bytes, param: click.Parameter | None) -> YolofsError:
+    with contextlib.suppress(OSError):  # the current one was removed
+        path = os.path.abspath(path)
+    is_start = param is not None and param.name == "start"
+    hint = "cd to a directory that you may enter, or: yolofs -C DIR ..." if is_start else "name one that you may enter"
+    return YolofsError(f"{display(path)} may not be entered: {os.strerror(errno.EACCES)}", hint=hint)

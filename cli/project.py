@@ -26,7 +26,7 @@ from yolofs.session.root import known_root
 from yolofs.session.session import Access, Session
 from yolofs.state.view_symlinks import StateLinks
 from yolofs.store.readers import reading_store
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 from yolofs.system.symlinks import follow_parent
 
 __all__ = [
@@ -94,7 +94,7 @@ def was_interrupted(project: bytes) -> bool:
 @contextlib.contextmanager
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
-    stopping.hear()
+    stop_signals.hear()
     with Session.open(project, Access.READ) as session:
         for warning in warnings_of(session):
             warn(warning)
@@ -159,8 +159,8 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     Danger: nothing in the block may touch the mount; it would wait for itself.  What is written to
     stdout and stderr is held back until the end, where these lead into the mount.
     """
-    stopping.catch()
-    stopping.hear()
+    stop_signals.catch()
+    stop_signals.hear()
     with connected(project) as client:
         if client is None:
             with writing(project, command=kind.value) as session:
@@ -211,12 +211,14 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> R
     full = _host_path(path, session.directory, mountpoint, session.base.root)
     relative = session.base.relative(full)
     if relative is None:
-        raise UsageError(f"{display(path)} lies outside the base directory {display(session.base.root)}")
+        raise UsageError(
+            f"{display(path)} lies outside the base directory {display(session.base.root)}", hint="name a path below it"
+        )
     return relative if session.base.has(split(relative)[0]) else _by_the_view(session, relative, path)
 
 
 def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
-    """Return a base path of whose links those are followed that the view alone has."""
+    """Return a base path with those links followed that only the view has."""
     led_to = session.base.relative(_led_by_the_view(session, session.base.path(relative), typed))
     if led_to is None:
         raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link")
@@ -224,7 +226,7 @@ def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
 
 
 def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
-    """Return where an absolute path leads by links that the view alone has, but for its last
+    """Return where an absolute path leads by links that the view alone has, except for its last
     component.
     """
     links = StateLinks(session.state(), session.base, session.store)

@@ -32,8 +32,8 @@ class Version(NamedTuple):
 def parse_version(session: Session, text: str) -> Version:
     """Return what ``GENERATION:PATH`` means; without a generation the view as it is now.
 
-    The first colon counts before which there is a generation, as both a snapshot's name and a path
-    may have one in it.
+    The first colon with a generation before it counts, as both a snapshot's name and a path may
+    contain colons.
 
     Raises:
         UsageError: there is no colon.
@@ -76,7 +76,7 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
 
 
 def check_may_read(session: Session, path: RelPath, text: str) -> None:
-    """See that whoever asks may read what is at a path: inside a sandbox the rules say so.
+    """Check that whoever asks may read what is at a path: inside a sandbox the rules say so.
 
     Raises:
         UsageError: they forbid it, or somebody would have to be asked.

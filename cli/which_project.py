@@ -17,7 +17,7 @@ from yolofs.registry.registry import Entry, Registry
 from yolofs.registry.search import EarlierLayout, Found, find, session_of
 from yolofs.registry.state import SESSIONS, state_directory
 from yolofs.session.root import is_in_line, read_session_file
-from yolofs.system.marks import JOURNAL
+from yolofs.system.own_names import JOURNAL
 
 
 def find_project(*, follow_move: bool = True) -> bytes:

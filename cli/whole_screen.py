@@ -19,7 +19,7 @@ from prompt_toolkit.layout.controls import UIControl
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.defaults import create_output
 
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
@@ -88,13 +88,13 @@ class WholeScreen:
     async def run(self, begin: Callable[[], None] | None = None) -> None:
         """Show the screen until it is left, or the terminal is gone.
 
-        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.  What fails in
-        drawing, in a key or in what was started leaves it with that: prompt_toolkit would wait for
-        a key, which nobody knows of.
+        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.  An error in
+        drawing, in a key or in a started task ends it with that error.  Otherwise prompt_toolkit
+        would wait for a key without saying so.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.leave, stopping.StoppedError(number))
+            loop.add_signal_handler(number, self.leave, stop_signals.StoppedError(number))
         loop.set_exception_handler(self._failed)
         try:
             with contextlib.suppress(EOFError):  # the terminal is gone

@@ -37,7 +37,7 @@ def load(project_dir: str | bytes) -> Settings:
 
 
 def is_default(settings: Settings) -> bool:
-    """Tell whether settings are the defaults, but for rules: then there is nothing in them that
+    """Tell whether settings are the defaults, except for rules: then there is nothing in them that
     could wait.
     """
     return msgspec.structs.replace(settings, rules=()) == Settings()
@@ -157,10 +157,13 @@ def _load_raw(path: bytes, name: str) -> bytes | None:
         link = dangling_link(path)
         if link is None:
             return None
-        raise ConfigError(f"{name}: cannot be read: {display(link)} is a link to what does not exist") from None
+        raise ConfigError(
+            f"{name}: cannot be read: {display(link)} is a link to what does not exist",
+            hint=f"remove the link, or make what it leads to: ls -l {in_shell(link)}",
+        ) from None
     except OSError as error:
         raise ConfigError(
-            f"{name}: cannot be read: {error.strerror}", hint=f"mend that: ls -l {in_shell(path)}"
+            f"{name}: cannot be read: {error.strerror}", hint=f"see why: ls -l {in_shell(path)}"
         ) from error
 
 
@@ -173,8 +176,7 @@ _NULL = os.makedev(1, 3)
 def dangling_link(path: bytes) -> bytes | None:
     """Return the symbolic link on the way to a path that leads nowhere, None if there is none.
 
-    Whoever keeps his settings elsewhere and links to them has some, even while that place is not
-    there.
+    A user who links to settings elsewhere has settings, even while that place is not there.
     """
     while path and not os.path.lexists(path):
         path = os.path.dirname(path)

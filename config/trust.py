@@ -118,7 +118,7 @@ class Settled(NamedTuple):
 
 
 def settle(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> Settled:
-    """Return what is in force of the settings of a tree, but for its rules, and what waits.
+    """Return what is in force of the settings of a tree, except for its rules, and what waits.
 
     ``agreed``: what the user has agreed to.  What is not in force has the value that it would have
     without its line.
@@ -269,7 +269,7 @@ _JUDGES: Final[Mapping[KeyPath, _Judge]] = {
     ("keep_commits", "days"): partial(_keep_commits, "days"),
     ("keep_commits", "gib"): partial(_keep_commits, "gib"),
 }
-"""For each key that waits, but for rules; called if it is not as by default."""
+"""For each key that waits, except for rules; called if it is not as by default."""
 
 
 def _whole(path: KeyPath, value: Any, opens: str, meaning: Meaning, agreed: frozenset[Meaning]) -> _Judged:

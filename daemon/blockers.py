@@ -14,7 +14,7 @@ from yolofs.system.mount_users import Use, User, find_users
 from yolofs.system.mounts import MountEntry, is_ours, mounts_at
 
 _CLOSE_WAIT_S = 1.0
-"""How long a close(2) that has returned may take to reach us as a release."""
+"""How long after close(2) has returned its release may still arrive."""
 
 
 class Blockers:

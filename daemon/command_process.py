@@ -22,7 +22,7 @@ class CommandRunner:
         """A file that holds stdout and then stderr; -1 as long as there is none."""
 
     def close(self) -> None:
-        """Let go of what was said last."""
+        """Close the last output."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -13,8 +13,8 @@ import trio
 
 from yolofs.access.asks import Ask, Ended
 from yolofs.access.gate import NOTED
-from yolofs.daemon.agent import AgentMethods, Turns
-from yolofs.daemon.follow.rulekeeper import SESSION_SOURCE
+from yolofs.daemon.agent_control import AgentMethods, Turns
+from yolofs.daemon.follow.rule_keeper import SESSION_SOURCE
 from yolofs.daemon.host import Host
 from yolofs.daemon.hunk_control import HunkMethods
 from yolofs.daemon.native_binds import NativeBinds
@@ -69,20 +69,18 @@ T = TypeVar("T")
 BUSY_WAIT_S = 30.0
 """How long a method waits for another one to end before it gives up."""
 _LEAVE_S = 1.0
-"""How long those whose ask an unmount has answered may take to leave."""
+"""How long processes have to leave after an unmount has answered their asks."""
 _LEAVE_AGAIN_S = 0.02
 _MAX_ASKS_BYTES = MAX_LINE_BYTES // 2
 _MAX_BY_CHARS = 100
 _MOST_IN_USE = 20_000
-"""Store inodes in use that are told; as text, they have to go into one message."""
+"""How many store inodes in use are listed: they have to fit into one message."""
 _WARNINGS = 0
 """The number under which warnings are told; asks count from 1."""
 
 
 class Control:
-    """What all conversations share: the host, and the lock that lets one of them at it at a
-    time.
-    """
+    """What all conversations share: the host, and the lock that gives it to one at a time."""
 
     def __init__(self, host: Host, native: NativeBinds) -> None:
         self._host = host
@@ -137,7 +135,7 @@ class Control:
         try:
             await step()
         except Exception:
-            log.exception("ending did not go well")
+            log.exception("the mount did not end cleanly")
 
     async def _unmount(self, released: int, *, force: bool) -> None:
         """Unmount, which takes the mount from those who are in there if ``force`` is given.

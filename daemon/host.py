@@ -25,11 +25,11 @@ from yolofs.daemon.asks.broker import Broker
 from yolofs.daemon.asks.notifier import Notifier
 from yolofs.daemon.blockers import Blockers, entry_of
 from yolofs.daemon.follow.base_changes import BaseChanges
-from yolofs.daemon.follow.rulekeeper import RuleKeeper
+from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.daemon.lending import Lending, or_end_mount
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
-from yolofs.daemon.runs.runs import RunResult, Runs
+from yolofs.daemon.runs.live_runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
 from yolofs.fuse.loop.loop import LoopClosedError
@@ -43,6 +43,7 @@ from yolofs.registry.link import exclude_from_git, put_link
 from yolofs.registry.runtime import (
     AGENT_SOCKET_NAME,
     MOUNT_NAME,
+    NO_RUNTIME_HINT,
     SOCKET_NAME,
     make_runtime_directory,
     runtime_directory,
@@ -51,7 +52,7 @@ from yolofs.registry.state import open_state, state_of
 from yolofs.rules import Index, RuleBook, Sources
 from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
-from yolofs.sandbox import native, private_tmp
+from yolofs.sandbox import native_candidates, private_tmp
 from yolofs.session import feedback
 from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
@@ -315,14 +316,14 @@ class Host:
         All are absolute paths.
         """
         base = self._session.base
-        ruled = native.candidates(self._book, base, self._session.project)
+        ruled = native_candidates.candidates(self._book, base, self._session.project)
 
         def on_loop() -> tuple[dict[bytes, list[bytes]], list[Staged]]:
             tree = self._overlay.tree
-            return native.overridden(tree, base, ruled), native.staged_with_links(tree)
+            return native_candidates.overridden(tree, base, ruled), native_candidates.staged_with_links(tree)
 
         found, files = self._call(on_loop)
-        names = native.linked(base, files)
+        names = native_candidates.linked(base, files)
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
     def choose_tmp(self, wanted: str, home: bytes) -> private_tmp.Choice:
@@ -339,8 +340,7 @@ class Host:
         )
 
     def flush(self) -> None:
-        """Have the kernel hand over what it holds back of mmapped and cached writes, and note
-        refusals to the last.
+        """Have the kernel write out mmapped and cached writes, and note all refusals so far.
 
         Raises:
             CommitError: a commit is done, and its journal cannot be put away (yet).
@@ -383,7 +383,8 @@ class Host:
         """Note that a run has ended, and with ``snapshot`` see that all that has changed is in a
         generation.
 
-        If other runs go on, what these have done so far is in it, too; for that alone none is made.
+        If other runs go on, their changes so far are in it, too; but no generation is made for
+        those alone.
         """
         newest = None
         try:
@@ -471,7 +472,9 @@ class Host:
             if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
                 return
             if error.errno != errno.EBUSY:
-                raise MountError(f"cannot unmount {display(self.mountpoint)}: {error.strerror}") from error
+                raise MountError(
+                    f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
+                ) from error
             raise BusyFilesError(
                 "processes are at work inside the mount",
                 users=self._blockers.inside(),
@@ -504,7 +507,9 @@ def _prepare_runtime(directory: bytes) -> bytes:
     try:
         os.makedirs(os.path.join(runtime, MOUNT_NAME), 0o700, exist_ok=True)
     except OSError as error:
-        raise MountError(f"cannot make the mountpoint in {display(runtime)}: {error.strerror}") from error
+        raise MountError(
+            f"cannot make the mountpoint in {display(runtime)}: {error.strerror}", hint=NO_RUNTIME_HINT
+        ) from error
     return runtime
 
 

@@ -27,7 +27,7 @@ class HunkMethods:
         self._commands = CommandRunner()
 
     def close(self) -> None:
-        """Let go of what was sent last."""
+        """Close the output that was sent last."""
         self._commands.close()
 
     @property

@@ -63,11 +63,11 @@ class Lending:
 
     @property
     def problem(self) -> str:
-        """What to tell of a commit that stands half way, "" if there is none."""
+        """A warning about a half-done commit; "" if there is none."""
         return self._half_way.text if self._half_way is not None else ""
 
     def put_away_if_done(self) -> None:
-        """Put the journal of a commit away that is done, should that be left to do.
+        """Put the journal of a finished commit away, if that is still to be done.
 
         Raises:
             CommitError: it cannot be put away (yet).
@@ -93,7 +93,7 @@ class Lending:
     def take_back(self, loan: LoanKind) -> None:
         """Show what has become of a session that was lent for ``loan``, and serve again.
 
-        Whether it was done the journal tells: a commit or abort ends it and starts another.
+        The journal tells whether it was done: a commit or abort ends it and starts another.
         """
         stale = self._call(lambda: self._take_back_on_loop(loan))
         self._mount.invalidate(stale)

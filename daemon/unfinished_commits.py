@@ -57,13 +57,13 @@ def _told(number: int, what: str) -> str:
 
 
 class HalfWay:
-    """A commit that can go neither on nor back for now: the mount shows what it did before, and
-    changes nothing.
+    """A commit that can neither be finished nor taken back for now: the mount shows what it showed
+    before it, and is read-only.
     """
 
     def __init__(self, session: Session, overlay: Overlay, error: YolofsError | OSError) -> None:
-        """Have the overlay show by the state that it has what base had, wherever that is now;
-        ``error`` is why.
+        """Have the overlay show what base had before the commit, wherever that lies now; ``error``
+        says why.
 
         Raises:
             YolofsError, OSError: where base has its things cannot be told; nothing is changed.

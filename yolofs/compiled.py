@@ -1,4 +1,4 @@
-"""Whether what every request passes through is compiled (``docs/design/compiled.md``)."""
+"""Whether the modules of the hot path are compiled (``docs/design/compiled.md``)."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _indentation(text: bytes) -> str:
 
 
 def _command(name: str) -> str:
-    """Return the hook's command; agents go on when it is missing or fails, but for exit code 2."""
+    """Return the hook's command; if it is missing or fails, agents go on, except at exit code 2."""
     return f"yolofs hook {name} || exit 2"
 
 

@@ -1,4 +1,4 @@
-"""A shell command of an agent, whole, as an argument of ``yolofs run``."""
+"""Wrapping a whole shell command of an agent as one argument of ``yolofs run``."""
 
 from __future__ import annotations
 

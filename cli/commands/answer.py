@@ -77,8 +77,8 @@ def command(
 
 
 def _answer(client: Client, params: AnswerParams) -> AnswerResult:
-    """Answer with the scope as it is named, or else, should that be a link, with what it leads
-    to.
+    """Answer with the scope as it was typed; if that is refused and the scope is a link, with what
+    it leads to.
     """
     try:
         return client.answer(params)
@@ -90,7 +90,7 @@ def _answer(client: Client, params: AnswerParams) -> AnswerResult:
 
 
 def _numbers(asks: Sequence[int]) -> str:
-    """Return numbers, which ascend; those without a gap by the first and the last."""
+    """Return ascending numbers as text; a run without a gap by its first and last number."""
     runs: list[list[int]] = []
     for ask in asks:
         if runs and runs[-1][-1] == ask - 1:

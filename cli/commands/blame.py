@@ -20,10 +20,11 @@ from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.listing import Place, counts_text
+from yolofs.cli.show.run_lines import command_line
 from yolofs.errors import YolofsError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import BASE
-from yolofs.paths import RelPath, absolute, display, in_shell, is_below
+from yolofs.paths import RelPath, absolute, in_shell, is_below
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
@@ -76,8 +77,7 @@ def command(path: bytes, as_json: bool) -> None:
             if last.commit is not None:
                 what = f"commit {last.commit}"
             line += f", {local_time(last.record.time_ns)}, {what}"
-            command_line = " ".join(display(word) for word in words)
-            line += f", run {number}: {command_line}".removesuffix(": ") if number else ", not by a run"
+            line += f", run {number}: {command_line(words)}".removesuffix(": ") if number else ", not by a run"
             line += "; base has changed since" if last.is_changed_since else ""
         if below:
             line += f"; below it {counts_text(counts(below))}: yolofs log -- {in_shell(path)}"
@@ -91,8 +91,8 @@ def _changes_below(session: Session, path: RelPath) -> list[Change]:
 
 
 def _before_a_commit(session: Session, path: RelPath) -> LastChange | None:
-    """Return what the newest commit made real of what base has at ``path``, or took away; None if
-    none is kept.
+    """Return the change by which the newest commit made or removed what base has at ``path``; None
+    if no such commit is kept.
     """
     with chapters_told(session) as found:
         for chapter in reversed(found[:-1]):
@@ -146,7 +146,7 @@ def find_last_change(session: Session, path: RelPath) -> LastChange | None:
 
 
 def _last(states: States, path: RelPath, shown: Shown | None) -> LastChange | None:
-    """Return the last record that had a part in what is ``shown`` at a path, None if none had."""
+    """Return the last record that contributed to what is ``shown`` at a path; None if none did."""
     last = None
     for segment in states.timeline.live_segments:
         for record in states.journal.read_segment(segment):

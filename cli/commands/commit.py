@@ -9,7 +9,6 @@ from typing import NamedTuple
 import click
 import msgspec
 
-from yolofs.cli.commit.drift import Settled, Wish, check_settled
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
@@ -29,10 +28,11 @@ from yolofs.cli.commit.report import (
     trusted_text,
     warn_of_unfinished,
 )
+from yolofs.cli.commit.settling import Settled, Wish, check_settled
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
-from yolofs.cli.hunk_words import hunk_option, picks_of
+from yolofs.cli.hunk_option import hunk_option, picks_of
 from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading, reading_whole, relative_paths
@@ -61,7 +61,7 @@ class Asked(NamedTuple):
     """Whether each change is to have a line of its own."""
 
     def generation(self, session: Session) -> Generation | None:
-        """Return the generation up to which, None for all that is staged.
+        """Return the generation to commit up to; None for all that is staged.
 
         Raises:
             GenerationError: there is none of that number or name.
@@ -69,11 +69,11 @@ class Asked(NamedTuple):
         return session.timeline.resolve(self.up_to) if self.up_to is not None else None
 
     def options(self, wish: Wish) -> tuple[str, ...]:
-        """Return those that say in which version, and over what, something is taken."""
+        """Return the options that say which version of a path is taken, and what it may replace."""
         return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
 
     def selection(self, session: Session) -> Selection:
-        """Return what that comes to in a session.
+        """Return the selection that the options mean in a session.
 
         Raises:
             UsageError: a path or pattern lies outside base, or is empty.
@@ -319,7 +319,7 @@ def command(
 def _check_hunks(
     words: Sequence[str], excludes: Sequence[str], *, merges: bool, theirs: bool, as_script: bool, regions: bool
 ) -> None:
-    """Check that nothing else is asked for that hunks leave no place for.
+    """Check that no option is given that cannot be combined with hunks.
 
     Raises:
         UsageError: something is.
@@ -349,7 +349,8 @@ def _check_alone(*others: object) -> None:
     """
     if any(others):
         raise UsageError(
-            "--continue, --roll-back and --discard-interrupted stand alone: they take what was interrupted as it is",
+            "--continue, --roll-back and --discard-interrupted go with no other option: they take what was interrupted"
+            " as it is",
             hint="yolofs commit --continue, or yolofs commit --roll-back",
         )
 

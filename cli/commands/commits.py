@@ -49,9 +49,9 @@ def command(shows_all: bool, as_json: bool) -> None:
 
 
 def _older(session: bytes, numbers: Iterable[int]) -> int:
-    """Return how many commits that have ended are older than those that are shown.
+    """Return how many ended commits are older than those that are shown.
 
-    What is left of one that was taken back is none.
+    The remains of a commit that was taken back do not count.
     """
     directories = [commit_directory(session, number) for number in sorted(numbers)[:-_LISTED]]
     return sum(any(is_there(os.path.join(one, end.value)) for end in End) for one in directories)

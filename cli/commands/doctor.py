@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from yolofs.cli.checks import Finding, Level, check_machine, check_session
 from yolofs.cli.connection import connected
+from yolofs.cli.doctor_checks import Finding, Level, check_machine, check_session
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, paint, say
 from yolofs.cli.project import find_project, session_directory
 from yolofs.errors import JournalError, NoSessionError, UsageError
@@ -105,7 +105,7 @@ def _fields(finding: Finding) -> dict[str, str]:
 
 
 def _acknowledge(project: bytes) -> None:
-    """Say for the last time what the journal has lost at its end.
+    """Print what the journal has lost at its end, and stop reporting it.
 
     Raises:
         JournalError: the journal is missing, or damaged in its first line.
@@ -174,8 +174,8 @@ def _repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
 
 
 def _go_on_without(directory: bytes, *, yes: bool, instead: str) -> None:
-    """Keep the staged files that only lines named which are missing at the end of the journal, if
-    any are.
+    """If lines are missing at the end of the journal, keep the staged files that only these lines
+    named.
     """
     with Journal.open(os.path.join(directory, b"journal")) as journal:
         if not journal.missing_records:

@@ -20,6 +20,7 @@ from yolofs.session.dead_generations import dead_generations, drop_dead_generati
 from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written
 from yolofs.session.undo import Ended
 from yolofs.system.disk_usage import size_of, size_text
+from yolofs.system.work_directories import left_behind
 
 if TYPE_CHECKING:  # takes long, and hardly a command needs it
     from yolofs.config.trust import Waiting
@@ -54,6 +55,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
                 later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]
             dropped = dead_generations(session) if generations else 0
             freed = freed_by(session, gone, generations=generations)
+            killed = len(left_behind(session.directory))
     else:
         directory = session_directory(project)
         others = {run_tmp.top_of(directory)}  # in which programs are at work
@@ -68,11 +70,13 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
                 dropped = drop_dead_generations(session) if generations else 0
                 if not is_mounted:
                     session.collect()
+            killed = len(left_behind(directory))
             remove_gone(directory)
         freed = before - size_of(directory, without=others)
     if as_json:
         numbers = [one.number for one in gone]
         document = {"commits": numbers, "generations": dropped, "freed_bytes": max(0, freed), "dry_run": dry_run}
+        document["killed_commands"] = killed
         emit_json(document | {"waiting": waiting_fields(waiting), "once_agreed": [one.number for one in later]})
         return
     for one in gone:
@@ -80,6 +84,8 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     which = "1 commit" if len(gone) == 1 else f"{len(gone)} commits"
     if generations:
         which += " and 1 generation" if dropped == 1 else f" and {dropped} generations"
+    if killed:
+        which += f" and what {killed} killed command{'s' if killed > 1 else ''} had left"
     what = "would be removed" if dry_run else "removed"
     if later:
         which_later = ", ".join(str(one.number) for one in later)

@@ -28,7 +28,7 @@ def command(agent: str) -> None:
     was not told of: then it runs by `yolofs run`, too, which tells the agent at its end.
     """
     from yolofs.cli.run.around_a_run import is_in_sandbox
-    from yolofs.cli.run.news_inside import has_news
+    from yolofs.cli.run.feedback_inside import has_news
 
     try:
         request = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, Any])

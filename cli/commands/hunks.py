@@ -13,7 +13,7 @@ from yolofs.changes.hunks import FileHunks
 from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.hunk_words import hunk_ids
+from yolofs.cli.hunk_option import hunk_ids
 from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
@@ -87,7 +87,7 @@ def command(
     project = find_project()
     if to_edit is not None:
         if words or as_json or as_list:
-            raise UsageError("--edit stands alone", hint=f"yolofs hunks --edit {to_edit}")
+            raise UsageError("--edit goes with no other option", hint=f"yolofs hunks --edit {to_edit}")
         if options().guard is not None:
             raise UsageError("hunks are edited by the user, outside of the sandbox", hint="yolofs hunks")
         edit_by_id(project, to_edit, paths_given(), _patch(edited_path))
@@ -142,8 +142,8 @@ def command(
 
 
 def _patch(path: bytes | None) -> bytes | None:
-    """Return what a hunk has become; not opened before it is known who asks: an agent must not
-    learn what there is.
+    """Return what a hunk has become. The file is opened only once it is known that the user asks:
+    an agent must not learn what there is.
     """
     if path is None:
         return None

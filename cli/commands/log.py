@@ -18,11 +18,11 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
-from yolofs.cli.records_seen import count_since, is_about, may_show, paths_of
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
+from yolofs.cli.visible_records import count_since, is_about, may_show, paths_of
 from yolofs.journal.records import Travel
 from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter
@@ -154,7 +154,7 @@ def _run_of_note(note: Note) -> int:
 
 
 class _LeftOut:
-    """Leaves out the records that are about scratch directories alone, and counts them."""
+    """Filters out records that are only about scratch directories, and counts them."""
 
     def __init__(self, regions: Regions | None) -> None:
         """Without ``regions`` none is left out."""
@@ -172,8 +172,8 @@ class _LeftOut:
 def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
     """Yield records in their order, and each note before the first record that is later.
 
-    Notes that tell how many records were before them have that order. Their times count among
-    those with the same number, and for the others.
+    A note that says how many records came before it is placed by that number, and among equal
+    numbers by time.  Other notes are placed by time.
     """
     by_time = sorted(notes, key=_time_ns)
     counted = deque(sorted((note for note in by_time if records_before(note) is not None), key=_records))
@@ -185,7 +185,7 @@ def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry
 
 
 def _take_due(notes: deque[Note], entry: Entry) -> Iterator[Note]:
-    """Take the first of some notes as long as they are from before a record."""
+    """Take notes from the front as long as they are older than a record."""
     while notes and comes_before(notes[0], entry.records, entry.record.time_ns):
         yield notes.popleft()
 
@@ -226,7 +226,7 @@ def _markers(span: Span) -> Iterator[Entry]:
 
 
 def _live(span: Span) -> set[int]:
-    """Return the segments from which the present has come, also where it was written anew since."""
+    """Return the segments that led to the present, including those before it was written anew."""
     timeline = span.chapter.timeline
     return {int(node.number) for node in timeline.nodes() if node.is_live} | {timeline.present + 1}
 
@@ -235,7 +235,7 @@ def _live(span: Span) -> set[int]:
 
 
 def _emit_short(spans: Sequence[Span], session: Session) -> None:
-    """Write a line for each run, marker and commit, and how much there is beside that."""
+    """Write a line for each run, marker and commit, and count what is not shown."""
     place = Place(session.base.root, session.base.relative(session.project))
     width = _width(spans)
     hidden: Counter[str] = Counter()
@@ -279,7 +279,7 @@ def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
 
 
 def _beside(span: Span, notes: Sequence[Note]) -> Counter[str]:
-    """Return how much of a span is not shown in short, by what it is."""
+    """Return how much of a span the short form leaves out, by kind."""
     found = Counter({"record": sum(span.chapter.journal.segment_counts()[span.start : span.last])})
     found.update(_counted(note for note in notes if not isinstance(note, RunStart | RunEnd)))
     return +found

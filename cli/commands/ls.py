@@ -45,7 +45,7 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
 def _inside(
     session: Session, files: StateFiles, directory: File, *, is_recursive: bool, above: bytes = b""
 ) -> Iterator[tuple[bytes, File]]:
-    """Yield what is in a directory that may be listed; inside a sandbox nothing that rules hide."""
+    """Yield the entries of a directory.  Inside a sandbox, those that rules hide are left out."""
     guard = options().guard
     for name, file in files.inside(directory):
         full = session.base.path(file.path)

@@ -73,7 +73,7 @@ def _emit_mountpoint(info: Info) -> None:
 
 
 def _say_where_the_project_is(info: Info) -> None:
-    """Help those who wonder where their files are in a view of more than the project."""
+    """Say where the project is in a view that shows more than the project."""
     root, project = unquote(info.root), unquote(info.project)
     if root != project and is_below(project, root.rstrip(b"/")):
         inside = project[len(root.rstrip(b"/")) + 1 :]
@@ -81,7 +81,7 @@ def _say_where_the_project_is(info: Info) -> None:
 
 
 def _pass_signals_on(process: subprocess.Popen[bytes]) -> None:
-    """Leave the end to a daemon in the foreground, whom the terminal's Ctrl-C reaches as well."""
+    """Let a daemon in the foreground end by itself: Ctrl-C at the terminal reaches it as well."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: process.send_signal(number))

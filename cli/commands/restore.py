@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.bring_back import bring_back, drop_picked
 from yolofs.cli.completing import restorable_paths, sources
-from yolofs.cli.hunk_words import hunk_option, picks_of
+from yolofs.cli.hunk_option import hunk_option, picks_of
 from yolofs.cli.path_types import PATH
+from yolofs.cli.restoring import bring_back, drop_picked
 from yolofs.cli.versions import joined_run
 
 

@@ -17,7 +17,7 @@ from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
 from yolofs.cli.rules.rule_keys import read_key
-from yolofs.cli.rules.views import emit_explanation, emit_rules, explanation_document, key_text, rules_document
+from yolofs.cli.rules.rule_lines import emit_explanation, emit_rules, explanation_document, key_text, rules_document
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.errors import UsageError
 from yolofs.rules import Level, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
@@ -63,7 +63,7 @@ def list_command(with_preset: bool, as_json: bool) -> None:
 
 
 def _since(before: Rule | None, state: RuleState) -> str:
-    """Say what a new rule changes, for the end of a sentence."""
+    """Return what a new rule changes, as the end of a sentence."""
     if before is None:
         return "now"
     if before.state is state:

@@ -14,7 +14,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.cli.show.run_lines import run_result
+from yolofs.cli.show.run_lines import command_line, run_result
 from yolofs.paths import display
 from yolofs.session.history import Chapter, chapter_of
 from yolofs.session.session import Access, Session
@@ -57,8 +57,8 @@ def _made(run: Run, chapter: Chapter | None) -> str:
 
 
 def _command(run: Run, chapter: Chapter | None) -> tuple[bytes, ...]:
-    """Return the command line of a run; inside a sandbox, where it may be another agent's, only
-    what the generation that it made is called.
+    """Return the command line of a run.  Inside a sandbox it may be another agent's, so only the
+    name of the generation that it made is returned.
     """
     if options().guard is None:
         return run.command
@@ -70,7 +70,7 @@ def _line(run: Run, made: str, words: Sequence[bytes], *, is_mounted: bool) -> s
     code, took = run_result(run, goes_on=is_mounted)  # no run outlives its mount
     if code == "goes on":
         code, took = "", code
-    command = " ".join(display(word) for word in words)
+    command = command_line(words) if options().guard is None else " ".join(map(display, words))  # there a name
     return f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made}  {command}".rstrip()
 
 

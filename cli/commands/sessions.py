@@ -27,7 +27,7 @@ from yolofs.session.forget import forget
 from yolofs.session.lock import command_at_work
 from yolofs.session.move import move_session
 from yolofs.state import checkpoint
-from yolofs.system.marks import JOURNAL
+from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import open_plain
 
 
@@ -51,7 +51,7 @@ class Condition(Enum):
 _HEADER_BYTES = 1 << 10
 """Above the length of a journal's first line."""
 _ADVICE = {
-    Condition.GONE: "where it was moved to, any command finds it; for a copy: yolofs sessions --rebase PATH {id}",
+    Condition.GONE: "if it was moved, run any command in its new place; for a copy: yolofs sessions --rebase PATH {id}",
     Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
     Condition.UNLISTED: "the registry does not know it: yolofs sessions --rebase {path} {id}",
     Condition.UNREACHABLE: "mount the disk that {session} is on",
@@ -122,8 +122,8 @@ def _place(entry: Entry) -> str:
 
 
 def _emit_troubles(entry: Entry, condition: Condition) -> None:
-    """Write what keeps a session from being worked in, and the command that tells more where the
-    project is there.
+    """Write why a session cannot be used now.  If its project exists, also write the command that
+    tells more.
     """
     is_there = condition in (Condition.MOUNTED, Condition.READY)
     command = f": yolofs -C {in_shell(entry.project_path)}"
@@ -163,8 +163,8 @@ def condition_of(entry: Entry) -> Condition:
 
 
 def has_staged(entry: Entry) -> bool:
-    """Tell whether the journal of a session holds any record; one that is missing may have held
-    some.
+    """Tell whether the journal of a session holds any record.  A missing journal counts as one that
+    does.
     """
     try:
         with open(open_plain(_journal_of(entry), os.O_RDONLY), "rb") as journal:
@@ -268,7 +268,7 @@ def _check_unmounted(entry: Entry) -> None:
 def _rebase(entry: Entry, target: bytes) -> None:
     target = os.path.realpath(target)
     if not os.path.isdir(target):
-        raise UsageError(f"{display(target)} is not a directory")
+        raise UsageError(f"{display(target)} is not a directory", hint="name the one that the project is now")
     check_owner(target)
     other = session_of(target)
     if other is not None and other.entry.id != entry.id:
@@ -287,6 +287,6 @@ def _rebase(entry: Entry, target: bytes) -> None:
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")
     if is_copy:
         say(
-            "what was deleted or replaced in the view counts as changed there since, as a copy is newer:"
-            " yolofs commit marks it, and takes it with --ours"
+            "a copy's files are newer, so each that the view deletes or replaces counts as changed:"
+            " yolofs commit marks those, and takes them with --ours"
         )

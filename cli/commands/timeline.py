@@ -12,9 +12,9 @@ from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
 from yolofs.cli.project import find_project, reading
-from yolofs.cli.records_seen import count_since, segment_counts
 from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.visible_records import count_since, segment_counts
 from yolofs.journal.timeline import GenerationInfo, Kind
 from yolofs.paths import display
 from yolofs.session.history import Chapter

@@ -37,7 +37,7 @@ def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) ->
     have files open for writing.
     """
     if only:
-        from yolofs.cli.bring_back import bring_back
+        from yolofs.cli.restoring import bring_back
 
         bring_back(target, only, as_json=as_json)
         return

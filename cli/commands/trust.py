@@ -34,7 +34,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
     Without a terminal, only --digest agrees, and only to the lines that it stands for.
     """
     if (digest is not None) + forgets + as_json > 1:
-        raise UsageError("--digest, --forget and --json do not go together")
+        raise UsageError("--digest, --forget and --json do not go together", hint="yolofs trust --help")
     _check_outside()
     project = find_project()
     if forgets:
@@ -59,7 +59,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
 
 
 def _check_outside() -> None:
-    """See that it is not a program in a view that agrees.
+    """Check that it is not a program in a view that agrees.
 
     Raises:
         TrustError: it is.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -37,6 +36,7 @@ from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, un
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
+from yolofs.system.work_directories import work_directory
 
 _LISTED = 20
 
@@ -98,7 +98,7 @@ def command(
 
 
 def _check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool) -> None:
-    """See that all that was asked for is undone; ``kept`` paths stay.
+    """Check that all that was asked for is undone; ``kept`` paths stay.
 
     Raises:
         UnnamedError: they do.
@@ -138,19 +138,17 @@ def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Sel
 
 @contextlib.contextmanager
 def _scratch_store(session: Session) -> Iterator[Store]:
-    """Give a store for what is only to be looked at."""
+    """Give a temporary store, for an undo that is only shown."""
     with contextlib.ExitStack() as stack:
         with _said(session, "yolofs undo"):
-            directory = stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory))
-            )
-            store = Store(os.path.join(os.fsencode(directory), b"files"))
+            directory = stack.enter_context(work_directory(session.directory, "undo"))
+            store = Store(os.path.join(directory, b"files"))
         yield store
 
 
 def _said(session: Session, again: str) -> contextlib.AbstractContextManager[None]:
-    """Have what the system refuses said with its path, and the command to give when that is
-    mended.
+    """Turn an error of the system into one that names its path, and the command to repeat when it
+    is repaired.
     """
     sentence = "nothing is undone, as what base would become cannot be worked out"
     return said_as(NotPreparedError, sentence, again=again, place=session.directory)
@@ -222,7 +220,9 @@ def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: by
 
 
 def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
-    """Say what stays as it goes only with others, and the command that takes all of it back."""
+    """Print what stays because it can only be undone together with others, and the command that
+    undoes all of it.
+    """
     for one in held_back[:_LISTED]:
         shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
         together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])

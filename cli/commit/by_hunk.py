@@ -86,7 +86,7 @@ def ask_about_hunks(
 
 
 def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -> list[Change]:
-    """Return changes without those that fit patterns; say which of these fit nothing."""
+    """Return the changes that no pattern fits; print the patterns that fit nothing."""
     selection = Selection(session.regions, frozenset(Region), excluded=parse_excludes(session, excludes))
     excluded = Excluded.of(selection, changes)
     for text in excluded.unused:
@@ -282,7 +282,7 @@ class _Dialogue:
         return True
 
     def _read_anew(self, file: FileHunks) -> None:
-        """Ask about a file as it is by now; what is as it was keeps its answer."""
+        """Ask about a file as it is now.  Hunks that have not changed keep their answers."""
         with reading(self._project) as session:
             self._hunks = Hunks(session, Tree(), paths=[file.path])
             now = next((self._hunks.read(one) for one in self._hunks.changes if one.path == file.path), None)

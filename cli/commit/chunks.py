@@ -1,5 +1,5 @@
-"""What is asked about at a time: hunks of one file that lie close together, one hunk, or some lines
-of one.
+"""Chunks: what one question is about.  That is hunks of one file that lie close together, one hunk,
+or some lines of one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from yolofs.changes.picks import Lines, whole_if_all
 from yolofs.text.line_diff import Block, head_line
 
 CONTEXT = 3
-"""So many lines are shown around what has changed."""
+"""How many lines are shown around a change."""
 
 
 class Chunk:
@@ -89,9 +89,7 @@ def picks_of(chunks: Iterable[Chunk]) -> dict[str, Lines | None]:
 
 
 def carry_answers(old: Sequence[Chunk], new: Sequence[Chunk]) -> None:
-    """Give questions the answers that those about the same lines had, after the file has become
-    another one.
-    """
+    """Carry answers over to the questions about the same lines, after the file has changed."""
     known = {_said(hunk, lines): chunk.is_taken for chunk in old for hunk, lines in chunk.parts}
     for chunk in new:
         answers = {known.get(_said(hunk, lines)) for hunk, lines in chunk.parts}

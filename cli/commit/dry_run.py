@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from yolofs.cli.commit.drift import Settled, Wish
 from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged
+from yolofs.cli.commit.settling import Settled, Wish
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.for_people import plan_lines
@@ -72,7 +72,7 @@ def dry_run_of(
 
 
 def _without(shown: Shown, told: Collection[RelPath]) -> Shown:
-    """Return what would stay staged without what something else is said of."""
+    """Return what would stay staged, without the paths that another line already tells of."""
 
     def is_told(paths: Iterable[RelPath]) -> bool:
         return any(is_below(path, one) for path in paths for one in told)
@@ -85,8 +85,8 @@ def _without(shown: Shown, told: Collection[RelPath]) -> Shown:
 
 
 def _made_again(tree: Tree, directories: Collection[RelPath]) -> Iterator[RelPath]:
-    """Yield the paths of a state in directories that would be made again, and of these: how, no
-    plan over base as it is can tell.
+    """Yield the directories that would be made again, and the paths in them.  No plan over base as
+    it is can describe these.
     """
     for path, _ in tree.walk() if directories else ():
         if any(is_below(path, directory) for directory in directories):

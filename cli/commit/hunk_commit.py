@@ -13,8 +13,8 @@ import click
 from yolofs.changes.hunks import FileHunks
 from yolofs.changes.picks import Picks, spell
 from yolofs.cli.commit.by_hunk import ask_about_hunks
+from yolofs.cli.commit.committing_hunks import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
-from yolofs.cli.commit.picked import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.report import (
     check_named,
     emit_document,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 
 from yolofs.changes.hunk_edit import edited, to_edit
@@ -18,6 +17,7 @@ from yolofs.paths import Generation, RelPath, display
 from yolofs.session.selecting import Hunks, stage_text
 from yolofs.session.session import Session
 from yolofs.state.tree import Tree
+from yolofs.system.work_directories import work_directory
 
 _EDITORS = ("GIT_EDITOR", "VISUAL", "EDITOR")
 _DEFAULT = "vi"
@@ -105,8 +105,8 @@ def _edit(patch: bytes, session: bytes) -> bytes:
         YolofsError: it cannot be started, or fails.
     """
     editor = next((os.environ[name] for name in _EDITORS if os.environ.get(name, "").strip()), _DEFAULT)
-    with tempfile.TemporaryDirectory(prefix="edit-", dir=os.fsdecode(session)) as directory:
-        path = os.path.join(directory, "hunk.diff")
+    with work_directory(session, "edit") as directory:
+        path = os.path.join(directory, b"hunk.diff")
         with open(path, "wb") as file:
             file.write(patch)
         done = subprocess.run(["/bin/sh", "-c", f'{editor} "$@"', editor, path], check=False)

@@ -19,8 +19,8 @@ from yolofs.session.session import Access, Session
 
 
 def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
-    """See that no interrupted commit is in the way of another one: say what it is, and finish it if
-    the user agrees.
+    """Make sure that no interrupted commit is in the way of another one: say what it is, and finish
+    it if the user agrees.
 
     Raises:
         Exit: the answer is no.

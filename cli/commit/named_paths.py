@@ -1,4 +1,4 @@
-"""The paths that a commit or an undo is asked for: each has to be somewhere."""
+"""Checks that each path given to a commit or an undo exists somewhere."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
 
 
 def check_paths_of_undo(session: Session, paths: Sequence[RelPath], number: int, changed: Collection[RelPath]) -> None:
-    """See that each of some paths is one that a commit ``changed``, lies above or below such a one,
-    or is somewhere.
+    """Check that each of some paths is one that a commit ``changed``, lies above or below such a
+    one, or is somewhere.
 
     Raises:
         UsageError: one is not, so it is misspelt.

@@ -23,6 +23,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import UnnamedError
 from yolofs.hostcode.mark import Mark, Marks
+from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
 from yolofs.paths import split as split_path
@@ -57,7 +58,8 @@ class Shown(msgspec.Struct, frozen=True):
     """What was to be left out."""
     marks: Mapping[RelPath, tuple[Mark, ...]] = {}
     """What of all that has to be named, so that what is taken has been."""
-
+    waiting: frozenset[RelPath] = frozenset()
+    """The paths at which the marks of a merge wait for the user's hand."""
     root: bytes = b"/"
     """Of base."""
 
@@ -109,7 +111,9 @@ def look(
     else:
         stays = compare(split.taken, session.state(), session.base, session.store)
         marks = {**marking.marks(stays), **marks}
-    return Shown(taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, session.base.root), split
+    root = session.base.root
+    waiting = _waiting(session) if stays else frozenset[RelPath]()
+    return Shown(taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root), split
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
@@ -124,7 +128,7 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
 
 
 def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
-    """See that nothing stays for want of its name.
+    """Check that nothing stays because it was not named.
 
     ``options`` are those that the next command needs to take what this one would have taken.  With
     ``is_later`` there are none, as what was asked for was an earlier state that is no longer a
@@ -233,12 +237,19 @@ def say_stays(session: Session, shown: Shown) -> None:
     left, excluded = divide(left, shown.excluded)
     going_along = sum(_goes_along(change, held_back) for change in left)
     left = [change for change in left if not _goes_along(change, held_back)]
+    with_marks = sorted({path for change in left for path in change.paths if path in shown.waiting})
+    left = [change for change in left if not shown.waiting.intersection(change.paths)]
     others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
     say(f"{stays_text(shown)}:")
     for region, (where, command) in _WHERE.items():
         if others[region]:
             say(f"  {others[region]} {where}: {command}")
+    if with_marks:
+        names = " ".join(in_shell(absolute(session.base.root, path)) for path in with_marks[:_PATHS_IN_HINT])
+        names = names if len(with_marks) <= _PATHS_IN_HINT else "PATH…"
+        out = f"take them out, then: yolofs commit {names}; or yolofs commit --ours {names}"
+        say(f"  {len(with_marks)} with the marks of a merge: {out}")
     if marked:
         say(f"  {marked} that {'have' if marked > 1 else 'has'} to be named: yolofs status")
     if excluded:
@@ -259,6 +270,15 @@ def say_stays(session: Session, shown: Shown) -> None:
         say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
     if len(others_held_back) > _LISTED:
         say(f"  … and {len(others_held_back) - _LISTED} more that cannot go alone: yolofs status --scratch")
+
+
+def _waiting(session: Session) -> frozenset[RelPath]:
+    """Return the paths at which the marks of a merge wait for the user."""
+    if not may_have_marks(session.journal.path):
+        return frozenset()
+    from yolofs.session.merge import marked_paths  # takes long, and there seldom are any
+
+    return frozenset(marked_paths(session, session.state()))
 
 
 def _goes_along(change: Change, held_back: Collection[RelPath]) -> bool:
@@ -370,7 +390,9 @@ def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: 
 
 
 def end_without_success_if(is_none: bool) -> None:
-    """Who names paths expects that one of them is committed."""
+    """End without success if nothing is taken: whoever names paths expects that one of them is
+    committed.
+    """
     if is_none:
         raise click.exceptions.Exit(1)
 

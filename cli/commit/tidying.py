@@ -1,4 +1,4 @@
-"""Removing old commits that are not kept any more, by themselves and after another one."""
+"""Removing old commits that are no longer kept: by ``yolofs gc``, and after each commit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
     user.
 
     Raises:
-        ConfigError: the user's own file is not in order, so nobody knows how long he wants them.
+        ConfigError: the user's own file is not in order, so nobody knows how long they want them.
         TrustError: the state directory is not the user's alone.
     """
     keep = keep_of(project if project is not None else session.settings.keep_commits, user_keep_commits())
@@ -28,8 +28,8 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
 
 
 def tidy(session: Session) -> Sequence[Ended]:
-    """Put those commits aside, after another one, that are not kept any more; that this fails is no
-    reason to fail.
+    """After a commit, set aside the commits that are no longer kept.  An error here is only
+    reported.
     """
     try:
         gone = surplus_of(session)
@@ -41,6 +41,6 @@ def tidy(session: Session) -> Sequence[Ended]:
 
 
 def remove_tidied(directory: bytes) -> None:
-    """Remove what was put aside; what cannot be removed now is when this is tried again."""
+    """Remove what was set aside.  What cannot be removed now is removed by a later call."""
     with contextlib.suppress(OSError):
         remove_gone(directory)

@@ -29,15 +29,20 @@ from yolofs.cli.show.listing import Place, emit_changes, group_texts, say_hidden
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.errors import GenerationError, UsageError
-from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
+from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
 from yolofs.session.generations import States
 from yolofs.session.session import Session
-from yolofs.store.store import Store
+from yolofs.state.tree import Tree
+from yolofs.store.base import Base
+from yolofs.store.store import Store, StoreFiles
+from yolofs.system.disk_usage import size_text
+from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
     from yolofs.session.history import Chapter
+    from yolofs.session.taken_over import Unknown
 
 
 class Form(Enum):
@@ -54,7 +59,7 @@ class Form(Enum):
 _ALL = "all"
 """The range of everything that a commit would apply."""
 _PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
-"""What keeps its order in a pipe, and has nothing of a ``.git``."""
+"""The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
 
 
 def show(
@@ -80,9 +85,8 @@ def show(
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
         expands = bool(paths) or form not in (Form.LIST, Form.JSON)
-        differences = _differences(session, found, words, run, paths, expand=expands)
-        if run is not None and differences.states is session:
-            differences = differences._replace(changes=_as_taken_over(session, differences, stack))
+        place = functools.partial(_directory, session, stack)
+        differences = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
         visible = _visible(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
@@ -102,6 +106,8 @@ class _Differences(NamedTuple):
     changes: list[Change]
     commit: int | None = None
     """The commit that they are from before, None if they are of now."""
+    unknown: Sequence[Unknown] = ()
+    """Those of which it is not known what was there before."""
 
 
 class _Visible(NamedTuple):
@@ -127,8 +133,11 @@ def _differences(
     paths: Sequence[RelPath],
     *,
     expand: bool,
+    place: Callable[[], bytes],
 ) -> _Differences:
     """Return what differs between the states that the words of a command line mean.
+
+    ``place`` gives a directory for what has to be read meanwhile.
 
     Raises:
         UsageError: they mean none, or several things at once.
@@ -138,15 +147,14 @@ def _differences(
         return _Differences(session, None, None, _compare_two(session, words, run, paths))
     range_text = words[0] if words else _ALL
     if run is not None:
-        states, old, new, commit = _of_run(session, found, run, range_text)
-        changes = _made_by(states, run, old, new, _compare(states, old, new, paths, expand=expand))
-        return _Differences(states, old, new, changes, commit)
+        return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
     try:
         old, new = _parse_range(session, range_text)
     except GenerationError:
         _check_is_no_version(range_text)
         raise
-    return _Differences(session, old, new, _compare(session, old, new, paths, expand=expand))
+    changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand)
+    return _Differences(session, old, new, changes)
 
 
 def _parse_range(session: Session, text: str) -> tuple[Generation, Generation | None]:
@@ -195,8 +203,10 @@ def _show(
         if len(shown) < len(changes):
             say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
         notes: list[str] = []
+        if form is not Form.NAMES:
+            notes, shown = _left_out(found, shown, place)
         with paged(is_wanted=is_paged) as write:
-            notes = _emit(session, found.states.store, shown, place, form, look, write)
+            notes += _emit(session, found.states.store, shown, place, form, look, write)
             if told and form in (Form.NAMES, Form.STAT):
                 write("".join(paint(f"-  {text}", "dim") + "\n" for text in told).encode())
         notes += [f"not shown: {text}" for text in told] if form in (Form.PATCH, Form.WORDS) else []
@@ -204,6 +214,20 @@ def _show(
             say(f"note: {note}")
     say_left_out(visible.left_out)
     say_hidden(visible.hidden)
+
+
+def _left_out(found: _Differences, changes: Sequence[Change], place: Place) -> tuple[list[str], list[Change]]:
+    """Return what is to be said of the changes whose old version nobody knows, and the others."""
+    unknown = {id(one.change): one for one in found.unknown}
+    notes = []
+    for change in changes:
+        one = unknown.get(id(change))
+        if one is not None:
+            since = "base has nothing there any more" if one.is_gone else "base has changed since"
+            size = "" if one.size is None else f"; all that is known is that it had {size_text(one.size)}"
+            path = place.show_path(change.path)
+            notes.append(f"{path} is left out: {since}, and what the run found there is not kept{size}")
+    return notes, [change for change in changes if id(change) not in unknown]
 
 
 def _what_matters_first(
@@ -216,10 +240,10 @@ def _what_matters_first(
     *,
     folds: bool,
 ) -> tuple[list[Change], list[str]]:
-    """Return changes with those last that are told together in a short list; if it ``folds``,
-    without them, and what tells of them.
+    """Return the changes with those last that a short list folds.  If it ``folds``, they are left
+    out, and the lines that stand for them are returned, too.
 
-    A patch and its statistics keep their order in a pipe, and tell themselves what lies in a
+    A patch and its statistics keep their order in a pipe, and say themselves what lies in a
     ``.git``.
     """
     is_patch = form in _PATCHES
@@ -238,7 +262,8 @@ def _what_matters_first(
 
 
 def _check_is_no_version(text: str) -> None:
-    """See that what stands for a range is not one GENERATION:PATH, of which a comparison takes two.
+    """Check that what stands for a range is not one GENERATION:PATH, of which a comparison takes
+    two.
 
     Raises:
         UsageError: it is.
@@ -256,17 +281,23 @@ def _check_is_no_version(text: str) -> None:
 
 
 def _of_run(
-    session: Session, found: Sequence[Chapter], number: int, range_text: str
-) -> tuple[States, Generation, Generation | None, int | None]:
-    """Return what has the two states between which a run lies, these two, and the commit that came
-    after them.
+    session: Session,
+    found: Sequence[Chapter],
+    number: int,
+    range_text: str,
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+    place: Callable[[], bytes],
+) -> _Differences:
+    """Return what a run did, over base as the run found it.
 
     Raises:
         UsageError: there is a range, too, or its generations have been dropped, or their commit is
             not kept.
     """
     if range_text != _ALL:
-        raise UsageError("--run has a range of its own", hint=f"yolofs diff --run {number}")
+        raise UsageError("--run says already which range is compared", hint=f"yolofs diff --run {number}")
     from yolofs.audit.runs import find_run
     from yolofs.session.history import chapter_of
 
@@ -276,12 +307,19 @@ def _of_run(
     if chapter is None or before is None:
         raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
     after = chapter.generation(run.end.after) if run.end is not None else None
-    if chapter.commit is None:
-        return session, before, after, None
-    from yolofs.session.past_base import states_of  # it takes all that commits need along
+    states: States = session
+    if chapter.commit is not None:
+        from yolofs.session.past_base import states_of  # it takes all that commits need along
 
-    say(f"note: this was before commit {chapter.commit}")
-    return states_of(session, chapter), before, after, chapter.commit
+        say(f"note: this was before commit {chapter.commit}")
+        states = states_of(session, chapter)
+    from yolofs.session.taken_over import TakenOver
+
+    old, new = states.states(before, after)
+    taken_over = TakenOver(session, chapter, states.base, states.store, place)
+    changes = _compare((old, new), taken_over.base(old, new), states.store, paths, expand=expand)
+    changes, unknown = taken_over.check(_made_by(states, number, before, after, changes), old, new)
+    return _Differences(states, before, after, changes, chapter.commit, unknown)
 
 
 def _compare_two(session: Session, words: Sequence[str], run: int | None, paths: Sequence[RelPath]) -> list[Change]:
@@ -292,7 +330,9 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
             directory.
     """
     if len(words) > 2 or run is not None or paths:
-        raise UsageError("two of GENERATION:PATH stand for themselves", hint="yolofs diff GENERATION:PATH :PATH")
+        raise UsageError(
+            "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
+        )
     from yolofs.changes.changes import compare_two
     from yolofs.cli.versions import look_at, parse_version
 
@@ -315,32 +355,19 @@ def _made_by(session: States, run: int, old: Generation, new: Generation | None,
     return [change for change in changes if run in attribution.runs_of(change)]
 
 
-def _as_taken_over(session: Session, found: _Differences, stack: contextlib.ExitStack) -> list[Change]:
-    """Return what a run changed, whatever the host has done to the same files since."""
-    from yolofs.session.taken_over import as_taken_over  # seldom needed
-
-    @functools.cache
-    def directory() -> bytes:
-        import tempfile
-
-        place = tempfile.TemporaryDirectory(prefix="diff-", dir=os.fsdecode(session.directory))
-        return os.fsencode(stack.enter_context(place))
-
-    taken = as_taken_over(session, session.state(found.new), found.changes, directory)
-    place = Place(session.base.root, session.base.relative(session.project))
-    for path in taken.unknown:
-        say(f"note: base has changed since at {place.show_path(path)}, so its old version is shown as base has it now")
-    return taken.changes
+def _directory(session: Session, stack: contextlib.ExitStack) -> bytes:
+    """Return a new directory in the session's, which goes with the stack."""
+    return stack.enter_context(work_directory(session.directory, "diff"))
 
 
 def _compare(
-    session: States, old: Generation, new: Generation | None, paths: Sequence[RelPath], *, expand: bool
+    trees: tuple[Tree, Tree], base: Base, store: StoreFiles, paths: Sequence[RelPath], *, expand: bool
 ) -> list[Change]:
     with progress("comparing") as update:
         return compare(
-            *session.states(old, new),
-            session.base,
-            session.store,
+            *trees,
+            base,
+            store,
             paths=paths,
             progress=update,
             expand_renames=expand,
@@ -411,4 +438,9 @@ def _document(session: Session, found: _Differences, changes: Sequence[Change], 
         "commit": found.commit,
         "counts": counts(changes),
         "changes": [change_fields(change, session.base.root, regions, marks) for change in changes],
+        "unknown": [
+            text_fields("path", absolute(session.base.root, change.path))
+            for change in changes
+            if any(one.change is change for one in found.unknown)
+        ],
     }

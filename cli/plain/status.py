@@ -13,12 +13,12 @@ from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project import find_project, session_directory, warnings_of
-from yolofs.cli.records_seen import count_since
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.show.marking import marks_of
+from yolofs.cli.visible_records import count_since
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import ConfigError
@@ -128,7 +128,7 @@ def _emit_place(session: Session, info: Info | None) -> None:
     else:
         emit("not mounted")
     emit(f"base {display(session.base.root)}, {_generation(session)}")
-    size = size_of_session(session.directory)
+    size = size_of_session(session.directory, session.fresh_from())
     if size.all:
         of_it = f", {size_text(size.kept)} of it for what base had before commits" if size.kept else ""
         emit(f".yolofs takes {size_text(size.all)}{of_it}")
@@ -152,7 +152,7 @@ def _document(
     session: Session, info: Info | None, changes: list[Change], warnings: list[str], marks: Marks
 ) -> dict[str, Any]:
     root, regions = session.base.root, session.regions
-    size = size_of_session(session.directory)
+    size = size_of_session(session.directory, session.fresh_from())
     return {
         **text_fields("project", session.project),
         **text_fields("root", root),

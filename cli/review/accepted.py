@@ -1,4 +1,4 @@
-"""What of the changes is accepted: whole changes, whole hunks of them, or single lines of hunks."""
+"""Which parts of the changes are accepted: whole changes, hunks, or single lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yolofs.cli.review.wishes import Carried
 
 
 class Part(NamedTuple):
-    """What of one change is accepted."""
+    """The accepted part of one change."""
 
     change: Change
     """As it was then."""
@@ -86,20 +86,20 @@ class Accepted:
         return [self._set(key, Part(file.change, kept, is_whole, was_named=is_named) if kept else None)]
 
     def put_back(self, before: Iterable[Before]) -> None:
-        """Have it be what it was before."""
+        """Restore an earlier acceptance."""
         for key, part in before:
             if part is None or key in self._tree.by_key:
                 self._set(key, part)
 
     def bind(self, key: Key, file: FileHunks) -> None:
-        """Take note of what the hunks of a change are that was accepted unread."""
+        """Record the hunks of a change that was accepted before its hunks were read."""
         part = self._parts.get(key)
         if part is not None and part.picks is None:
             self._parts[key] = part._replace(picks={hunk.id: None for hunk in file.hunks})
 
     def carry(self, key: Key, carried: Carried) -> None:
-        """Go on with the new ids of hunks, after others of the same change were dropped; what has
-        none is let go.
+        """Replace hunk ids by their new ones, after other hunks of the same change were dropped.
+        Hunks without a new id are no longer accepted.
         """
         part = self._parts.get(key)
         if part is None or part.picks is None:

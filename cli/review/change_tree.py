@@ -45,6 +45,11 @@ _MACHINES = frozenset({b".git", b"__pycache__"})
 in them.
 """
 
+_MOST_OPEN = 40
+"""A new directory of more changes than that is closed at first, or what else changed is pages
+below it.
+"""
+
 
 def key_of(change: Change) -> Key:
     """Return what stands for a change."""
@@ -143,6 +148,14 @@ class Tree:
             self.refresh()
         return self.row_of(node)
 
+    def open(self, node: Node) -> None:
+        """Open a node, and what it has in it as long as that is one directory alone."""
+        node.is_open = True
+        while len(node.inner) == 1 and node.inner[0].inner:
+            (node,) = node.inner
+            node.is_open = True
+        self.refresh()
+
     def all(self) -> Iterator[Node]:
         """Yield all nodes, as if all were open."""
         todo = list(reversed(self.sections))
@@ -218,7 +231,11 @@ def _settle(top: Node) -> None:
         todo.extend(node.inner)
     for node in reversed(order):
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
-        node.is_open = not (node.section in _IN_ORDER and node.inner and _MACHINES.intersection(node.name.split(b"/")))
+        is_new = node.change is not None and node.change.kind is Kind.ADDED
+        is_machines = bool(_MACHINES.intersection(node.name.split(b"/")))
+        node.is_open = not (
+            node.section in _IN_ORDER and node.inner and (is_machines or (is_new and node.total > _MOST_OPEN))
+        )
     top.is_open = not top.section.is_folded
 
 

@@ -50,13 +50,13 @@ class Comparison(msgspec.Struct, frozen=True):
     is_partial: bool = False
     """Whether it is only the beginning, to be shown until all is compared."""
     has_marks: bool = True
-    """Whether it has been looked what the host would run or trust."""
+    """Whether the marks of host code have been computed."""
     scratch_left_out: int = 0
     hidden_left_out: int = 0
     folded: Mapping[tuple[RelPath, bool], Sort] = {}
     """The changes that lists fold, by path and whether it is a deletion; known with the marks."""
     told: Mapping[Sort, str] = {}
-    """What has happened in those of a sort, where that can be told in a few words."""
+    """For each kind of folded change, what happened there, if a few words can tell it."""
 
     @property
     def is_last(self) -> bool:

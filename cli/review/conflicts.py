@@ -10,13 +10,13 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs.cli.commit.drift import Settled, Wish
+from yolofs.cli.commit.settling import Settled, Wish
 from yolofs.cli.project import changing
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.wishes import Choice, Done, Settle, Way
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.listing import Place
-from yolofs.commit.merge.drift import describe_drift
+from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -29,7 +29,7 @@ from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
 _LISTED = 20
-"""So many are merged, to say what comes of that."""
+"""How many conflicts are merged in order to preview the result."""
 _MOST_LINES = 200
 _TITLES = {Way.MERGE: "the merge", Way.OURS: "what was staged before the merge", Way.THEIRS: "taking base's version"}
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
-from yolofs.cli.commit.picked import Picked, commit_hunks
+from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
@@ -40,7 +40,7 @@ from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
 _FEW = 100
-"""Of so many changes it is said where they are to be looked for."""
+"""Up to this number of changes, their paths are passed on, so that only these are compared."""
 _LISTED = 500
 _DROPPED = b"dropped in a review"
 _EDITED = b"edited in a review"
@@ -125,7 +125,7 @@ def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> li
 
 
 def _essence(hunk: Hunk) -> tuple[object, ...]:
-    """Return what a hunk is about, wherever it stands in the new text."""
+    """Return the content of a hunk, without its place in the new text."""
     return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new
 
 
@@ -288,7 +288,8 @@ def _page(
 
 
 def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
-    """Return what of a commit the page has told; what is in the files, the ids of hunks say.
+    """Return what the page has shown of a commit.  The ids of hunks stand for the contents of the
+    files.
 
     What stays may change as the agent goes on.
     """
@@ -314,7 +315,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
 
     Raises:
         StaleHunkError: something of it has changed since it was shown; nothing is done.
-        YolofsError, OSError: as :func:`yolofs.cli.commit.picked.commit_hunks`.
+        YolofsError, OSError: as :func:`yolofs.cli.commit.committing_hunks.commit_hunks`.
     """
 
     def check(shown: Shown, conflicts: Sequence[RelPath]) -> None:

@@ -1,5 +1,5 @@
-"""The beginning of a long comparison, for the first screen: what a few names of the override tree
-say.
+"""The beginning of a long comparison, for the first screen: the changes at a few names of the
+override tree.
 
 A rename may show as a deletion and an addition here; the comparison that follows knows better.
 """
@@ -16,11 +16,11 @@ from yolofs.session.state_files import StateFiles
 from yolofs.state.tree import Tree
 
 MANY = 2000
-"""With fewer names the comparison itself is quick enough."""
+"""With fewer names, the whole comparison is quick enough."""
 _DELETIONS = 60
 _OTHERS = 60
 _AT_MOST = 400
-"""So many names are looked at, whatever comes of them."""
+"""How many names are looked at, at most."""
 
 
 def first_changes(session: Session) -> list[Change]:

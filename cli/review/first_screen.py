@@ -18,7 +18,7 @@ from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.wishes import Load
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import YolofsError
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?1049l\x1b[?25h"
@@ -63,7 +63,7 @@ class FirstScreen:
         self._is_shown = False
 
     def __enter__(self) -> Self:
-        stopping.catch()
+        stop_signals.catch()
         text = as_text(draw(self._model, *self._size()), has_colours=not os.environ.get("NO_COLOR"))
         self._is_shown = True
         silent = [*self._before]

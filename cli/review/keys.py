@@ -35,7 +35,7 @@ from yolofs.cli.review.wishes import (
 from yolofs.paths import RelPath, display
 
 _THE_END = 1 << 30
-"""Further down than any page goes: how many rows it takes is known to what draws it."""
+"""A row below the end of any page: only the drawing code knows how many rows a page has."""
 
 
 class ReviewModel(Moving):
@@ -95,18 +95,18 @@ class ReviewModel(Moving):
 
     # ---- accepting
 
-    def _check_present(self, what: str) -> bool:
+    def _check_present(self, done: str) -> bool:
         if not self.can_change:
             known = self.comparison
             if known is None or known.is_partial:
                 self.message = "still comparing"
                 return False
             last = known.steps[-1].generation is None
-            self.message = f"{what} is for the present: {'] leads there' if last else 'yolofs review'}"
+            self.message = f"only the present state can be {done}: {'] leads there' if last else 'yolofs review'}"
         return self.can_change
 
     def _accept(self) -> Command | None:
-        if not self._check_present("accepting"):
+        if not self._check_present("accepted"):
             return None
         if self.focus is Focus.DIFF:
             self._accept_in_diff()
@@ -149,7 +149,7 @@ class ReviewModel(Moving):
         return self.comparison is not None and self.comparison.has_marks
 
     def _accept_and_go_on(self) -> Command | None:
-        if self._check_present("accepting"):
+        if self._check_present("accepted"):
             is_done = self._is_accepted()
             if not is_done:
                 self._accept()
@@ -180,7 +180,7 @@ class ReviewModel(Moving):
         return None
 
     def _accept_all(self) -> Command | None:
-        if not self._check_present("accepting"):
+        if not self._check_present("accepted"):
             return None
         nodes = [one for top in self.tree.sections if top.section is not Section.CODE for one in top.changes()]
         if nodes and all(one.wholly for one in nodes):
@@ -214,7 +214,7 @@ class ReviewModel(Moving):
     # ---- dropping, editing, taking back
 
     def _drop(self) -> Command | None:
-        if not self._check_present("dropping") or self.node is None:
+        if not self._check_present("dropped") or self.node is None:
             return None
         what, title = self._under_cursor()
         if what:
@@ -247,7 +247,7 @@ class ReviewModel(Moving):
         return {key: (view.file.change, {hunk.id: None})}, title
 
     def _edit(self) -> Command | None:
-        if not self._check_present("editing"):
+        if not self._check_present("edited"):
             return None
         view, hunk = self.view, self.hunk
         if view is None or hunk is None or not hunk.line_count or view.file.change.new is None:
@@ -311,10 +311,10 @@ class ReviewModel(Moving):
         return Compare(known.steps[at].generation, is_last)
 
     def _prepare(self) -> Command | None:
-        if not self._check_present("a commit"):
+        if not self._check_present("committed"):
             return None
         if self.comparison is not None and not self.comparison.can_commit:
-            self.message = "a commit is of what differs from base: yolofs review, without a range"
+            self.message = "only what differs from base can be committed: yolofs review, without a range"
             return None
         if not len(self.accepted):
             self.message = "nothing is accepted yet: space accepts"
@@ -349,8 +349,8 @@ class ReviewModel(Moving):
         return None
 
     def _settle(self, way: Way, paths: tuple[RelPath, ...]) -> Command:
-        """Have conflicts settled; to take what is staged is a property of the commit, unless the
-        marks of a merge stand there.
+        """Settle conflicts.  Taking what is staged is an option of the commit, unless the file has
+        the marks of a merge.
         """
         marked = self.page.marked.intersection(paths)
         if way is Way.OURS:

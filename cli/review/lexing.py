@@ -1,9 +1,8 @@
 """Colours of source code, made by a process of their own: ``python -m yolofs.cli.review.lexing``.
 
-A lexer is a pile of regular expressions, and a file may be made so that one of them runs for ever,
-which nothing in the same process could end.  Here the kernel ends it: each request has
-:data:`LIMIT_S`.  Requests and answers are MessagePack, each behind its length
-in four bytes.
+A lexer consists of regular expressions, and a hostile file can make one of them run for ever.
+Nothing in the same process could stop it.  Here the kernel ends it: each request has
+:data:`LIMIT_S`.  Requests and answers are MessagePack, each behind its length in four bytes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ PAGE_ROWS = 10
 
 
 class Moving(ReviewState):
-    """A table with a cursor that moves."""
+    """Moves the cursor."""
 
     def has_to_wait(self, key: str) -> bool:
         """Tell whether a key has to wait: for the lines that it is about, for what is being done,
@@ -65,8 +65,7 @@ class Moving(ReviewState):
         node = self.node
         if self.focus is Focus.LIST and node is not None:
             if node.inner and not node.is_open:
-                node.is_open = True
-                self.tree.refresh()
+                self.tree.open(node)
             elif node.change is not None:
                 self.focus = Focus.DIFF
             else:

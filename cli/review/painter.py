@@ -19,7 +19,7 @@ from yolofs.cli.review.lexing import LENGTH_BYTES, LexAnswer, LexRequest, Runs, 
 
 _MOST_ROWS = 400
 _MOST_ENDS = 5
-"""After so many ends of the process nothing is coloured any more."""
+"""After the process has ended this often, nothing is coloured any more."""
 
 
 class Painter:

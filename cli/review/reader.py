@@ -27,13 +27,13 @@ from yolofs.cli.show.marking import marks_of
 from yolofs.errors import UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation
+from yolofs.session.reread import look_again_if_gone
 from yolofs.session.session import Access, Session
-from yolofs.session.steadily import steadily
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 
 _MOST_LOOKS = 2000
-"""At so many files it is looked again whether they are what they were."""
+"""At how many files another look is taken to see whether they have changed."""
 
 
 class Reader:
@@ -80,7 +80,7 @@ class Reader:
         with self._lock, no_garbage_collection():
             session = self._fresh()
             session.check_no_interrupted_commit()
-            changes = steadily(session, lambda: first_changes(session))
+            changes = look_again_if_gone(session, lambda: first_changes(session))
             if changes:
                 found = self._shown(session, changes, (), BASE, (Step(None, b""),), 0)
                 return msgspec.structs.replace(found, is_partial=True)
@@ -158,7 +158,7 @@ class Reader:
                 trees = session.states(old, steps[at].generation)
                 return compare(*trees, session.base, session.store, paths=paths)
 
-        changes = steadily(session, look)
+        changes = look_again_if_gone(session, look)
         return self._shown(session, changes, paths, old, steps, at)
 
     def _shown(

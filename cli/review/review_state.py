@@ -273,7 +273,7 @@ class ReviewState:
         return self.done(message)
 
     def failed(self, message: str) -> None:
-        """Take note that what was wanted came to nothing."""
+        """Take note that a command failed."""
         self.busy, self.message, self.is_comparing, self._walking_to = "", message, False, None
         self._is_old = False
         if self.mode is Mode.PAGE:

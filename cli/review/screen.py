@@ -34,13 +34,13 @@ from yolofs.paths import display
 
 T = TypeVar("T")
 _AGAIN_S = 1.0
-"""How often it is looked whether the agent has gone on."""
+"""How often to look whether the agent has changed something."""
 _AGAIN_TIMES = 3
-"""And never sooner than so many times as long as the last comparison took."""
+"""The pause is at least this many times as long as the last comparison took."""
 _SWITCH_S = 0.001
-"""So long a thread that compares keeps the terminal's waiting."""
+"""How long a comparing thread may keep the terminal's thread waiting."""
 _IDLE_S = 3.0
-"""So long after the last key there is time to look for garbage."""
+"""How long after the last key garbage is collected."""
 _MOST_TYPED_AHEAD = 200
 
 

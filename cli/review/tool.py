@@ -3,7 +3,7 @@ the right one.
 
 The left directory has what was there before, the right one what is staged: the regular files among
 the changes, by their paths relative to base.  What the right one has at the end is the selection.
-What it has that was not staged, somebody has written in the tool: that is staged, and selected.
+Text that was not staged was written in the tool; it is staged, and selected.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import re
 import signal
 import stat
 import subprocess
-import tempfile
 from collections.abc import Collection, Container, Iterable, Mapping, Sized
 from typing import NamedTuple
 
@@ -32,6 +31,7 @@ from yolofs.errors import UsageError, YolofsError
 from yolofs.hostcode.code_files import patterns_anywhere
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain
+from yolofs.system.work_directories import work_directory
 from yolofs.text.git_binary import is_binary, read_chunks
 
 _MOST_BYTES = 256 << 20
@@ -87,8 +87,7 @@ def review_with(reader: Reader, tool: str) -> None:
         return
     check_can_ask(instead="yolofs hunks --json; yolofs commit --hunk ID")
     # In the session, which no view shows: what rules hide from the agent is in these files, too.
-    with tempfile.TemporaryDirectory(prefix="review-", dir=os.fsdecode(reader.directory)) as name:
-        directory = os.fsencode(name)
+    with work_directory(reader.directory, "review") as directory:
         trusted, others = _divide(comparison)
         handed = _hand_out(reader, others, directory)
         if trusted:

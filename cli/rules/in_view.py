@@ -1,4 +1,4 @@
-"""What the view has at a path, as far as rules mind: its type, and its other names (hard links)."""
+"""What rules need to know of a path in the view: its type, and its other names (hard links)."""
 
 from __future__ import annotations
 

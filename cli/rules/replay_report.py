@@ -14,7 +14,7 @@ from yolofs.audit.audit import AskNote, RefusalNote, read_audit
 from yolofs.cli.connection import connected
 from yolofs.cli.output import emit, say
 from yolofs.cli.project import reading, session_directory
-from yolofs.cli.rules.views import key_text
+from yolofs.cli.rules.rule_lines import key_text
 from yolofs.journal.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.paths import display, in_shell
 from yolofs.rules import RuleBook, spell

@@ -1,4 +1,4 @@
-"""What a user means by the PATH of ``yolofs rule``: a path of the shell's, or a pattern."""
+"""Reads the PATH of ``yolofs rule``: a path as in the shell, or a pattern."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory, state_of
 from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
 from yolofs.rules.spelling import URI_START, is_like_uri
-from yolofs.system.marks import SESSION_LINK
 from yolofs.system.mounts import is_inside_mount
+from yolofs.system.own_names import SESSION_LINK
 
 _PATTERN = re.compile(rb"(?:(?P<scope>.*)/)?\*\*/(?P<last>[^/]+)", re.DOTALL)
 _WHOLE = b"/**"

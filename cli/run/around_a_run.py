@@ -20,7 +20,7 @@ from yolofs.cli.run import private_tmp
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.new_feedback import say_new_feedback
 from yolofs.cli.run.untrusted_settings import say_what_waits
-from yolofs.cli.run.waiting import told_of_asks
+from yolofs.cli.run.wait_notice import announcing_asks
 from yolofs.cli.which_project import find_project, session_directory
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import RunSettings, Settings
@@ -33,7 +33,7 @@ from yolofs.paths import Generation, display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
 from yolofs.sandbox.confine import Place, confined
 from yolofs.sandbox.environment import hidden_variables, with_own_tmux, without
-from yolofs.sandbox.native_here import bindable, by_directory
+from yolofs.sandbox.native_mountable import bindable, by_directory
 from yolofs.sandbox.standard_streams import Stdin, check_descriptors
 from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at, read_mounts
@@ -56,13 +56,13 @@ class Manner(NamedTuple):
     has_snapshots: bool = True
     name: bytes | None = None
     unsaid: tuple[bytes, ...] = ()
-    """Words of the command line that nobody has typed, after all others: they are not told."""
+    """Words at the end of the command line that the user did not type: they are not shown."""
 
 
 def run_command(words: Sequence[bytes], manner: Manner) -> int:
     """Run a command in the sandbox and return its exit code.
 
-    In a sandbox already it is just run: it is as confined as it would be.
+    Inside a sandbox the command is simply run, as it is confined already.
 
     Raises:
         SandboxError: there can be no sandbox here.
@@ -72,7 +72,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         raise start_error(b"", errno.ENOENT)
     if is_in_sandbox():
         if not os.isatty(2):
-            from yolofs.cli.run.news_inside import has_news, run_and_tell  # hardly a command comes here
+            from yolofs.cli.run.feedback_inside import has_news, run_and_tell  # hardly a command comes here
 
             if has_news():
                 return run_and_tell([*words, *manner.unsaid])
@@ -121,6 +121,10 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     if manner.is_reviewed and not manner.as_json:
+        if ended:
+            from yolofs.cli.run.read_only_places import say_what_is_read_only
+
+            say_what_is_read_only([unquote(path) for path in begun.native], words, os.environb, directory)
         say_new_feedback(project, session)
     return ended
 
@@ -201,8 +205,7 @@ def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
     """Start the daemon: with the whole machine as its base if the settings say so, whatever the
     last mount had.
 
-    Not after an interrupted commit: what the daemon has to say of that counts more than what is
-    staged.
+    After an interrupted commit, the daemon's own error about that comes first.
     """
     from yolofs.daemon.rpc.launch import launch
     from yolofs.session.archive import interrupted_commit
@@ -266,7 +269,7 @@ def _confined(
             client.enter_run(begun.run, running.info.pid_namespace)
             if early is None:
                 return running.go(warn)
-            with told_of_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
+            with announcing_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
                 return running.go(warn)
     finally:
         stdin.close()

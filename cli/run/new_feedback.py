@@ -1,4 +1,4 @@
-"""What the user tells the agent, at the end of its next command, once."""
+"""Prints what the user dropped at the end of the agent's next command, once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from yolofs.session.feedback import NAME
 
 
 def say_new_feedback(project: bytes, directory: bytes) -> None:
-    """Say what the user has dropped since, unless it is a person who would read it: the user
-    knows.
+    """Print what the user has dropped since, unless stderr is a terminal: then the user would read
+    it.
     """
     if sys.stderr.isatty() or not os.path.lexists(os.path.join(directory, NAME)):
         return
@@ -31,4 +31,4 @@ def say_new_feedback(project: bytes, directory: bytes) -> None:
         for line in lines_of(take_new(directory), place, guard):
             say(line)
     except (YolofsError, OSError) as error:  # the exit code of the command counts
-        warn(f"what the user tells of it cannot be read: {error}")
+        warn(f"what the user has said of dropped changes cannot be read: {error}")

@@ -183,7 +183,7 @@ def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
         lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
-    return lines + _refused_lines(notes) + _unattended_lines(notes)
+    return lines + _refused_lines(notes) + _unanswered_lines(notes)
 
 
 def _refused_lines(notes: Sequence[Note]) -> list[str]:
@@ -207,19 +207,29 @@ def _first(commands: Sequence[str]) -> list[str]:
     return [*commands[:_COMMANDS], *more]
 
 
-def _unattended_lines(notes: Sequence[Note]) -> list[str]:
-    """Return what was answered as nobody watched, and what allows it the next time."""
-    asked = [note for note in notes if isinstance(note, AskNote) and note.by == UNATTENDED]
-    refused = [note for note in asked if note.outcome == Outcome.TIMEOUT.value]
-    if not refused:
-        return []
+def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
+    """Return what was answered as nobody watched, or nobody did in time, and what allows it the
+    next time.
+    """
+    unanswered = [note for note in notes if isinstance(note, AskNote) and note.outcome == Outcome.TIMEOUT.value]
+    alone = [note for note in unanswered if note.by == UNATTENDED]
+    late = [note for note in unanswered if note.by != UNATTENDED]
+    return [
+        *_to_allow(alone, "nobody watches, so {} had no answer"),
+        *_to_allow(late, "{} had no answer in time"),
+    ]
+
+
+def _to_allow(notes: Sequence[AskNote], why: str) -> list[str]:
     commands: dict[bytes, str] = {}
-    for note in refused:
+    for note in notes:
         path = unquote_to_bytes(note.path)
         state = "read-only" if note.operation in _LOOKING and commands.get(path) != "allow" else "allow"
         commands[path] = state
+    if not commands:
+        return []
     count, them = (f"{len(commands)} asks", "them") if len(commands) > 1 else ("1 ask", "it")
-    lines = [f"nobody watches, so {count} had no answer; to allow {them} next time:"]
+    lines = [f"{why.format(count)}; to allow {them} next time:"]
     return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()])]
 
 

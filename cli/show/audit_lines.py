@@ -22,6 +22,7 @@ from yolofs.audit.audit import (
     records_before,
 )
 from yolofs.cli.show.json_forms import text_fields, words_fields
+from yolofs.cli.show.run_lines import command_line
 from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_below
 from yolofs.session.history import Chapter
@@ -118,7 +119,7 @@ def note_text(note: Note) -> str:
         case JournalEnd():
             return "ended by a commit" if note.is_commit else "ended by an abort"
         case RunStart():
-            return f"{note.run}: {' '.join(map(_shown, note.command))}  (in {_shown(note.directory)})"
+            return f"{note.run}: {command_line(map(unquote_to_bytes, note.command))}  (in {_shown(note.directory)})"
         case RunEnd():
             return f"{note.run}: " + (f"exit {note.code}" if note.code is not None else "killed")
         case _:

@@ -16,15 +16,15 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute
 from yolofs.progress import Progress
+from yolofs.session.reread import look_again_if_gone
 from yolofs.session.session import Session
-from yolofs.session.steadily import steadily
 from yolofs.state.drift import may_have_drifted
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.gc_pause import no_garbage_collection
 
 if TYPE_CHECKING:  # takes long, and there seldom is any
-    from yolofs.commit.merge.drift import Drift
+    from yolofs.commit.merge.drift_descriptions import Drift
 
 _UNITS = ((86400 * 365, "y"), (86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -47,7 +47,7 @@ class Drifts:
         """Return what is staged, as ``Session.compare`` does, and find out where base changed,
         too.
         """
-        return steadily(self._session, lambda: self._compare(progress))
+        return look_again_if_gone(self._session, lambda: self._compare(progress))
 
     def _compare(self, progress: Progress | None) -> list[Change]:
         session = self._session
@@ -82,7 +82,7 @@ class Drifts:
         """
         if not self._paths:
             return ()
-        from yolofs.commit.merge.drift import describe_drift
+        from yolofs.commit.merge.drift_descriptions import describe_drift
 
         root = self._session.base.root
         shown = {path for change in changes for path in change.paths}

@@ -1,8 +1,8 @@
 """The commits that the changes in a ``.git`` have brought, loose ones and those in packs; and what
 is packed that was loose.
 
-The repository is not believed.  A commit counts only if its content has the name that it goes by;
-and git is not run, as its settings and hooks are the agent's.
+The repository is not believed.  A commit counts only if its name is the hash of its content. git is
+not run, as its settings and hooks are the agent's.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _LISTED = 20
 
 
 def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
-    """See that nothing that was picked stays as it is; ``command`` is what takes hunks.
+    """Check that no picked hunk was held back; ``command`` is what takes hunks.
 
     Raises:
         UnnamedError: something does; the hint is the command that takes it with what it needs.

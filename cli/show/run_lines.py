@@ -1,8 +1,25 @@
-"""How a run ended, in words."""
+"""A run in words: its command, and how it ended."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from yolofs.audit.runs import Run
+from yolofs.paths import in_shell
+from yolofs.text.characters import is_harmless
+
+
+def command_line(words: Iterable[bytes]) -> str:
+    """Return a command as a shell would take it, on one line: where a word ends can be seen."""
+    return " ".join(map(_word, words))
+
+
+def _word(word: bytes) -> str:
+    import shlex  # takes a while, and most commands do without
+
+    text = word.decode(errors="replace")
+    is_plain = text.isprintable() and is_harmless(text) and text.encode() == word
+    return shlex.quote(text) if is_plain else in_shell(word)
 
 
 def run_result(run: Run, *, goes_on: bool = True) -> tuple[str, str]:

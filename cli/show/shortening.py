@@ -11,7 +11,7 @@ from yolofs.cli.options import options
 from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
 from yolofs.cli.show.git_new_objects import read_side
-from yolofs.cli.show.git_told import GitDirectory
+from yolofs.cli.show.git_summary import GitDirectory
 from yolofs.cli.show.listing import Place, is_marked
 from yolofs.hostcode.git_ignored import Repositories
 from yolofs.paths import RelPath, join

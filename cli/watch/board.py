@@ -148,7 +148,7 @@ class Board:
             self.mode, self.message = Mode.CARD, line
 
     def failed(self, params: AnswerParams, message: str) -> None:
-        """Take note that an answer came to nothing."""
+        """Take note that an answer failed."""
         self._sent -= {ask.id for ask in self.asks.values() if ask.group == self._group_of(params.id)}
         self._sent.discard(params.id)
         self.message = message

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
-from yolofs.cli.show.cells import width_of
+from yolofs.cli.show.text_width import width_of
 from yolofs.cli.watch.board import Board, Choice, Mode
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote

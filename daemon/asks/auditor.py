@@ -54,7 +54,7 @@ class _Refusals:
         self.records = records
 
     def widen(self, path: bytes) -> None:
-        """Have the directory hold another path, too."""
+        """Move the common directory up until it holds another path, too."""
         while self.below is not None and not is_below(path, self.below.rstrip(b"/")):
             self.below = os.path.dirname(self.below)
 
@@ -90,10 +90,10 @@ class Auditor:
 
     @property
     def problem(self) -> str:
-        """Why nothing can be noted, if that is so.  After a note failed, another look is taken at
-        the file each time.
+        """Why nothing can be noted, if that is so.  After a note failed, each call tries to open
+        the file again.
 
-        Whether a disk that was full has room again only the next note tells.
+        Only the next note tells whether a full disk has room again.
         """
         if not self._problem:
             return ""

@@ -1,4 +1,4 @@
-"""The ask broker: takes questions from the device loop, and sees to it that each is answered.
+"""The ask broker: takes questions from the device loop, and gets each of them answered.
 
 :meth:`Broker.ask` and :meth:`Broker.refused` belong to the device loop,
 :meth:`Broker.rules_changed` to anybody.  All else happens on trio's thread, most of it in the tasks
@@ -156,7 +156,7 @@ class Broker:
             answer(Decision.DENY)
 
     def withdraw(self, answer: Callable[[Decision], None]) -> None:
-        """Let somebody go who wants no answer any more; see
+        """Drop the waiter of an answer that is no longer wanted; see
         :class:`yolofs.access.questions.Asker`.
         """
         with self._lock:
@@ -241,7 +241,9 @@ class Broker:
         return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
 
     def _is_attended(self, run: int) -> bool:
-        """Tell whether somebody sees what a run asks; what is in no run, the user does himself."""
+        """Tell whether somebody sees what a run asks.  A process outside of all runs counts as the
+        user's own.
+        """
         return not run or any(watcher.attends(run) for watcher in self._watchers)
 
     def warn(self, warnings: tuple[str, ...]) -> None:
@@ -403,7 +405,7 @@ class Broker:
             self._deadline_changed.set()
 
     def _answer_again(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
-        """Answer at once what has been given the default already, as nobody watched."""
+        """Give the default at once to a question that got it before because nobody watched."""
         if self.default is Decision.DENY and self._auditor is not None and self._auditor.refused(question, pid):
             self._auditor.write()
         answer(self.default)
@@ -425,7 +427,7 @@ class Broker:
             watcher.asked(ask)
 
     async def _end_overdue(self) -> None:
-        """Give the default to those whom nobody answers in time."""
+        """Give the default to waiters that nobody answers in time."""
         while True:
             left = self._queue.next_deadline - time.monotonic()
             with trio.move_on_after(max(left, 0)) if left < math.inf else contextlib.nullcontext():
@@ -437,8 +439,8 @@ class Broker:
                     self._give_default(ask)
 
     def _give_default(self, ask: Ask) -> None:
-        """Give all who wait for an ask the default; where nobody watches, the run is not kept
-        waiting for it again.
+        """Give all waiters of an ask the default. Where nobody watches, the run does not have to
+        wait for it again.
         """
         is_attended = ask.deadline == ask.full_deadline
         if not is_attended:
@@ -448,13 +450,13 @@ class Broker:
         self._end(ask, Outcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
 
     async def _count_refusals(self) -> None:
-        """Have refusals that go on and on noted now and then."""
+        """Write notes about repeated refusals at intervals."""
         while self._auditor is not None:
             await trio.sleep(_COUNT_S)
             await trio.to_thread.run_sync(self._auditor.count)
 
     def _let_go(self) -> None:
-        """Let those go who want no answer any more."""
+        """Drop waiters that want no answer any more."""
         with self._lock:
             withdrawn, self._withdrawn = frozenset(self._withdrawn), []
         self._take_inbox()  # danger: not before that, or a process that asks and goes meanwhile would wait for ever
@@ -465,7 +467,7 @@ class Broker:
                 self._withdraw(ask, waiter)
 
     async def _poll(self) -> None:
-        """Let those go who were interrupted or killed, where the transport cannot tell."""
+        """Drop waiters that were interrupted or killed, where the transport cannot tell."""
         while not self._hears_of_interrupts:
             waiters = [(ask, waiter) for ask, waiter in self._queue.waiters() if waiter.requester.pid]
             if not waiters:  # an idle daemon sleeps

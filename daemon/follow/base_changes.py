@@ -48,14 +48,12 @@ class BaseChanges:
         return [self._session.directory, *(base.path(rel) for rel in base.mounts | base.pseudo)]
 
     def watch(self, *, on: bool) -> None:
-        """Trust base longer where it is watched, or (not ``on``) no more."""
+        """Let the kernel cache watched base files for longer; without ``on``, no longer."""
         session = self._session
         self._call(lambda: self._mount.lifetimes.watch(session.base.relative(session.project) if on else None))
 
     def at(self, path: bytes, *, is_name: bool) -> list[HostChange]:
-        """Return what is to be told of a change at an absolute path: nothing if that is not in
-        base.
-        """
+        """Return the changes to report for an absolute path; none if it is not in base."""
         rel = self._session.base.relative(path)
         return [HostChange(rel, is_name)] if rel else []
 
@@ -82,7 +80,7 @@ class BaseChanges:
         return self._mount.lifetimes.trusts_any
 
     def look_after_watched(self) -> None:
-        """Have the kernel forget what changed without a notice where base is watched."""
+        """Have the kernel forget watched files that changed without an event."""
         try:
             changes = [HostChange(path, is_name=False) for path in self._mount.unnoticed()]
         except LoopClosedError:

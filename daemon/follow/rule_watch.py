@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import trio
 
-from yolofs.daemon.follow.rulekeeper import RuleKeeper
+from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.errors import DaemonError
 from yolofs.rules import Level
 from yolofs.rules.rule_files import FileState, file_state
@@ -31,8 +31,8 @@ _GONE_S = 1.0
 little later.
 """
 _AT_MOST_S = 3.0
-"""How long a file that never stays as it is (each answer that is to hold is written down) may hold
-up the others.
+"""How long a file that keeps changing (each lasting answer is written there) may hold up the
+others.
 """
 _STEP_MS = 100
 """How often the watch's thread looks whether it was told anything, and so takes the interpreter."""
@@ -64,7 +64,8 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
 async def _settle(paths: Mapping[Level, bytes], before: Look, now: Look) -> None:
     """Wait until the files stay as they are ``now``, or some of them have not for a while.
 
-    Looks are counted: that we had no turn for a while does not tell that nobody else had.
+    Looks are counted, not time: that this process was not scheduled does not mean that no other
+    was.
     """
     same = 0
     for _ in range(round(_AT_MOST_S / _SETTLE_S)):

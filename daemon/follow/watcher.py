@@ -39,7 +39,7 @@ class TooManyDirectoriesError(Exception):
 
 
 class Watcher:
-    """Watches what is below ``top`` but for the directories ``excepted``, at most ``limit``
+    """Watches what is below ``top`` except for the directories ``excepted``, at most ``limit``
     directories.
     """
 

@@ -1,5 +1,5 @@
-"""Which clients get one of the connections that there are, and which have to make room.  No
-sockets, no clock of its own.
+"""Decides which clients get a connection, and which have to make room.  No sockets, no clock of its
+own.
 
 A client may connect as often as it likes and then say nothing, or half a line, or never read.  So
 when all connections are taken, or a process has its share, an idle connection of the client that

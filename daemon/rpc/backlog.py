@@ -1,7 +1,8 @@
-"""What a watcher is still to be told while it does not read.
+"""Messages for a watcher that does not read for a while.
 
-A watcher may be stopped, or its terminal.  Later it hears how things stand then, and not all that
-happened meanwhile.  So what is kept is bounded by what waits and by what it was told before.
+A watcher may be stopped, or its terminal.  Later it gets the state of things then, and not all that
+happened meanwhile.  So the backlog is bounded by what waits and by what the watcher was told
+before.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class Backlog:
         return notice
 
     def _shorten(self) -> None:
-        """Keep the last notice of each thing, and none of what came and ended unheard of."""
+        """Keep only the last notice of each thing; drop things that came and ended before the
+        watcher heard of them.
+        """
         last = {notice.number: notice for notice in self._notices}
         self._notices = deque(one for one in last.values() if not one.is_end or one.number in self._told)
         self._room = max(MAX_BEHIND, 2 * len(self._notices))

@@ -74,8 +74,8 @@ _COMMIT_TIMEOUT_S = 3600.0
 _FORCE_TIMEOUT_S = 20.0
 """The same for a forced stop, after which the daemon is killed."""
 _LOOK_UP_S = 0.5
-"""How often one who waits for events looks up: a signal that came just before does not end the
-wait.
+"""How often a wait for events is interrupted to look for signals: one that came just before the
+wait would not end it.
 """
 _EXIT_TIMEOUT_S = 10.0
 _ROOM_S = 20.0
@@ -255,8 +255,8 @@ class Client:
         self._call("return", NoParams(), Done)
 
     def asks(self, *, to_user: bool = False) -> list[AskInfo]:
-        """Return all asks that wait, oldest first; ``to_user``: he gets to see them, and may answer
-        them by group.
+        """Return all asks that wait, oldest first; ``to_user``: the user gets to see them, and may
+        answer them by group.
         """
         from yolofs.daemon.rpc.ask_messages import AsksParams, AsksResult
 

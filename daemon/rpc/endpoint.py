@@ -1,4 +1,4 @@
-"""The control socket's address: a path, however long, reached through its directory."""
+"""The control socket's address: a path of any length, reached through its directory."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foregroun
     try:
         log_fd = os.dup(2) if in_foreground else open_log(directory)
     except OSError as error:
-        raise MountError(f"cannot write {display(log_path(directory))}: {error.strerror}") from error
+        raise MountError(
+            f"cannot write {display(log_path(directory))}: {error.strerror}",
+            hint="make that writable, or make room there; then try again",
+        ) from error
     log_start = os.fstat(log_fd).st_size
     read_fd, write_fd = os.pipe()
     state_fd = _open_state(directory)

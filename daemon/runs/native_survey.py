@@ -1,5 +1,5 @@
-"""A process of its own that looks for what must not be reached straight from base, in directories
-that are to be bound.
+"""A process of its own that looks through directories which are to be bound straight from base, for
+what must not be reached there.
 
 ``python -I -S native_survey.py STATE_FD HASTE`` reads the paths of directories, with NUL bytes
 between them, and writes a report for each: its path, and the paths of what was found in it, with a
@@ -19,8 +19,8 @@ A survey with haste is the first of a mount, and is started before anybody knows
 want.  Until its input ends, it looks through what was wanted last, which is kept, too.
 
 Why a process: looking at a hundred thousand names takes a second and holds the interpreter lock,
-which the daemon that serves a mount cannot spare.  It gets along without yolofs, so that it starts
-at once.
+which the daemon that serves a mount cannot spare.  It imports nothing of yolofs, so it starts at
+once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STATE_MARK = b".yolofs-state"
 SESSIONS = b"sessions"
 DISK_STATE = b".yolofs-"
 NATIVE_SURVEY = b"native-survey"
-"""These are those of :mod:`yolofs.system.marks`; the last but one stands before a user's number."""
+"""As in :mod:`yolofs.system.own_names`; the last but one stands before a user's number."""
 _MOST = 50
 """Up to this number, each is told."""
 
@@ -276,8 +276,8 @@ def _head(body: bytes) -> bytes:
 
 
 def be_idle() -> None:
-    """Use the CPU when nobody else wants it.  The disk is asked as by others, but last of them: who
-    is never served may hold what others wait for.
+    """Use the CPU when nobody else wants it.  The disk serves this process like others, but last:
+    one that is never served may hold what others wait for.
     """
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

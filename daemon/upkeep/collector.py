@@ -1,8 +1,8 @@
 """When Python looks for garbage in cycles: while nobody works in the mount.
 
-A full look stops all requests, for some 25 ms where 80,000 files are known.  It never finds
-anything of theirs: what nobody refers to any more goes at once.  It finds remains of commands and
-of rules, and the whole tree of a state once another one is shown.  All of that can wait.
+A full collection stops all requests, for some 25 ms with 80,000 known files.  Requests leave no
+cycles.  It finds remains of commands and of rules, and the whole tree of a state once another one
+is shown.  All of that can wait.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Keeps what a program can make happen as often as it likes from filling the disk by way of the
-log.
-"""
+"""Limits how often the same line is logged, so that no program can fill the disk by it."""
 
 from __future__ import annotations
 
@@ -27,8 +25,8 @@ class LogLimit(logging.Filter):
     """Lets through :data:`MOST` lines of a kind in :data:`PERIOD_S`; the next one says how many are
     missing.
 
-    Of one kind is what has one format, whatever is put into it: there are as many kinds as calls in
-    our source.
+    A kind is one format string, whatever its arguments: there are as many kinds as log calls in the
+    source.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

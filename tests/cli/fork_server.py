@@ -1,5 +1,6 @@
 """The process from which commands are forked (:mod:`tests.cli.forked`), started as a script, and
-what becomes of its forks: a command, a daemon that it starts, and the daemon's watcher.
+what becomes of its forks: a command, a daemon that it starts, the daemon's watcher, and commands
+that the daemon runs for its clients.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -28,30 +30,55 @@ from typing import Any, NoReturn
 import trio
 
 LONGEST_REQUEST = 100_000
+_daemons_ask_at = ""
+"""The socket at which daemons ask for commands; they have it from the server, whose forks they are.
+"""
 _MAX_FD = 1 << 20
 _CHECKOUT = str(Path(__file__).parents[2])
 
 
 def _serve(requests: socket.socket) -> None:
     """Fork a command for each request, and say of each how it ended, until nobody asks any more."""
+    global _daemons_ask_at
     _import_program()
+    _daemons_ask_at = os.path.join(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), f"forks.{os.getpid()}")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemons:
+        daemons.bind(_daemons_ask_at)
+        daemons.listen()
+        try:
+            _answer(requests, daemons)
+        finally:
+            os.unlink(_daemons_ask_at)
+
+
+def _answer(requests: socket.socket, daemons: socket.socket) -> None:
+    """Answer those that ask: the tests, and daemons, each of which comes for one command."""
     gc.collect()
     gc.freeze()
     _collapse_memory()
     at_work: dict[int, tuple[int, int]] = {}  # by pidfd: the pid, and where its end is told
     with selectors.DefaultSelector() as selector:
         selector.register(requests, selectors.EVENT_READ)
+        selector.register(daemons, selectors.EVENT_READ)
         while True:
             for key, _ in selector.select():
-                if key.fileobj is not requests:
+                if key.fileobj is daemons:
+                    asking = daemons.accept()[0]
+                elif key.fileobj is requests:
+                    asking = requests
+                else:
                     pid, telling = at_work.pop(key.fd)
                     selector.unregister(key.fd)
                     os.close(key.fd)
                     _tell(telling, f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n")
                     os.close(telling)
                     continue
-                data, fds, _, _ = socket.recv_fds(requests, 2 * LONGEST_REQUEST, 4)
-                if not data:
+                data, fds, _, _ = socket.recv_fds(asking, 2 * LONGEST_REQUEST, 4)
+                if asking is not requests:
+                    asking.close()
+                    if not data:
+                        continue  # it was ended before it could ask
+                elif not data:
                     return
                 pid = os.fork()
                 if pid == 0:
@@ -69,7 +96,6 @@ def _import_program() -> None:
     would.
     """
     import multiprocessing.popen_fork  # noqa: F401 - so that it is there
-    import tempfile  # noqa: F401 - the same
     import termios  # noqa: F401 - the same
 
     import anyio._backends._trio  # noqa: F401 - the same
@@ -220,12 +246,13 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
             warnings.simplefilter("ignore", category)
         gc.enable()
-        from yolofs.daemon import main, native_binds
+        from yolofs.daemon import command_process, main, native_binds
         from yolofs.daemon.follow import base_watch
 
         # an object in the place of a module, which passes on all but the one call that it replaces
         native_binds.survey_process = SimpleNamespace(start=_start_survey)  # type: ignore[assignment, attr-defined]
         base_watch.trio = _Trio(_watch)  # type: ignore[assignment, attr-defined]
+        command_process.trio = _Commands  # type: ignore[assignment, attr-defined]
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
         sys.argv = [main.__file__, *words]
@@ -236,6 +263,76 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
+
+
+class _Commands:
+    """What :mod:`yolofs.daemon.command_process` uses of ``trio``: a class in the place of the
+    module.
+    """
+
+    @staticmethod
+    async def run_process(
+        command: Sequence[str | bytes],
+        *,
+        stdin: bytes | int,
+        stdout: int,
+        stderr: int,
+        check: bool,
+        env: Mapping[str, str],
+    ) -> SimpleNamespace | subprocess.CompletedProcess[bytes]:
+        """Run a module of the program, and wait for its end; end it if this is cancelled."""
+        module, *words = (os.fsdecode(word) for word in command[command.index("-m") + 1 :])
+        code = f"import sys; from {module} import run; sys.exit(run(sys.argv[1:]))"
+        what = {"words": words, "cwd": os.getcwd(), "env": dict(env), "umask": _umask(), "most_memory": None}
+        what |= {"script": "", "code": "" if module == "yolofs.cli.main" else code, "leads": False}
+        request = json.dumps(what).encode()
+        if len(request) > LONGEST_REQUEST:
+            return await trio.run_process(command, stdin=stdin, stdout=stdout, stderr=stderr, check=check, env=env)
+        reading, telling = os.pipe()
+        given = os.memfd_create("input") if isinstance(stdin, bytes) else os.open(os.devnull, os.O_RDONLY)
+        try:
+            if isinstance(stdin, bytes):
+                os.pwrite(given, stdin, 0)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asking:
+                asking.connect(_daemons_ask_at)
+                socket.send_fds(asking, [request], [stdout, stderr, telling, given])
+        finally:
+            os.close(given)
+            os.close(telling)
+        return SimpleNamespace(returncode=await _end_of(reading))
+
+
+def _umask() -> int:
+    """Return this process's umask, which its other threads go by meanwhile."""
+    return int(Path("/proc/self/status").read_text().partition("\nUmask:")[2].split()[0], 8)
+
+
+async def _end_of(told: int) -> int:
+    """Wait until the server has told how a command has ended; ask that to end if this is
+    cancelled.
+    """
+    said = b""
+
+    async def hear(until: bytes) -> None:
+        nonlocal said
+        while until not in said:
+            await trio.lowlevel.wait_readable(told)
+            heard = os.read(told, 100)
+            assert heard, "the server of commands has ended"
+            said += heard
+
+    try:
+        await hear(b"\n")
+    except trio.Cancelled:
+        with trio.CancelScope(shield=True):
+            await hear(b" ")
+            if b"\n" not in said:
+                os.kill(int(said.split()[0]), signal.SIGTERM)
+            await hear(b"\n")
+        raise
+    finally:
+        os.close(told)
+    return int(said.split()[1])
 
 
 class _Trio:

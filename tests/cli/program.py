@@ -69,6 +69,32 @@ def run_code(code: str, words: Sequence[str], cwd: Path) -> subprocess.Completed
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+_KILLED = """
+import os, signal, sys
+import yolofs.{module} as module
+from yolofs.cli import main
+
+def killed(*words, **options):
+    if {after}:
+        real(*words, **options)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+real = module.{name}
+module.{name} = killed
+sys.argv[0] = "yolofs"
+main.program()
+"""
+
+
+def run_killed(
+    words: Sequence[str], cwd: Path, *, module: str, name: str, after: bool
+) -> subprocess.CompletedProcess[str]:
+    """Run a command that is killed when it calls a function of a module of yolofs, or right after
+    that.
+    """
+    return run_code(_KILLED.format(module=module, name=name, after=after), words, cwd)
+
+
 def _run_forked(
     words: Sequence[str], cwd: Path, env: dict[str, str], most_memory: int | None = None
 ) -> subprocess.CompletedProcess[bytes]:
@@ -236,6 +262,13 @@ def kill(pid: int, number: signal.Signals = signal.SIGKILL) -> None:
     """
     os.kill(pid, number)
     wait_for_end(pid)
+
+
+def stop(pid: int) -> None:
+    """Stop a process and wait until none of its threads runs any more."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = list(Path(f"/proc/{pid}/task").iterdir())
+    wait_until(lambda: all((task / "stat").read_text().rpartition(") ")[2][0] == "T" for task in tasks), "stopped")
 
 
 def wait_for_end(pid: int) -> None:

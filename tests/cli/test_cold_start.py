@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import COMMAND, Program
 from yolofs.cli.group import COMMANDS
 
 pytestmark = pytest.mark.mount
@@ -56,9 +56,12 @@ def test_every_command_is_started_somewhere() -> None:
     assert ORDINARY.keys() | ELSEWHERE == set(COMMANDS)
 
 
+@pytest.mark.timeout(300)
 def test_commands_start_without_what_others_have_imported(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project/.yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
     yolofs = Program(tmp_path / "project", starts_cold=True)
     for name, words in ORDINARY.items():
         yolofs(name, *words, code=REFUSED.get(name, 0))
+        if name == "run":  # inside as well, where the daemon starts a process for the command, too
+            assert "A  made\n" in yolofs("run", "--no-review", *COMMAND, "diff", "--list").out

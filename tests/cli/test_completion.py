@@ -65,6 +65,9 @@ def test_staged_paths_are_offered_as_one_types_them(staged: Program) -> None:
     assert offered(staged, "yolofs", "commit", "dir/") == ["dir/new file"]
     assert offered(staged, "yolofs", "diff", "--", "a") == ["a.txt"]
     assert sorted(offered(staged, "yolofs", "restore", "", cwd=staged.project / "dir")) == ["../a.txt", "new file"]
+    assert offered(staged, "yolofs", "commit", "./") == ["./a.txt", "./dir/new file"]
+    assert offered(staged, "yolofs", "commit", "dir/../a") == ["dir/../a.txt"]
+    assert offered(staged, "yolofs", "restore", "../dir/n", cwd=staged.project / "dir") == ["../dir/new file"]
     assert offered(staged, "yolofs", "commit", f"{staged.project}/a") == [f"{staged.project}/a.txt"]
     assert offered(staged, "yolofs", "-C", str(staged.project), "blame", "a", cwd=Path("/")) != []
 

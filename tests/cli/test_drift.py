@@ -468,3 +468,48 @@ def test_status_shows_all_that_a_commit_would_stumble_over(tmp_path: Path, case:
     assert left(yolofs("status", "--json").json, "drift") == {name}
     assert f"!  {name}" in yolofs("status").out
     assert "base has changed at 1 path" in yolofs("commit", "--yes", code=9).err
+
+
+def test_what_waits_for_the_users_hand_is_not_told_as_ready_to_be_committed(yolofs: Program) -> None:
+    said = yolofs("commit", "--yes", "--merge", "clash", "text", code=9).err
+    where = yolofs.project / "clash"
+    assert (
+        f"  1 with the marks of a merge: take them out, then: yolofs commit {where}; or yolofs commit --ours {where}\n"
+    ) in said
+    ready = len(yolofs("status", "--json").json["changes"]) - 1
+    assert f"\n  {ready} in the project: yolofs commit\n" in said
+    alone = yolofs("commit", "--yes", "--merge", "clash", code=9).err
+    assert "  1 with the marks of a merge: " in alone
+
+
+def answered(yolofs: Program, name: str) -> str:
+    """Return what is shown of one conflict before the user skips it."""
+    with Terminal(yolofs.project, ["commit", name]) as terminal:
+        terminal.wait_for("[q]uit?")
+        terminal.type("d\n")
+        terminal.wait_for("[q]uit?", 2)
+        text = terminal.text
+        terminal.type("q\n")
+        terminal.wait()
+    assert "cannot be expressed by git" not in text
+    assert "git does not know" not in text
+    return text
+
+
+def test_a_conflict_of_metadata_alone_is_told_in_words(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for name in ("mode", "kind"):
+        (project / name).write_text("text\n")
+        (project / name).chmod(0o644)
+    view = CoreDriver(os.fsencode(project))
+    view.chmod(b"mode", 0o600)
+    view.append(b"kind", b"more\n")
+    view.unlink(b"kind")
+    view.mkdir(b"kind", 0o755)
+    view.close()
+    (project / "mode").chmod(0o640)
+    (project / "kind").write_text("the host's\n")
+    program = Program(project)
+    assert "mode: what base has and what is staged differ: mode 640 -> 600" in answered(program, "mode")
+    assert "kind: what base has and what is staged differ: file -> directory" in answered(program, "kind")

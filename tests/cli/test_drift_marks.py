@@ -54,7 +54,7 @@ def check_ours(yolofs: Program) -> None:
 
 def test_ours_for_a_marked_file_is_what_was_staged_before_the_merge(yolofs: Program) -> None:
     done = yolofs("commit", "--yes", "--ours", "clash")
-    assert "clash: what was staged before the merge is taken, without what was edited in it since" in done.err
+    assert "clash: what was staged before the merge is taken, without later edits" in done.err
     assert (yolofs.project / "clash").read_text() == OURS
     yolofs("commit", "--yes", "--ours", "anew")
     check_ours(yolofs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import time
@@ -12,6 +13,7 @@ import pytest
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.fault_points import points
 
 
 @pytest.mark.parametrize("way", ["rename", "anew"])
@@ -115,14 +117,19 @@ def test_what_a_commit_itself_has_deleted_is_no_drift(yolofs: Program) -> None:
     assert (yolofs.project / "a.txt").read_text() == "anew\n"
 
 
+HOST = {"nothing": False, "links": False, "chmods": True, "writes": True, "touches": True, "replaces": True}
+"""What the host does, and whether that is drift."""
 WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged and removed")
 
 
-@pytest.mark.parametrize("is_checkpointed", [False, True], ids=["", "from a checkpoint"])
-@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
-    ("host", "is_drift"),
-    [("nothing", False), ("links", False), ("chmods", True), ("writes", True), ("touches", True), ("replaces", True)],
+    ("host", "is_drift", "way", "is_checkpointed"),
+    [
+        pytest.param(host, is_drift, way, is_checkpointed, id=f"{host}-{way}" + " from a checkpoint" * is_checkpointed)
+        for (host, is_drift), way, is_checkpointed in points(
+            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=20
+        )
+    ],
 )
 def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
     tmp_path: Path, host: str, is_drift: bool, way: str, is_checkpointed: bool

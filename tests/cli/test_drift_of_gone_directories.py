@@ -69,7 +69,7 @@ def test_ours_makes_the_directories_again_for_the_user_alone(yolofs: Program) ->
     for name in ("gone", "gone/deep", "moved"):
         assert (yolofs.project / name).stat().st_mode & 0o7777 == 0o700
     for name in ("gone/", "gone/deep/", "moved/"):
-        assert f"{name}: made again, with mode 700, as base has it no more\n" in done.err
+        assert f"{name}: made again, with mode 700, as it is gone from base\n" in done.err
     assert yolofs("status", "--json").json["changes"] == []
 
 
@@ -111,7 +111,7 @@ def test_a_dry_run_says_that_they_would_be_made_again_and_does_nothing(yolofs: P
     before = files(yolofs)
     done = yolofs("commit", "--dry-run", *options)
     for name in ("gone/", "gone/deep/", "moved/"):
-        assert f"{name}: it would be made again, with mode 700, as base has it no more\n" in done.err
+        assert f"{name}: it would be made again, with mode 700, as it is gone from base\n" in done.err
     assert files(yolofs) == before
     assert "gone from base" in yolofs("status").out
 

@@ -123,7 +123,7 @@ def test_what_would_be_refused_is(staged: Program) -> None:
     (staged.project / "a.txt").write_text("the host's\n")
     assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
     assert f"replace {staged.project}/a.txt by" in staged("commit", "--dry-run", "--force").out
-    assert "stand alone" in staged.refused("commit", "--dry-run", "--continue", code=2)
+    assert "go with no other option" in staged.refused("commit", "--dry-run", "--continue", code=2)
 
 
 def test_what_the_script_keeps_is_no_hard_link_of_what_stays(yolofs: Program) -> None:

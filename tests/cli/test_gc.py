@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from tests.cli.program import Program
 from tests.support.looks import looks
 from yolofs.system.disk_usage import size_text
+from yolofs.system.work_directories import work_directory
 
 pytestmark = pytest.mark.mount
 
@@ -26,7 +28,8 @@ def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
     assert sorted(path.name for path in (yolofs.session / "commits").iterdir() if path.is_dir()) == ["3", "4"]
     would = yolofs("gc", "--dry-run", "--json").json
     assert would.pop("freed_bytes") <= 3 * 4096  # of commits that went under a mount: what the store had for them
-    assert would == {"commits": [], "generations": 0, "dry_run": True, "waiting": [], "once_agreed": []}
+    nothing = {"commits": [], "generations": 0, "killed_commands": 0, "dry_run": True}
+    assert would == nothing | {"waiting": [], "once_agreed": []}
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     yolofs.trust()
     with yolofs.mounted():
@@ -217,3 +220,47 @@ def test_status_commits_and_gc_count_the_same_as_what_base_had_before(yolofs: Pr
         yolofs.trust()
         assert yolofs("gc", "--dry-run", "--json").json["commits"] == gone
     assert sum(one["kept_bytes"] for one in yolofs("commits", "--json").json["commits"]) == sum(kept)
+
+
+KILLER = "kill -9 $PPID; :"
+"""An editor that ends the command that has started it."""
+
+
+def killed_at_its_editor(yolofs: Program) -> Path:
+    """Have a command killed while the user edits; return what it has left in the session."""
+    hunk = yolofs("hunks", "--json").json["hunks"][0]["id"]
+    yolofs("hunks", "--edit", hunk, code=-signal.SIGKILL, EDITOR=KILLER)
+    (left,) = yolofs.session.glob("edit-*")
+    assert (left / "hunk.diff").exists()
+    return left
+
+
+def test_what_a_killed_command_has_left_goes_and_is_told_before(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("new\n")
+        left = killed_at_its_editor(yolofs)
+        before = du(yolofs.session)
+        assert yolofs("status", "--json").json["size_bytes"] == before
+        with work_directory(bytes(yolofs.session), "review") as mine:
+            would = yolofs("gc", "--dry-run", "--json").json
+            assert (would["killed_commands"], left.exists()) == (1, True)
+            said = yolofs("gc", "--dry-run").err
+            assert "0 commits and what 1 killed command had left would be removed, " in said
+            done = yolofs("gc", "--json").json
+            assert (done["killed_commands"], left.exists()) == (1, False)
+            assert done["freed_bytes"] == would["freed_bytes"] > 0
+            assert os.path.isdir(mine)
+        assert du(yolofs.session) == before - done["freed_bytes"]
+        assert yolofs("gc", "--json").json["killed_commands"] == 0
+
+
+@pytest.mark.parametrize("word", ["commit", "undo"])
+def test_a_commit_and_an_undo_take_it_too(yolofs: Program, word: str) -> None:
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("new\n")
+        if word == "undo":
+            yolofs("commit", "--yes")
+            (view / "a.txt").write_text("newer\n")
+        left = killed_at_its_editor(yolofs)
+        yolofs(word, "--yes")
+        assert not left.exists()

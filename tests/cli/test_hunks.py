@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.program import Program, run_code, run_with_input
+from tests.cli.program import Program, run_killed, run_with_input
 
 pytestmark = pytest.mark.mount
 
@@ -270,6 +270,24 @@ def test_an_edit_that_does_not_apply_is_refused(yolofs: Program, view: Path) -> 
     yolofs.refused("hunks", "--edit", first, code=1, EDITOR="false")
 
 
+@pytest.mark.parametrize("command", ["commit", "restore"])
+def test_the_hint_names_all_that_goes_with_a_name_of_a_file_with_several(
+    yolofs: Program, view: Path, command: str
+) -> None:
+    (view / "one").write_text(TEXT)
+    os.link(view / "one", view / "two")
+    yolofs("commit", "--yes", "one", "two")
+    (view / "one").write_text(BOTH)
+    (view / "two").unlink()
+    (deleted,) = ids(yolofs, "deleted", "two")
+    yes = ["--yes"] if command == "commit" else []
+    done = yolofs(command, *yes, "--hunk", deleted, code=16)
+    assert "as in base already" not in done.err
+    hint = next(line for line in done.err.splitlines() if line.startswith("hint: "))
+    yolofs(*hint.removeprefix("hint: yolofs ").split(), *yes)
+    assert [one["path"] for one in hunks(yolofs) if one["path"].endswith(("one", "two"))] == []
+
+
 def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Path) -> None:
     (view / "one").write_text("a\nb\n")
     os.link(view / "one", view / "two")
@@ -288,28 +306,11 @@ def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Pa
     assert os.path.samefile(yolofs.project / "one", yolofs.project / "two")
 
 
-KILLED = """
-import os, signal, sys
-import yolofs.{module} as module
-from yolofs.cli import main
-
-def killed(*words, **options):
-    if {after}:
-        real(*words, **options)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-real = module.{name}
-module.{name} = killed
-sys.argv[0] = "yolofs"
-main.program()
-"""
-
-
 @pytest.mark.parametrize(
     ("module", "name"),
     [
         ("session.selecting.actions", "take_back"),
-        ("cli.commit.picked", "commit_up_to"),
+        ("cli.commit.committing_hunks", "commit_up_to"),
         ("session.up_to", "commit"),
     ],
 )
@@ -319,9 +320,7 @@ def test_a_kill_under_a_mount_leaves_all_staged_or_is_done(
 ) -> None:
     before = shown(view)
     first, _ = ids(yolofs, "text")
-    done = run_code(
-        KILLED.format(module=module, name=name, after=after), ["commit", "--yes", "--hunk", first], yolofs.project
-    )
+    done = run_killed(["commit", "--yes", "--hunk", first], yolofs.project, module=module, name=name, after=after)
     assert done.returncode == -signal.SIGKILL
     assert shown(view) == before
     is_done = after and name != "take_back"

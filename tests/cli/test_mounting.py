@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import yolofs.errors
-from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, wait_until
+from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
 from yolofs.system.mounts import mounts_at
@@ -153,7 +153,7 @@ def test_a_umount_from_outside_ends_the_daemon_cleanly(yolofs: Program) -> None:
 def test_unmount_force_kills_a_daemon_that_hangs(yolofs: Program) -> None:
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     pid = yolofs.daemon["pid"]
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     done = yolofs("unmount", "--force")
     assert "killed" in done.err
     assert not is_alive(pid)

@@ -12,6 +12,7 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import xattrs_of
 from tests.support.killed_command import as_user, run
+from tests.support.second_disk import mounted_disk
 
 ONE, TWO = b"user.one", b"user.two"
 ACCESS, DEFAULT = b"system.posix_acl_access", b"system.posix_acl_default"
@@ -105,3 +106,21 @@ def test_what_forbids_an_ordinary_user_to_read_it(monkeypatch: pytest.MonkeyPatc
         assert [path.read_text() for path in kept[:2]] == ["base\n"] * 2
 
     as_user(check, monkeypatch, is_root=False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device")
+def test_another_name_of_a_file_on_another_disk_is_a_copy_and_a_dry_run_says_so(tmp_path: Path) -> None:
+    project = tmp_path / "p"
+    far = project / "far"
+    far.mkdir(parents=True)
+    (project / "old").write_text("old\n")
+    with mounted_disk(far):
+        view = CoreDriver(os.fsencode(project))
+        view.create(b"new", b"new\n", 0o644)
+        view.link(b"new", b"far/new")
+        view.link(b"old", b"far/old")
+        view.close()
+        said = run(os.fsencode(project), "commit", "--dry-run").out
+        assert f"copy {project}/old to {far}/old\n" in said
+        run_script(project)
+        assert [(far / name).read_text() for name in ("new", "old")] == ["new\n", "old\n"]

@@ -444,13 +444,15 @@ def test_a_commit_whose_list_nobody_reads_to_its_end_does_nothing_and_says_so(yo
 
 
 DAEMON_DIES = """
-import os, signal, sys
+import os, select, signal, sys
 from yolofs.cli import main
 from yolofs.cli.commands import commit
 really_commit = commit.commit
+daemon = os.pidfd_open(int(sys.argv[1]))
 def dying(*arguments, **named):
     result = really_commit(*arguments, **named)
-    os.kill(int(sys.argv[1]), signal.SIGKILL)
+    signal.pidfd_send_signal(daemon, signal.SIGKILL)
+    select.select([daemon], [], [])  # until it is dead: it could answer until then
     return result
 commit.commit = dying
 raise SystemExit(main.main(["commit", "--yes"]))

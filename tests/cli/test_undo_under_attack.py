@@ -4,6 +4,7 @@ before it.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cli.program import Program, run_program
+from tests.support.fault_points import points
 from tests.unit.overlay.test_acl import acl
 
 pytestmark = pytest.mark.mount
@@ -119,7 +121,7 @@ WORKS = (
 )
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", points(WORKS, "access control lists", some=5))
 def test_access_control_lists_come_back_bit_for_bit(yolofs: Program, work: Callable[[Path], None]) -> None:
     listed = yolofs.project / "listed"
     (listed / "sub").mkdir(parents=True)
@@ -296,8 +298,9 @@ def contents(top: Path) -> set[bytes]:
     return {path.read_bytes() for path in top.rglob("*") if path.is_file() and not path.is_symlink()}
 
 
-@pytest.mark.parametrize("edit", EDITS)
-@pytest.mark.parametrize("work", COMMITS)
+@pytest.mark.parametrize(
+    ("work", "edit"), points(list(itertools.product(COMMITS, EDITS)), "hard links that the host works on", some=16)
+)
 def test_hard_links_that_the_host_works_on_lose_nothing_and_lead_nowhere(
     yolofs: Program, work: Callable[[Path], None], edit: Callable[[Path], None]
 ) -> None:

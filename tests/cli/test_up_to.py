@@ -13,6 +13,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -147,28 +148,28 @@ def _nothing(view: Path) -> None:
     (view / "later").write_text("l\n")
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (_add, _nothing),
-        (_add, _write),
-        (_add, _add_another),
-        (_add, _remove_another),
-        (_add, _move),
-        (_remove, _nothing),
-        (_remove, _write),
-        (_remove, _change_mode),
-        (_remove, _remove_another),
-        (_remove, _move),
-        (_remove, _add),
-        (_write, _add_another),
-        (_write, _move),
-        (_write_and_remove, _write),
-        (_write_and_remove, _remove_another),
-        (_move, _write),
-        (_move, _add_another),
-    ],
-)
+BEFORE_AND_AFTER = [
+    (_add, _nothing),
+    (_add, _write),
+    (_add, _add_another),
+    (_add, _remove_another),
+    (_add, _move),
+    (_remove, _nothing),
+    (_remove, _write),
+    (_remove, _change_mode),
+    (_remove, _remove_another),
+    (_remove, _move),
+    (_remove, _add),
+    (_write, _add_another),
+    (_write, _move),
+    (_write_and_remove, _write),
+    (_write_and_remove, _remove_another),
+    (_move, _write),
+    (_move, _add_another),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), points(BEFORE_AND_AFTER, "hard links up to", some=7))
 def test_names_of_a_file_with_hard_links_may_change_before_and_after(
     yolofs: Program, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:

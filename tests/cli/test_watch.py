@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, wait_until
+from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, kill, replace_text, stop, wait_until
 from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import Reader, reader, settings, wait_for_asks
@@ -209,16 +209,17 @@ def test_a_watcher_that_is_killed_answers_nothing_and_another_one_can(yolofs: Pr
             assert blocked.end()[0]
 
 
-OPEN_MANY = """
+MANY = 700
+OPEN_MANY = f"""
 import sys
 from concurrent.futures import ThreadPoolExecutor
 def read(number):
     try:
-        open(f"{sys.argv[1]}/{number}").close()
+        open(f"{{sys.argv[1]}}/{{number}}").close()
     except OSError:
         pass
 with ThreadPoolExecutor(50) as pool:
-    list(pool.map(read, range(2000)))
+    list(pool.map(read, range({MANY})))
 """
 
 
@@ -226,17 +227,17 @@ def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> N
     """Of each ask there are two things to be told, and more than a thousand are shortened."""
     settings(yolofs, ask_timeout=900)  # on a busy machine thousands of answers take a while to be told
     (yolofs.project / "secret/many").mkdir()
-    for number in range(2000):
+    for number in range(MANY):
         (yolofs.project / f"secret/many/{number}").touch()
     with watch(yolofs) as terminal:
         terminal.wait_for_screen("nothing waits")
-        terminal.process.send_signal(signal.SIGSTOP)
+        stop(terminal.process.pid)
         with (
             alone(yolofs, "--deny-all", stdout=subprocess.DEVNULL),
             reader(view / "secret/many", script=OPEN_MANY) as asking,
         ):
             assert asking.process.wait(100) == 0
-            assert len(yolofs("log", "-v").out.splitlines()) == 2000
+            assert len(yolofs("log", "-v").out.splitlines()) == MANY
         with reader(view / "secret/a") as blocked:
             wait_until(lambda: waiting(yolofs) == 1, "asked")
             terminal.process.send_signal(signal.SIGCONT)

@@ -37,11 +37,19 @@ SCENES = test_commands_killed.ALL | {
     "gc": test_gc_killed.SCENES["gc"],
     "gc --generations": test_gc_killed.SCENES["generations"],
 }
+DRAWN = points([(name, reads) for reads in (False, True) for name in SCENES], "commands fail", some=12)
+"""Which commands fail in this run, at calls that change the disk or at calls that read; by night
+all at both.
+"""
 
 
-@pytest.mark.parametrize("reads", [False, True], ids=["calls that change", "calls that read"])
 @pytest.mark.parametrize(
-    ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("commands fail", name)]
+    ("name", "reads", "is_root"),
+    [
+        pytest.param(name, reads, is_root, id=f"{name}-{is_root}-calls that {'read' if reads else 'change'}")
+        for name, reads in DRAWN
+        for is_root in users("commands fail", name)
+    ],
 )
 def test_base_is_before_or_after(monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, reads: bool) -> None:
     as_user(partial(check, SCENES[name], is_root, reads), monkeypatch, is_root=is_root)

@@ -20,6 +20,7 @@ from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.crash.test_commit_every_step import USERS
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import Ran, as_user, end_it, is_in_switch, is_settled, kill_points, run, users
 from tests.support.model_steps import how_many
@@ -231,6 +232,8 @@ RECOVERIES = {
 
 
 ALL = SCENES | RECOVERIES
+DRAWN = points(list(ALL), "commands killed", some=6)
+"""The commands that this run kills; by night all."""
 
 
 def _difference(one: Look, other: Look) -> dict[bytes, object]:
@@ -294,7 +297,7 @@ def ends_of(scene: Scene, place: Path, faults: Faults | None = None) -> tuple[En
 
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize(
-    ("name", "is_root"), [(name, is_root) for name in ALL for is_root in users("commands killed", name)]
+    ("name", "is_root"), [(name, is_root) for name in DRAWN for is_root in users("commands killed", name)]
 )
 def test_base_is_before_or_after_and_nothing_is_lost(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int

@@ -28,8 +28,17 @@ from yolofs.session.commit import commit, finish_interrupted, roll_back_interrup
 from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.timeout(300)
-TRACED = ("commit", "journal", "registry", "session", "store.copying", "store.store", "system.syscalls")
-SHARES = how_many(ci=3, nightly=64)
+TRACED = (
+    "commit",
+    "journal",
+    "registry",
+    "session",
+    "store.copying",
+    "store.file_data",
+    "store.store",
+    "system.syscalls",
+)
+SHARES = how_many(ci=2, nightly=64)
 """The kill points are dealt out to so many tests, that each may be short."""
 POINTS = 8
 """For each share; test_commit_every_step kills before and after steps besides."""
@@ -211,7 +220,7 @@ def test_a_commit_killed_at_a_line_is_taken_back_even_if_that_is_killed_too(tmp_
     assert taken_back >= POINTS // 6
 
 
-@pytest.mark.parametrize("share", range(how_many(ci=2, nightly=16)))
+@pytest.mark.parametrize("share", range(how_many(ci=1, nightly=16)))
 def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, share: int) -> None:
     directory = tmp_path / "project"
     project = os.fsencode(directory)
@@ -236,7 +245,7 @@ SOME = (b"a", b"b", b"c", b"new", b"d", b"g")
 """Of each kind of step one is taken and, where there are two, one stays; what moved out of ``f`` is
 held back.
 """
-SOME_SHARES = how_many(ci=2, nightly=64)
+SOME_SHARES = how_many(ci=1, nightly=64)
 
 
 @pytest.mark.parametrize("share", range(SOME_SHARES))
@@ -272,7 +281,7 @@ def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path,
     assert seen == {True, False}
 
 
-LAST_SHARES = how_many(ci=2, nightly=8)
+LAST_SHARES = how_many(ci=1, nightly=8)
 
 
 @pytest.mark.parametrize("share", range(LAST_SHARES))

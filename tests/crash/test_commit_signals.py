@@ -137,7 +137,7 @@ def test_what_is_finished_or_taken_back_is_said(tmp_path: Path, where: str) -> N
 _AT_A_TERMINAL = """
 import fcntl, importlib, sys, termios, time
 from yolofs.cli import main
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 module, _, name = sys.argv[1].rpartition(":")
 owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
@@ -147,7 +147,7 @@ def wait_for_ctrl_c(*arguments, **options):
     left -= 1
     if left == 0:
         print("press Ctrl-C", file=sys.stderr, flush=True)
-        while stopping._signals.noted is None:  # or until it is raised in here
+        while stop_signals._signals.noted is None:  # or until it is raised in here
             time.sleep(0.01)
     return really(*arguments, **options)
 setattr(owner, name, wait_for_ctrl_c)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import itertools
 import os
 import signal
 import struct
@@ -21,6 +22,7 @@ from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
+from tests.support.fault_points import points
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 NOT_PREPARED, TAKEN_BACK, INTERRUPTED = 17, 18, 130
@@ -67,8 +69,9 @@ def commit_failing(project: Path, act: str, step: int = STEP) -> subprocess.Comp
     return run_code(FAILING.format(act=act), [str(step)], project)
 
 
-@pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
-@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize(
+    ("failure", "is_mounted"), points(list(itertools.product(FAILURES, [False, True])), "taken back", some=6)
+)
 def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is_mounted: bool) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
@@ -166,7 +169,7 @@ def test_a_killed_one_is_taken_back_by_the_flag(tmp_path: Path) -> None:
     assert exactly(project) != before
     said = program.refused("commit", "--yes", code=12)
     assert "yolofs commit --continue finishes it, yolofs commit --roll-back takes it back" in said
-    assert "stand alone" in program.refused("commit", "--roll-back", "--continue", code=2)
+    assert "go with no other option" in program.refused("commit", "--roll-back", "--continue", code=2)
     done = program("commit", "--roll-back")
     assert "commit 1, which was interrupted, is taken back; base is as it was, and all stays staged" in done.err
     assert exactly(project) == before

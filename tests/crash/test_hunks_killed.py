@@ -26,7 +26,7 @@ from tests.support.model_steps import how_many
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import Hunk, hunks_of
 from yolofs.paths import RelPath
-from yolofs.session.journal_beside import Beside
+from yolofs.session.journal_copy import JournalCopy
 from yolofs.store.store import Store
 
 pytestmark = pytest.mark.timeout(300)
@@ -83,11 +83,11 @@ def test_a_commit_of_a_hunk_that_cannot_be_written_down_says_why_and_what_to_do(
     project = fresh(COMMIT, tmp_path)
     base, view = base_of(project), view_of(project)
 
-    def fail(_: Beside) -> None:
+    def fail(_: JournalCopy) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Beside, "keep", fail)
+        patch.setattr(JournalCopy, "keep", fail)
         ran = run(project, *COMMIT.words)
     check_said(ran)
     assert ran.code == 17

@@ -15,6 +15,7 @@ from tests.crash.test_commit_every_line import exactly, populate, work
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
 from tests.security.planting import interrupt, interrupted
+from tests.support.fault_points import points
 from tests.support.seed import sample
 from yolofs.session.lock import locked
 
@@ -52,8 +53,10 @@ def needed(program: Program, number: int) -> dict[str, tuple[int, ...]]:
     return {str(path): (path.lstat().st_ino, path.lstat().st_mode, path.lstat().st_size) for path in paths}
 
 
-@pytest.mark.parametrize("way", ["--continue", "--roll-back"])
-@pytest.mark.parametrize("point", range(len(ORDERS)))
+@pytest.mark.parametrize(
+    ("point", "way"),
+    points(list(itertools.product(range(len(ORDERS)), ["--continue", "--roll-back"])), "meanwhile", some=6),
+)
 def test_whatever_is_called_meanwhile_it_can_be_finished_and_taken_back(tmp_path: Path, point: int, way: str) -> None:
     project = tmp_path / "project"
     expected = with_commits(project)

@@ -104,7 +104,7 @@ def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[ob
     return {path: what for path, what in found.items() if not path.startswith(".yolofs")}
 
 
-@pytest.mark.parametrize("point", range(how_many(ci=2, nightly=30)))
+@pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
 def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"
@@ -132,7 +132,7 @@ def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Pat
     assert not list((directory / ".yolofs/commits/1/parked").iterdir())
 
 
-@pytest.mark.parametrize("point", range(how_many(ci=2, nightly=30)))
+@pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
 def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"

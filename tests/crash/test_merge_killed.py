@@ -12,29 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code, wait_until
+from tests.cli.program import Program, run_killed, wait_until
 
 pytestmark = pytest.mark.mount
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 BOTH = TEN.replace("2\n", "two\n").replace("9\n", "nine\n")
 MARKED = TEN.replace("5\n", "<<<<<<< staged\nfive\n=======\nFIVE\n>>>>>>> base\n")
-
-KILLED = """
-import os, signal, sys
-import yolofs.{module} as module
-from yolofs.cli import main
-
-def killed(*words, **options):
-    if {after}:
-        real(*words, **options)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-real = module.{name}
-module.{name} = killed
-sys.argv[0] = "yolofs"
-main.program()
-"""
 
 
 @pytest.fixture
@@ -86,8 +70,7 @@ def test_open_files_show_what_was_merged(yolofs: Program) -> None:
 
 def kill_at(yolofs: Program, module: str, name: str, *, after: bool) -> None:
     """Have a merging commit killed when it calls a function, or has."""
-    code = KILLED.format(module=module, name=name, after=after)
-    done = run_code(code, ["commit", "--yes", "--merge"], yolofs.project)
+    done = run_killed(["commit", "--yes", "--merge"], yolofs.project, module=module, name=name, after=after)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
@@ -95,7 +78,7 @@ def test_a_kill_between_merge_and_commit_shows_what_was_merged(yolofs: Program) 
     with yolofs.mounted() as view:
         change_both(view, yolofs.project)
         with (view / "clean").open("rb") as clean:
-            kill_at(yolofs, "cli.commit.drift", "settle", after=True)
+            kill_at(yolofs, "cli.commit.settling", "settle", after=True)
             # nobody waits until the mount has taken the session back, and told the kernel of the
             # new size
             wait_until(lambda: os.fstat(clean.fileno()).st_size == len(BOTH), "what was merged")

@@ -27,7 +27,7 @@ from yolofs.session.undo import UndoResult, choose, undo
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EPERM, errno.EOPNOTSUPP)
-POINTS = 36
+POINTS = 22
 """So many of all calls fail with one of all errors; by night each call with each error."""
 
 

@@ -4,7 +4,7 @@ serves.
 Descriptors of all kinds stay open over writes, renames, what the host does in base, snapshots,
 travels, aborts and commits.  What the documents promise is looked for as they promise it: at the
 next open at once; in what is open, and in stat(2), after a change by the host within a second, so
-that for these there is a deadline (:data:`SOON_S`).
+that for these there is a deadline (:data:`tests.mount.content_handles.SOON_S`).
 
 Not asked for, as nothing is promised: what an open file without a name in the view shows once the
 host has changed that file in place.
@@ -17,14 +17,10 @@ import errno
 import itertools
 import mmap
 import os
-import pickle
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +29,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.cli.program import Program, connected
+from tests.mount.content_handles import MODES, SOON_S, Handle, Mapper
 from tests.mount.content_model import Contents, HostFile, Inode
 from tests.support.transports import IS_DIRECT
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -47,19 +44,8 @@ from yolofs.system.clock import coarse_clock_ns
 PAGE = mmap.PAGESIZE
 READ_AHEAD = 128 << 10
 LARGE = 1 << 20
-SOON_S = 30.0
-"""What is promised within a second; a busy machine may take longer."""
 BASE_NAMES = ("a", "b", "c", "h1", "h2")
 NAMES = (*BASE_NAMES, "n1", "n2")
-MODES = {
-    "read": os.O_RDONLY,
-    "write": os.O_WRONLY,
-    "both": os.O_RDWR,
-    "append": os.O_RDWR | os.O_APPEND,
-    "direct": os.O_RDWR | os.O_DIRECT,
-    "map": os.O_RDONLY,
-    "map for writing": os.O_RDWR,
-}
 
 names = st.sampled_from(NAMES)
 base_names = st.sampled_from(BASE_NAMES)
@@ -122,54 +108,6 @@ def step_of(name: str) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
 
 
 steps = st.sampled_from([name for name, (weight, _) in STEPS.items() for _ in range(weight)]).flatmap(step_of)
-
-
-@dataclass(eq=False)
-class Handle:
-    """Something that is open: a descriptor, or a mapping of a :class:`Mapper`."""
-
-    kind: str
-    number: int
-    inode: Inode
-    mapped: int = 0
-    """How much is mapped, in bytes."""
-    is_behind: bool = False
-    """Whether the host has changed the file since it was seen to show what it should."""
-    is_dirty: bool = False
-    """Whether the mapping was written to and not synced."""
-
-    @property
-    def may_write(self) -> bool:
-        return MODES[self.kind] & os.O_ACCMODE != os.O_RDONLY
-
-    @property
-    def is_map(self) -> bool:
-        return self.kind.startswith("map")
-
-
-class Mapper:
-    """The process of :mod:`tests.mount.mapper`."""
-
-    def __init__(self) -> None:
-        command = [sys.executable, "-P", "-S", str(Path(__file__).with_name("mapper.py"))]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def __call__(self, word: str, *arguments: Any, **named: Any) -> Any:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        pickle.dump((word, arguments, named), self._process.stdin)
-        self._process.stdin.flush()
-        result = pickle.load(self._process.stdout)
-        if isinstance(result, OSError):
-            raise result
-        return result
-
-    def end(self) -> None:
-        with self._process as process:
-            assert process.stdin is not None
-            process.stdin.close()
-            code = process.wait(SOON_S)
-        assert code == 0, f"the mapper ended with {code}"
 
 
 class ContentMachine(RuleBasedStateMachine):

@@ -8,6 +8,7 @@ Run as ``ordinary_user.py ROOM COMMAND...`` in a mount namespace of its own
 - an ``/etc/passwd`` with a line for the user, without which fusermount3 refuses;
 - ways to the Python in use and to this checkout, where these lie in closed directories such as
   ``/root``;
+- an empty ``/run`` in which everybody may make a directory, if root is to be beside the user;
 
 and then runs the command as that user, who owns ``ROOM/home``, ``ROOM/run`` and ``ROOM/tmp``.  In
 ``ROOM/others`` lies what belongs to root.  All mounts and processes end with the command.
@@ -83,6 +84,8 @@ def _main(room: Path, command: Sequence[str], *, stays_root: bool) -> None:
         (room / name).mkdir(mode=0o700)
         os.chown(room / name, UID, GID)
     if stays_root:
+        # Who works as this user has no other place for runtime, and would leave something in /tmp.
+        _mount("tmpfs", Path("/run"), "tmpfs", _MS_NOSUID_NODEV, "mode=1777")
         os.execvpe(command[0], list(command), {**os.environ, HOME_VARIABLE: str(room / "home")})
     _make_others(room / "others")
     os.setgroups([])

@@ -16,6 +16,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, connected, wait_until
 from tests.mount.asking import CREATE, asked_project, reader, wait_for_asks
+from tests.support.fault_points import points
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 
 pytestmark = pytest.mark.mount
@@ -99,11 +100,12 @@ WAYS_TO_MAKE_A_NAME = {
 }
 
 
-@pytest.mark.parametrize("script", WAYS_TO_MAKE_A_NAME.values(), ids=WAYS_TO_MAKE_A_NAME)
-def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, script: str) -> None:
+@pytest.mark.parametrize("name", points(list(WAYS_TO_MAKE_A_NAME), "travelling beside an ask", some=5))
+def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, name: str) -> None:
     """The kernel locks the directory for as long as it waits for the answer, and has to drop a name
     in there.
     """
+    script = WAYS_TO_MAKE_A_NAME[name]
     with (yolofs.project / ".yolofs.toml").open("a") as toml:
         toml.write('"secret/other" = "allow"\n')
     with yolofs.mounted() as view, connected(yolofs) as client:

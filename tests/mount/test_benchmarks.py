@@ -51,6 +51,11 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         "snapshots",
         "commit",
         "stat_beside",
+        "edit",
+        "2_clients",
+        "write_bytes",
+        "allocate",
+        "copy_large",
     ]
     words: list[str | Path] = [*SMALL, "--only", ",".join(names), "--scratch", scratch, "--trace"]
     words += ["--json", json, "--svg", svg, "--modes", ",".join(MODES)]
@@ -68,6 +73,9 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         for row in rows.values():
             assert set(row.seconds) | set(row.notes) == present
             assert all(seconds > 0 for found in row.seconds.values() for seconds in found)
+        served = present - {"plain", "overlayfs"}
+        assert set(rows["edit"].server_s) == served
+        assert all(rows["edit"].serial_share(column) for column in served)
         assert rows["create"].requests["create"].count == TINY.files
         assert "create 10" in done.stdout
     assert len(ElementTree.parse(svg).findall(".//{*}circle")) > 4
@@ -134,6 +142,7 @@ def test_a_wrong_content_is_told(scratch: Path) -> None:
         cell.micro("stat", "files", 3)
 
 
+@pytest.mark.nightly
 def test_a_setting_has_a_column_of_its_own(tmp_path: Path, scratch: Path) -> None:
     json, setting = tmp_path / "out.json", "mount.spin_us=0"
     words: list[str | Path] = [*SMALL, "--only", "stat_base_warm", "--modes", "pinned", "--scratch", scratch]

@@ -14,9 +14,9 @@ from tests.cli.program import DEADLINE_S, wait_until
 from tests.mount.hard_links import Mounter
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.access.refusals import UndecidedError
-from yolofs.fuse.answers import Answer
 from yolofs.fuse.libfuse.handshake import Handshake
 from yolofs.fuse.loop.loop import DeviceLoop
+from yolofs.fuse.results import Answer
 from yolofs.rules import RuleState
 
 pytestmark = pytest.mark.mount

@@ -23,9 +23,9 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.in_process import MountedView
-from yolofs.fuse.answers import Answer
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libfuse.handshake import open_devices
+from yolofs.fuse.results import Answer
 from yolofs.overlay.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount

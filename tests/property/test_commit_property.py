@@ -129,6 +129,15 @@ def perform(scribe: CommitScribe, name: str, place: tuple[int, bytes | None], *a
     note(f"{name} {path!r} {arguments!r}")
 
 
+def perform_all(scribe: CommitScribe, program: list[Operation]) -> None:
+    """Perform a program; ``freeze`` in it makes a generation."""
+    for name, *arguments in program:
+        if name == "freeze":
+            scribe.freeze()
+        else:
+            perform(scribe, name, *arguments)
+
+
 def perform_on_two(scribe: CommitScribe, name: str, src: bytes, dst: bytes) -> None:
     """Perform what has two paths if rename(2) or link(2) would."""
     kind, other = scribe.kind(src), scribe.kind(dst)
@@ -158,11 +167,7 @@ def after(
         os.mkdir(root)
         fill_base(root, links)
         scribe = CommitScribe(root, os.fsencode(own) + b"/store")
-        for name, *arguments in program:
-            if name == "freeze":
-                scribe.freeze()
-            else:
-                perform(scribe, name, *arguments)
+        perform_all(scribe, program)
         yield scribe, os.fsencode(own) + b"/commit"
 
 

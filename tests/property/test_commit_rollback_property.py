@@ -14,10 +14,10 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FrameType
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn
 
 import pytest
 from hypothesis import event, example, given, note
@@ -28,13 +28,14 @@ from tests.property.test_commit_property import (
     fill_base,
     hard_links,
     has_second_device,
-    perform,
+    perform_all,
     programs,
 )
 from tests.support.commit_model import CommitScribe, Node, contents, is_spare, lacks_renameat2, scan
 from tests.support.host_edits import Edit, Host, works
 from tests.support.model_steps import so_many
 from yolofs.commit import Plan, execute, find_conflicts, resume
+from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
@@ -42,6 +43,7 @@ from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import restored
+from yolofs.store.store import StoreFiles
 
 BROKEN = (
     "commit.apply.steps",
@@ -169,11 +171,7 @@ def staged(
         fill_base(root, links)
         scribe = CommitScribe(root, os.fsencode(own) + b"/store")
         scribe._clock = time.time_ns()
-        for name, *arguments in program:
-            if name == "freeze":
-                scribe.freeze()
-            else:
-                perform(scribe, name, *arguments)
+        perform_all(scribe, program)
         os.mkdir(os.fsencode(own) + b"/commits")
         yield scribe, os.fsencode(own) + b"/commits/1"
 
@@ -183,25 +181,35 @@ def whole(root: bytes) -> dict[bytes, tuple[Node, int]]:
     return {path: (node, os.lstat(os.path.join(root, path)).st_ino) for path, node in scan(root).items()}
 
 
-class Run:
-    """A commit that is broken off and gone on with."""
+class BrokenOff:
+    """A commit or an undo that is broken off and gone on with.
 
-    def __init__(self, scribe: CommitScribe, parking: bytes) -> None:
-        self.scribe = scribe
+    ``parking`` is its directory, ``notes`` the directory in which it is noted what taking it back
+    has put in its place again.
+    """
+
+    def __init__(self, plan: Plan, store: StoreFiles, parking: bytes, notes: bytes) -> None:
+        self.plan = plan
+        self.store = store
         self.parking = parking
-        self.plan = scribe.plan()
         self.found: list[RelPath] = []
-        for line in self.plan.lines():
+        """Where the host had put or changed something, as was told."""
+        self._notes = notes
+        for line in plan.lines():
             note(line)
-        assert Plan.decode(self.plan.encode()) == self.plan
+        assert Plan.decode(plan.encode()) == plan
 
-    def begin(self, kill: Kill) -> bool:
-        """Commit, until it is killed; return whether it was."""
-        commit = partial(execute, self.plan, self.scribe.store, parking=self.parking, is_spare=is_spare, durable=False)
-        return not dies(kill, commit)
+    def begin(self, kill: Kill, is_spare: Spare = is_spare_never) -> bool:
+        """Do it, until it is killed; return whether it was."""
+        act = partial(execute, self.plan, self.store, parking=self.parking, is_spare=is_spare, durable=False)
+        return not dies(kill, act)
+
+    def has(self, name: bytes) -> bool:
+        """Tell whether its directory has that."""
+        return os.path.lexists(os.path.join(self.parking, name))
 
     def go_on(self, attempt: Attempt) -> bool:
-        """Take it back or go on with it; return whether that came to its end."""
+        """Take it back or go on with it; return whether that came to its end, and did not fail."""
         note(f"{attempt}")
         lose_lines(self.parking, attempt.lost)
         act = self._take_back if attempt.goes_back else self._finish
@@ -210,17 +218,31 @@ class Run:
     def _take_back(self) -> None:
         self.found += roll_back(
             self.plan,
-            self.scribe.store,
+            self.store,
             parking=self.parking,
-            restored=partial(restored.add, os.path.dirname(self.parking)),
+            restored=partial(restored.add, self._notes),
             durable=False,
         ).found
 
     def _finish(self) -> None:
-        self.found += resume(self.plan, self.scribe.store, parking=self.parking).found
+        self.found += resume(self.plan, self.store, parking=self.parking).found
 
-    def has(self, name: bytes) -> bool:
-        return os.path.lexists(os.path.join(self.parking, name))
+    def go_on_to_the_end(self, attempts: Sequence[Attempt]) -> bool:
+        """Go on with it as often as it is broken off; return whether it was taken back."""
+        goes_back = False
+        for attempt in attempts:
+            if self.has(b"done") or not self.has(b"plan.json"):
+                event("it was at its very end")
+                break
+            goes_back = attempt.goes_back and not self.has(b"settled")
+            if self.go_on(attempt._replace(goes_back=goes_back)):
+                break
+            event("it was broken off once more")
+        return goes_back
+
+
+def commit_of(scribe: CommitScribe, parking: bytes) -> BrokenOff:
+    return BrokenOff(scribe.plan(), scribe.store, parking, os.path.dirname(parking))
 
 
 def conflicts_of(scribe: CommitScribe, known: dict[int, int]) -> list[RelPath]:
@@ -239,20 +261,11 @@ def check(
         root = scribe.base.root
         before, expected, had = whole(root), scribe.expected(), contents(root)
         conflicts = conflicts_of(scribe, {})
-        run = Run(scribe, parking)
-        if not run.plan.steps or not run.begin(kill):
+        run = commit_of(scribe, parking)
+        if not run.plan.steps or not run.begin(kill, is_spare):
             event("it was not broken off")
             return
-        goes_back = False
-        for attempt in (*some, end):
-            if run.has(b"done") or not run.has(b"plan.json"):
-                event("it was at its very end")
-                break
-            goes_back = attempt.goes_back and not run.has(b"settled")
-            if run.go_on(attempt._replace(goes_back=goes_back)):
-                break
-            event("it was broken off once more")
-        if goes_back:
+        if run.go_on_to_the_end((*some, end)):
             event("taken back")
             assert whole(root) == before
             assert not run.found
@@ -278,41 +291,14 @@ def check_with_host(
     """``work``: what the host does after each time that it is broken off."""
     with staged(program, links, session) as (scribe, parking):
         root = scribe.base.root
-        run, had = Run(scribe, parking), contents(root)
-        if not run.plan.steps or not run.begin(kill):
+        run, had = commit_of(scribe, parking), contents(root)
+        if not run.plan.steps or not run.begin(kill, is_spare):
             return
         check_work_of_host(run, root, had, work, [*some, end])
 
 
-class Broken(Protocol):
-    """A commit or undo that is broken off and gone on with."""
-
-    @property
-    def plan(self) -> Plan:
-        """What it is to do."""
-        ...
-
-    @property
-    def parking(self) -> bytes:
-        """Its directory."""
-        ...
-
-    @property
-    def found(self) -> list[RelPath]:
-        """Where the host had put or changed something, as was told."""
-        ...
-
-    def has(self, name: bytes) -> bool:
-        """Tell whether its directory has that."""
-        ...
-
-    def go_on(self, attempt: Attempt) -> bool:
-        """Take it back or go on with it; return whether that came to its end."""
-        ...
-
-
 def check_work_of_host(
-    run: Broken, root: bytes, had: set[bytes], work: list[list[Edit]], attempts: list[Attempt]
+    run: BrokenOff, root: bytes, had: set[bytes], work: list[list[Edit]], attempts: list[Attempt]
 ) -> None:
     """Have the host at work each time that it is broken off: nothing that was in base (``had``) or
     comes is lost.
@@ -353,7 +339,7 @@ def dies_if_it_fails(act: Callable[[], object]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-few = so_many(ci=16, nightly=3000)
+few = so_many(ci=10, nightly=3000)
 
 
 @few

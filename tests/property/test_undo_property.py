@@ -9,19 +9,11 @@ import os
 import pytest
 from hypothesis import event, example, given, note
 
-from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform, programs
-from tests.support.commit_model import CommitScribe, scan
+from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform_all, programs
+from tests.support.commit_model import scan
 from tests.support.model_steps import so_many
 from tests.support.undo_model import Commits, Undo
 from yolofs.errors import HardLinksError
-
-
-def run(scribe: CommitScribe, program: list[Operation]) -> None:
-    for name, *arguments in program:
-        if name == "freeze":
-            scribe.freeze()
-        else:
-            perform(scribe, name, *arguments)
 
 
 def note_down(undo: Undo) -> None:
@@ -40,7 +32,7 @@ def check(
         before = scan(root)
         if not commits.commit(1).steps:
             return
-        run(scribe, second)
+        perform_all(scribe, second)
         event(f"something is staged since: {bool(scribe.records)}")
         view = scribe.expected()
         try:
@@ -59,14 +51,14 @@ def check(
         assert scribe.expected() == view
 
 
-@so_many(ci=18, nightly=2000)
+@so_many(ci=11, nightly=2000)
 @given(programs, programs)
 @example([("mkdir", b"x"), ("mkdir", b"x/y"), ("write", b"x/y/z", b"new"), ("rename", b"b", b"x/b")], [])
 def test_an_undo_leaves_base_as_it_was(program: list[Operation], second: list[Operation]) -> None:
     check(program, second, [])
 
 
-@so_many(ci=18, nightly=2000)
+@so_many(ci=11, nightly=2000)
 @given(programs, programs, hard_links)
 def test_an_undo_leaves_base_as_it_was_where_it_has_hard_links(
     program: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
@@ -75,7 +67,7 @@ def test_an_undo_leaves_base_as_it_was_where_it_has_hard_links(
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=18, nightly=2000)
+@so_many(ci=11, nightly=2000)
 @given(programs, programs, hard_links)
 @example(  # both names of a file are taken away
     [("chmod", (38, b"a"), 384), ("remove", (1, None)), ("write", (1, None), b"")],

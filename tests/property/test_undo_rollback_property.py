@@ -9,22 +9,19 @@ at work in base meanwhile, and whatever has been in base by then is kept.
 from __future__ import annotations
 
 import os
-from functools import partial
 
 import pytest
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.property.test_commit_property import Operation, hard_links, has_second_device, perform, programs
+from tests.property.test_commit_property import Operation, hard_links, has_second_device, perform_all, programs
 from tests.property.test_commit_rollback_property import (
     Attempt,
+    BrokenOff,
     Kill,
     check_work_of_host,
-    dies,
-    dies_if_it_fails,
     ends,
     kills,
-    lose_lines,
     lost,
     staged,
     whole,
@@ -33,57 +30,21 @@ from tests.support.commit_model import CommitScribe, contents, scan
 from tests.support.host_edits import Edit, works
 from tests.support.model_steps import so_many
 from tests.support.undo_model import Commits, Undo
-from yolofs.commit import execute, resume
-from yolofs.commit.apply.taking_back import roll_back
 from yolofs.errors import HardLinksError
-from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 
 attempts = st.lists(st.builds(Attempt, st.booleans(), kills, lost), max_size=3)
 
 
-class Run:
+class Run(BrokenOff):
     """The undo of commit 1, as commit 2, that is broken off and gone on with."""
 
     def __init__(self, commits: Commits) -> None:
         self.undo: Undo = commits.prepare(1)
-        self.plan = self.undo.plan
-        self.parking = commits.parking(2)
-        self.found: list[RelPath] = []
-        """Where the host had put something, as is told."""
-        self._session = os.path.dirname(commits.directory)
         for record in (*self.undo.inverse, *self.undo.left):
             note(str(record))
-        for line in self.undo.plan.lines():
-            note(line)
-
-    def begin(self, kill: Kill) -> bool:
-        """Undo, until it is killed; return whether it was."""
-        undo = self.undo
-        return not dies(kill, partial(execute, undo.plan, undo.store, parking=self.parking, durable=False))
-
-    def go_on(self, attempt: Attempt) -> bool:
-        """Take it back or go on with it; return whether that came to its end, and did not fail."""
-        note(f"{attempt}")
-        lose_lines(self.parking, attempt.lost)
-        act = self._take_back if attempt.goes_back else self._finish
-        return dies(attempt.kill, act if attempt.kill is None else partial(dies_if_it_fails, act))
-
-    def _take_back(self) -> None:
-        self.found += roll_back(
-            self.undo.plan,
-            self.undo.store,
-            parking=self.parking,
-            restored=partial(restored.add, self._session),
-            durable=False,
-        ).found
-
-    def _finish(self) -> None:
-        self.found += resume(self.undo.plan, self.undo.store, parking=self.parking).found
-
-    def has(self, name: bytes) -> bool:
-        return os.path.lexists(os.path.join(self.parking, name))
+        super().__init__(self.undo.plan, self.undo.store, commits.parking(2), os.path.dirname(commits.directory))
 
 
 def undone(
@@ -95,11 +56,7 @@ def undone(
     commits = Commits(scribe, os.path.dirname(parking))
     if not commits.commit(1).steps:
         return None
-    for name, *arguments in second:
-        if name == "freeze":
-            scribe.freeze()
-        else:
-            perform(scribe, name, *arguments)
+    perform_all(scribe, second)
     try:
         return commits, Run(commits)
     except HardLinksError:
@@ -128,16 +85,7 @@ def check(
         if not run.begin(kill):
             event("it was not broken off")
             return
-        goes_back = False
-        for attempt in (*some, end):
-            if run.has(b"done") or not run.has(b"plan.json"):
-                event("it was at its very end")
-                break
-            goes_back = attempt.goes_back and not run.has(b"settled")
-            if run.go_on(attempt._replace(goes_back=goes_back)):
-                break
-            event("it was broken off once more")
-        if goes_back:
+        if run.go_on_to_the_end((*some, end)):
             event("taken back")
             assert whole(root) == after
             assert scribe.expected() == view
@@ -174,7 +122,7 @@ def check_with_host(
         check_work_of_host(ready[1], root, had, work, [*some, end])
 
 
-few = so_many(ci=12, nightly=3000)
+few = so_many(ci=7, nightly=3000)
 
 
 @few

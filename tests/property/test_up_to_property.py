@@ -10,7 +10,7 @@ import stat
 from hypothesis import event, example, given, note
 from hypothesis import strategies as st
 
-from tests.property.test_commit_property import Operation, after, hard_links, perform, programs
+from tests.property.test_commit_property import Operation, after, hard_links, perform_all, programs
 from tests.support.commit_model import CommitScribe, besides, is_spare, scan
 from tests.support.model_steps import so_many
 from yolofs.commit import execute, find_conflicts, plan_commit
@@ -46,11 +46,7 @@ def check_link_counts(scribe: CommitScribe) -> None:
 def check(first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]) -> None:
     with after(first, links) as (scribe, parking):
         root, wanted, earlier = scribe.base.root, scribe.expected(), scribe.freeze()
-        for name, *arguments in second:
-            if name == "freeze":
-                scribe.freeze()
-            else:
-                perform(scribe, name, *arguments)
+        perform_all(scribe, second)
         view, present = scribe.expected(), scribe.tree
         check_link_counts(scribe)
         commits = os.path.dirname(parking) + b"/commits"
@@ -124,7 +120,7 @@ few_links = st.lists(
 )
 
 
-@so_many(ci=50, nightly=5000)
+@so_many(ci=30, nightly=5000)
 @example([("link", b"b", b"x")], [("write", b"b", b"two")], [(b"b", b"d", b"link")])  # a name comes, then content
 @example([("link", b"b", b"x")], [("link", b"b", b"d/d/x"), ("remove", b"x")], [(b"b", b"d", b"link")])
 @example([("remove", b"d/link")], [("remove", b"a/link")], [(b"b", b"d", b"link"), (b"b", b"a", b"link")])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -133,7 +134,7 @@ def laid_out(trap: Trap, parent: Path) -> Program:
     return yolofs
 
 
-@pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.parametrize("name", points(list(TRAPS), "hidden damage", some=6))
 def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, elsewhere: Path) -> None:
     trap = TRAPS[name]
     parent = elsewhere / "work"

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Done, Program, wait_until
+from tests.cli.program import COMMAND, Done, Program, connected, replace_text, wait_until
+from tests.sandbox import forking_shell
 from yolofs.cli.group import COMMANDS
-from yolofs.daemon.agent import COMMANDS as ALLOWED
+from yolofs.daemon.agent_control import COMMANDS as ALLOWED
 from yolofs.daemon.upkeep.log_limit import MOST
 from yolofs.paths import RelPath
 from yolofs.session import feedback
@@ -20,11 +21,12 @@ from yolofs.session import feedback
 pytestmark = pytest.mark.mount
 
 YOLOFS = shlex.join(COMMAND)
+SHELL = (*COMMAND[: COMMAND.index("-m")], "-c", Path(forking_shell.__file__).read_text())
 
 
 def inside(yolofs: Program, script: str, code: int = 0) -> Done:
-    """Run a shell script in the sandbox, in which $Y is yolofs."""
-    return yolofs("run", "--no-review", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}\n{script}', code=code)
+    """Run a shell script in the sandbox, in which ``y`` is yolofs."""
+    return yolofs("run", "--no-review", *SHELL, script, code=code)
 
 
 def test_what_is_staged_is_seen(yolofs: Program) -> None:
@@ -211,7 +213,7 @@ def test_records_of_what_is_hidden_are_not_counted(yolofs: Program) -> None:
         yolofs("rule", "hidden", f"concealed.{name}")
     try:
         script = "y timeline --json > t.json; y timeline > t; y status > s; cat t.json t s; rm t.json t s"
-        done = yolofs("run", "--no-review", "--no-snapshot", "bash", "-c", f'y() {{ {YOLOFS} "$@"; }}\n{script}')
+        done = yolofs("run", "--no-review", "--no-snapshot", *SHELL, script)
     finally:
         for name in ("kept-from-it", "after"):
             yolofs("rule", "unset", f"concealed.{name}")
@@ -226,6 +228,11 @@ def test_records_of_what_is_hidden_are_not_counted(yolofs: Program) -> None:
 def test_asks_are_listed_but_not_those_of_others(yolofs: Program) -> None:
     for name in ("asked", "asked-too"):
         (yolofs.project / name).touch()  # to make one would keep others from making names beside it
+    path = yolofs.project / ".yolofs.toml"
+    before = path.read_text()
+    replace_text(path, f"ask_timeout = 600.0\nask_unattended = 600.0\n{before}")  # on a busy machine it takes a while
+    with connected(yolofs) as daemon:
+        daemon.reload_rules()
     yolofs("rule", "write-ask", "asked")
     others = subprocess.Popen([*COMMAND, "run", "touch", "asked"], cwd=yolofs.project, stdin=subprocess.DEVNULL)
     try:
@@ -239,8 +246,9 @@ def test_asks_are_listed_but_not_those_of_others(yolofs: Program) -> None:
     finally:
         others.terminate()
         others.wait()
-        for path in ("asked", "asked-too"):
-            yolofs("rule", "unset", path)
+        for name in ("asked", "asked-too"):
+            yolofs("rule", "unset", name)
+        replace_text(path, before)
 
 
 def test_older_versions_runs_and_origins_are_seen_but_nothing_that_is_hidden(yolofs: Program) -> None:

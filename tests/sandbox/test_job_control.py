@@ -242,14 +242,14 @@ def test_background_jobs_of_yolofs_shell_go_on_stop_and_end_with_it(yolofs: Prog
     plain.chmod(0o755)
     type_line(shell, f"PS1='in''side> ' SHELL={plain} {YOLOFS} shell")
     shell.wait_for("inside> ")
-    type_line(shell, "while [ ! -e end ]; do sleep 0.05; done > /dev/null & sleep 600 & read line &")
+    type_line(shell, "while [ ! -e end ]; do sleep 0.05; done > /dev/null & first=$!; sleep 600 & read line &")
     shell.wait_for("[3]")
     shell.wait_for("inside> ", count=2)
     while "Stopped" not in shell.text:  # what reads in the background
         listed = shell.text.count("listed")
         type_line(shell, "jobs; echo lis''ted")
         shell.wait_for("listed", count=listed + 1)
-    type_line(shell, "touch end; wait %1; echo wai''ted=$?")
+    type_line(shell, "touch end; wait $first; echo wai''ted=$?")  # %1 may have ended and be forgotten
     shell.wait_for("waited=0")
     before = shell.foreground
     type_line(shell, "kill %3; fg %2")

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.sandbox.binds import native_binds
-from yolofs.system.marks import NATIVE_SURVEY
+from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
 

@@ -37,7 +37,10 @@ class Place:
         return str(self.static) in native_binds(self.program)
 
     def wait_until_bound(self) -> None:
-        """The first runs may come before the survey is done."""
+        """The first runs may come before the survey is done.  Its end is told in the log: a look at
+        that costs less than a run.
+        """
+        wait_until(lambda: "directories were read" in self.program.log, "the survey is done")
         wait_until(self.is_bound, "the directory is bound")
 
     def wait_until_looked_through(self) -> None:
@@ -83,6 +86,15 @@ def test_a_read_only_directory_without_other_rules_comes_straight_from_base(plac
     script = "import os, sys; print(open(sys.argv[1]).read(), os.stat(sys.argv[1]).st_ino)"
     out = place.program("run", "python3", "-c", script, place.static / "file").out
     assert out.split() == ["base", str((place.static / "file").stat().st_ino)]
+
+
+def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(place: Place) -> None:
+    said = place.program("run", "sh", "-c", f"echo x > {place.static}/new; exit 3", code=3).err
+    assert f"  {place.static}/new: yolofs rule explain {place.static}/new\n" in said
+    assert said.endswith(f"to allow it next time: yolofs rule allow {place.static}/new\n")
+    assert "read-only in a run" not in place.program("run", "cat", place.static / "none", code=1).err
+    place.program("rule", "allow", place.static / "new")
+    place.program("run", "sh", "-c", f"echo x > {place.static}/new")
 
 
 def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:

@@ -71,6 +71,18 @@ def test_an_ask_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_
     assert asking("run", "sh", "-c", "cat secret/a 'secret/b b'; echo x > secret/new").out == "the secret\nanother\n"
 
 
+def test_what_somebody_did_not_answer_in_time_is_told_with_what_allows_it(asking: Program) -> None:
+    path = asking.project / ".yolofs.toml"
+    replace_text(path, path.read_text().replace("ask_timeout = 600.0", "ask_timeout = 0.3"))
+    with connected(asking) as watching:
+        watching.reload_rules()
+        watching.watch()
+        done = asking("run", "cat", "secret/a", code=1)
+    assert asks_in(asking) == [("timeout", "nobody")]
+    allow = f"  yolofs rule read-only {asking.project}/secret/a"
+    assert done.err.splitlines()[-2:] == ["1 ask had no answer in time; to allow it next time:", allow]
+
+
 def test_another_run_is_asked_about_again(asking: Program) -> None:
     for _ in range(2):
         asking("run", "cat", "secret/a", code=1)

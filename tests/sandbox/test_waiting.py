@@ -40,8 +40,8 @@ PATIENT = (
     *COMMAND[:-2],
     "-c",
     (
-        "import sys; from yolofs.cli import main; from yolofs.cli.run import waiting; "
-        "waiting._GRACE_S = 15.0; sys.exit(main.main(sys.argv[1:]))"
+        "import sys; from yolofs.cli import main; from yolofs.cli.run import wait_notice; "
+        "wait_notice._GRACE_S = 15.0; sys.exit(main.main(sys.argv[1:]))"
     ),
 )
 """For whom an answer comes at once although the machine is busy."""

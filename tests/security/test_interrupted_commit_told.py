@@ -232,7 +232,7 @@ def test_what_was_interrupted_is_taken_as_it_is(tmp_path: Path, words: list[str]
     before = tree_of(project)
     done = run(["commit", *words], project)
     assert done.returncode == 2
-    assert "stand alone" in done.stderr
+    assert "go with no other option" in done.stderr
     assert tree_of(project) == before
 
 

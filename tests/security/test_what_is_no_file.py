@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, run_program
+from tests.support.fault_points import points
 
 _MOST_MEMORY = 2 << 30
 
@@ -53,7 +54,10 @@ ALL_READ = ("journal.torn", "sparse")
 """Any part of it may name a staged file."""
 
 
-@pytest.mark.parametrize(("name", "kind"), [pair for pair in itertools.product(NAMES, KINDS) if pair != ALL_READ])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    points([pair for pair in itertools.product(NAMES, KINDS) if pair != ALL_READ], "what is no file", some=20),
+)
 def test_what_is_no_file_in_a_session_stops_no_command_for_ever(yolofs: Program, name: str, kind: str) -> None:
     place = yolofs.session / name
     place.unlink(missing_ok=True)

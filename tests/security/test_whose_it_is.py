@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.mount.ordinary_user import USER, run_beside_ordinary_user
+from tests.mount.ordinary_user import UID, USER, run_beside_ordinary_user
 
 OTHER = 54321
 only_root = pytest.mark.root_only
@@ -123,7 +123,8 @@ def test_as_owner_root_has_the_owners_session_and_rights() -> None:
     yolofs = f'yolofs() {{ {sys.executable} -P -m yolofs.cli.main --as-owner "$@"; }}; '
     script = (
         f"umask 022; {yolofs} cd $YOLOFS_TEST_HOME; mkdir p; echo a > p/a; chown -R {USER} p; cd p; "
-        "yolofs init; yolofs run -- sh -c 'id -un; echo b > b; cat /etc/shadow'; yolofs unmount; yolofs commit --yes; "
+        "yolofs init; yolofs run -- sh -c 'id -un; echo b > b; cat /etc/shadow'; "
+        f"ls -d /run/yolofs-{UID}/*; yolofs unmount; yolofs commit --yes; "
         "stat -Lc '%U %n' .yolofs .yolofs.toml b $HOME_OF/.local/state/yolofs; yolofs --version; "
     )
     script = script.replace("$HOME_OF", "$YOLOFS_TEST_HOME")
@@ -131,6 +132,8 @@ def test_as_owner_root_has_the_owners_session_and_rights() -> None:
     assert done.returncode == 0, done.stdout
     lines = done.stdout.splitlines()
     assert USER in lines, done.stdout
+    # Nothing of theirs is left on the machine: without a directory for runtime it would be in /tmp.
+    assert any(line.startswith(f"/run/yolofs-{UID}/") for line in lines), done.stdout
     assert any("shadow" in line and "ermission denied" in line for line in lines), done.stdout
     owners = [line.split(" ")[0] for line in lines if line.endswith((" .yolofs", ".yolofs.toml", " b", "/yolofs"))]
     assert owners[-4:] == [USER] * 4, done.stdout

@@ -33,9 +33,10 @@ from yolofs.overlay import Owner
 from yolofs.session.session import Access, Session
 
 TRACED = (
+    "cli.commands.commit",
+    "cli.commands.gc",
+    "cli.commands.undo",
     "cli.commit",
-    "cli.gc",
-    "cli.undo",
     "commit",
     "journal",
     "registry",
@@ -43,6 +44,7 @@ TRACED = (
     "state.checkpoint",
     "state.kept_bases",
     "store.copying",
+    "store.file_data",
     "store.restored",
     "store.store",
     "system.syscalls",

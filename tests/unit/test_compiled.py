@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.cli import checks
+from yolofs.cli import doctor_checks
 from yolofs.compiled import stale_sources
 
 SUFFIX = ".cpython-311-x86_64-linux-gnu.so"
@@ -36,8 +36,8 @@ def test_a_source_that_was_changed_since_is_stale(package: Path) -> None:
 def test_doctor_tells_of_it(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = package / "state/tree.py"
     os.utime(source, ns=(3, 3))
-    monkeypatch.setattr(checks, "PACKAGE", str(package))
-    finding = next(finding for finding in checks.check_machine() if finding.check == "core")
-    assert finding.level is checks.Level.WARN
+    monkeypatch.setattr(doctor_checks, "PACKAGE", str(package))
+    finding = next(finding for finding in doctor_checks.check_machine() if finding.check == "core")
+    assert finding.level is doctor_checks.Level.WARN
     assert finding.message == f"{source} has changed since it was compiled, so the older version runs"
     assert finding.advice == "install yolofs again, or remove the .so beside it"

@@ -1,4 +1,4 @@
-"""Modules that docstrings and pages name are there."""
+"""Modules that docstrings, pages and tests of kills name are there."""
 
 from __future__ import annotations
 
@@ -61,6 +61,16 @@ def test_each_module_that_a_page_names_by_its_folder_is_there() -> None:
         if name.split("/")[0] in folders | set(TOPS) and not is_there(name)
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("path", ["tests/support/killed_command.py", "tests/crash/test_commit_every_line.py"])
+def test_each_module_whose_lines_are_counted_is_there(path: str) -> None:
+    (traced,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse((ROOT / path).read_text()).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TRACED"
+    )
+    assert [name for name in traced if not is_there(name.replace(".", "/"))] == []
 
 
 def is_there(name: str) -> bool:

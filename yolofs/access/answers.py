@@ -68,7 +68,7 @@ def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
         UsageError: the scope does not hold all asked paths, or the state gives another answer.
     """
     if answer.decision is None:
-        raise UsageError("only allow and deny can hold longer than once")
+        raise UsageError("only allow and deny can hold longer than once", hint="yolofs answer --help")
     source = "rules.toml" if answer.lifetime is Lifetime.ALWAYS else "an answer in this session"
     rules: dict[bytes, PathRule] = {}
     for ask in asks:

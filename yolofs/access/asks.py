@@ -1,5 +1,5 @@
-"""The asks that wait, in their order: which questions share an ask, which asks form a group, and
-how each ends.  No threads, no clock.
+"""The queue of asks: which questions share an ask, which asks form a group, and how each ends.  No
+threads, no clock.
 
 An *ask* is one operation on one path, with all who wait for the same answer.  A *group* is what one
 process asks at a time below one directory (:func:`yolofs.access.scopes.group_directory`): a person
@@ -233,7 +233,7 @@ class Queue:
         self._on_end(ended)
 
     def withdraw(self, ask: Ask, waiter: Waiter, *, now_ns: int, records: int | None) -> None:
-        """Let one go that wants no answer any more; with the last one the ask ends."""
+        """Drop a waiter that wants no answer any more; with the last one the ask ends."""
         if len(ask.waiters) == 1:
             self.end(ask, Outcome.INTERRUPTED, Decision.INTERRUPTED, by="a signal", now_ns=now_ns, records=records)
         else:

@@ -161,7 +161,7 @@ def find_deciding(book: RuleBook, path: bytes) -> tuple[Verdict, bytes, Rule | N
 
 
 def outcome(state: RuleState, operation: Operation) -> Outcome:
-    """Return what a state makes of an operation."""
+    """Return the outcome of an operation under a state."""
     if state.is_hidden:
         return Outcome.REFUSED if operation is Operation.CREATE else Outcome.ABSENT
     if operation is Operation.LIST:

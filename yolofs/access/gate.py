@@ -31,7 +31,7 @@ Grant = tuple[bytes, bool]
 """What was allowed: :attr:`yolofs.access.questions.Question.key`."""
 
 NAMES_LOOKED_AT = 5_000
-"""Of how many names in base one may be another name of a file with hard links: some 5 ms."""
+"""How many names in base are looked at to find other names of a file with hard links: some 5 ms."""
 _FOUND = 1_000
 """Of how many such files it is remembered which names were found."""
 _FOUND_S = 1.0
@@ -40,7 +40,7 @@ NOTED = 20_000
 """How many different accesses that rules allowed are kept in memory."""
 _NOTED_BITS = {Operation.READ: 1, Operation.EXECUTE: 2, Operation.LIST: 4}
 _LEADING_ON = frozenset([stat.S_IFDIR, stat.S_IFLNK])
-"""What paths can go through."""
+"""The types of files that a path can lead through."""
 FMODE_EXEC = 0x20
 """Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in
 linux/fs.h).
@@ -74,7 +74,7 @@ class Gate:
 
     @contextlib.contextmanager
     def granting(self, granted: frozenset[Grant]) -> Iterator[None]:
-        """Let through what was ``granted`` while the block runs, which must not be suspended."""
+        """Allow what was ``granted`` while the block runs; the block must not await."""
         self._granted = granted
         try:
             yield
@@ -316,8 +316,8 @@ class Gate:
         change would reach.
 
         They are looked for near the file.  If some are not found, somebody has to be asked: they
-        may be anywhere.  Who has a rule for the very file has answered that.  ``number`` is the
-        errno of a refusal of one of ``touches``.
+        may be anywhere.  A rule for just this file has answered that.  ``number`` is the errno of a
+        refusal of one of ``touches``.
         """
         self._refuse(touches, number)
         home = inode.home

@@ -37,7 +37,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many accesses come to what."""
+    """How many accesses have which outcome."""
 
     allowed: int
     asks: int
@@ -103,8 +103,8 @@ def suggest(book: RuleBook, accesses: Iterable[Access], never: Iterable[bytes]) 
 
 
 def _worth(found: Suggestion) -> tuple[bool, int, int]:
-    """Return what is compared: denials come first, as then the rest of a directory may be of one
-    mind.
+    """Return the sort key.  Denials come first: without them the rest of a directory may have one
+    answer.
     """
     return found.rule.state is RuleState.DENY, found.asks, len(found.rule.path)
 

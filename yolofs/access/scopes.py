@@ -28,7 +28,7 @@ def widest_scope(question: Question) -> bytes:
     """Return the highest path a rule for which settles a question: nearer rules decide over what a
     higher one is about.
 
-    It is the asked path itself where no other will do.
+    If no higher path settles the question, that is the asked path itself.
     """
     path, rule = question.path, question.rule
     if question.is_about_other_names:

@@ -1,5 +1,5 @@
-"""The runs of a session, as its audit has them: which command ran when, and which generations it
-lies between.
+"""The runs of a session, read from its audit: which command ran when, and between which
+generations.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import heapq
 import os
 from collections.abc import Iterator
 
-from yolofs.store.copying import extents
+from yolofs.store.file_data import extents
 
 BLOCK_BYTES = 1 << 20
 _NOTHING = bytes(BLOCK_BYTES)

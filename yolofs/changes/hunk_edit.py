@@ -120,7 +120,7 @@ def _read(patch: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def _check_old(lines: Sequence[bytes], old: Sequence[bytes]) -> None:
-    """See that the lines of the old version are still what they were.
+    """Check that the lines of the old version are still what they were.
 
     Raises:
         UsageError: one is not.

@@ -314,8 +314,8 @@ class _Matcher:
         return {name for name in names if not self._is_same(_child_entry(old, name), _child_entry(new, name))}
 
     def _is_same(self, old: Entry | None, new: Entry | None) -> bool:
-        """Tell whether two entries show the same with nothing below them, as can be seen from them
-        alone.
+        """Tell whether two entries, judged by themselves, show the same and have nothing below
+        them.
         """
         if old is None or new is None or old.children or new.children or old.base != new.base:
             return False

@@ -39,7 +39,7 @@ class Look(msgspec.Struct, frozen=True):
     by_words: bool = False
     """Words between ``[-`` and ``-]`` and between ``{+`` and ``+}`` in place of lines."""
     abbreviates: bool = False
-    """Contents by the first digits of their names alone, but for a binary patch, whose names git
+    """Contents by the first digits of their names alone, except for a binary patch, whose names git
     apply checks in full.
     """
 

@@ -82,8 +82,8 @@ class Notes:
         return self._notes + refused + new + gone
 
     def see(self, change: Change, *, has_old: bool, has_new: bool, is_outside: bool) -> None:
-        """Note what cannot be said about a change; ``has_old`` and ``has_new`` tell which side can
-        at all.
+        """Note what a patch cannot express of a change.  ``has_old`` and ``has_new`` tell which
+        side it can express at all.
         """
         if is_outside:
             self.add(f"{display(change.path)} is outside of the patch's directory")

@@ -1,4 +1,4 @@
-"""What somebody picks of the hunks of a change, and what a text is with just that.
+"""Picks: which hunks or lines of a change are chosen, and the text with just those.
 
 A pick is written ``ID``, or ``ID:1-3,5`` for some of its changed lines.  Those that go are counted
 first, from 1, then those that come.
@@ -75,7 +75,7 @@ def _lines(word: str, text: str) -> Iterator[int]:
 
 
 def check_picks(picks: Picks, files: Iterable[FileHunks]) -> None:
-    """See that every pick is of a hunk that there is, and every line one of its lines.
+    """Check that every pick is of a hunk that there is, and every line one of its lines.
 
     Raises:
         StaleHunkError: there is no such hunk (any more); the hint is the command that lists them.

@@ -16,7 +16,7 @@ In the order in which a commit goes through them::
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
-      drift        how, and when: what is said of it
+      drift_descriptions  how, and when: what is said of it
       gone         directories and files that base has no more, and about which something is staged
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
@@ -60,6 +60,7 @@ In the order in which a commit goes through them::
       unset        what could not be set of times, modes and the like, told also after a kill
       how_far      how far a commit came that was interrupted, for people
       resume       finishes one that was killed
+      swapped_out  tells what the host has made of what was put in place, and keeps it
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
       taking_back  takes a commit back by these, and removes what it leaves

@@ -4,7 +4,8 @@ Knows the overlay, the gate in front of it and the kernel's side (handles, how l
 cached), but no :mod:`transport <yolofs.fuse.transport>`.  All of it runs on the device loop and
 nothing here waits.  A request that needs an answer of the user raises
 :class:`~yolofs.access.refusals.UndecidedError`, and one that needs a large copy
-:class:`~yolofs.fuse.answers.PostponedError`, before anything is done.
+:class:`~yolofs.fuse.results.PostponedError`, before anything is done.  There is one method for each
+kind of request, so the file is long.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from typing import Any
 
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation
-from yolofs.fuse.answers import Answer, DirHandle, Opened, PostponedError, UncountedError
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.cache.listings import Listings
 from yolofs.fuse.cache.lost_names import LostNames
+from yolofs.fuse.results import Answer, DirHandle, Opened, PostponedError, UncountedError
 from yolofs.journal.journal import Journal
 from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode

@@ -140,7 +140,7 @@ class Mount:
         Without ``unmount`` the mount has been taken away already.
 
         Raises:
-            MountError: the device loop had failed; all is cleaned up none the less.
+            MountError: the device loop had failed; all is cleaned up all the same.
         """
         thread, self._thread = self._thread, None
         if thread is None:

@@ -1,4 +1,4 @@
-"""Carries requests out whatever is in their way; knows no transport.
+"""Carries out requests that cannot be answered at once; knows no transport.
 
 A request that somebody has to decide over, or that needs a large copy, is suspended meanwhile, and
 then carried out from its beginning.  What it ends with if it cannot be carried out is an errno.
@@ -15,11 +15,11 @@ from typing import TypeAlias, TypeVar
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
 from yolofs.access.refusals import RefusedError, UndecidedError
-from yolofs.fuse.answers import PostponedError, UncountedError
 from yolofs.fuse.cache.lost_names import Counting
 from yolofs.fuse.copy_workers import CopyWorkers
 from yolofs.fuse.loop.loop import Future, LoopClosedError
 from yolofs.fuse.request import Request
+from yolofs.fuse.results import PostponedError, UncountedError
 from yolofs.fuse.sent_back import SentBack
 from yolofs.fuse.transport import Kernel, Served
 
@@ -38,7 +38,7 @@ _MAX_COPIES = 3
 
 
 class AnsweredError(Exception):
-    """A request ends with an errno, and all that is to be noted of that is."""
+    """A request ends with an errno, and everything to be noted about it has been noted."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -56,7 +56,7 @@ def drop_pages(kernel: Kernel, numbers: Iterable[int]) -> None:
 
 
 class _SoFar:
-    """What has come of a request that is carried out again and again, until nothing is in its way
+    """The progress of a request that is carried out again and again, until nothing is in its way
     any more.
     """
 

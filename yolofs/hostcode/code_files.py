@@ -223,7 +223,7 @@ def patterns_anywhere() -> Patterns[Mark]:
 
 
 def _directories(changes: Iterable[Change]) -> Iterator[RelPath]:
-    """Yield the directories that changes lie in, and all above them, but for those that are new."""
+    """Yield the directories that changes lie in, and all above them, except for new ones."""
     seen = {change.path for change in changes if change.old is None}
     for change in changes:
         path = change.path

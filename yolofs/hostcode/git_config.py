@@ -438,9 +438,7 @@ def _by_name(entries: Sequence[Entry]) -> _Values:
 
 
 def _leads_elsewhere(before: _Values, after: _Values) -> bool:
-    """Tell whether what a user fetches or pushes by a name that he knows would go elsewhere from
-    now on.
-    """
+    """Tell whether what a user fetches or pushes by a known name would go elsewhere from now on."""
     for name, values in after.items():
         section, subsection, key = name
         if before.get(name, values) != values and (section, key) in _LEADING:

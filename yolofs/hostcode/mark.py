@@ -1,6 +1,4 @@
-"""What a file becomes by a change, so that a commit takes it only by its name or with
-``--trusted``.
-"""
+"""Marks: why a commit takes a file only by its name or with ``--trusted``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Where else files of the table lie, as base has it: links lead there, and settings of git's name
-it.
+"""Other places where files of the table lie: links in base lead there, or git's settings name them.
 
 Whoever writes to ``dotfiles/bashrc`` writes to ``~/.bashrc`` if that is a link to it.
 """

@@ -20,7 +20,7 @@ from yolofs.overlay.layers import Layers
 from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.tree import Staged
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 
 BIG = 1 << 20
 """From this size on, a copy is made in another thread."""
@@ -51,7 +51,7 @@ class CopyJob:
     def run(self) -> None:
         """Copy; blocks.  In any thread."""
         try:
-            copying.copy_data(self.source_fd, self.target_fd, self.size)
+            file_data.copy_data(self.source_fd, self.target_fd, self.size)
         finally:
             os.close(self.source_fd)
             os.close(self.target_fd)

@@ -21,7 +21,7 @@ from yolofs.paths import RelPath, StoreIno
 from yolofs.state.hard_links import staged_for
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, Extra, known_by, known_by_fingerprint, xattrs_option
 from yolofs.state.tree import Staged
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 
 
 class CopyUp:
@@ -212,7 +212,7 @@ class CopyUp:
             target = self._store.open(ino, os.O_WRONLY)
             try:
                 size = os.fstat(source).st_size
-                copying.copy_data(source, target, size if keep is None else min(size, keep))
+                file_data.copy_data(source, target, size if keep is None else min(size, keep))
             finally:
                 os.close(target)
         finally:

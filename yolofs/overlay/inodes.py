@@ -324,7 +324,8 @@ class InodeTable:
 def version_of(st: os.stat_result) -> Version:
     """Return which version of a base file has these attributes.
 
-    Who changes content can set the mtime back, the ctime not; but some filesystems know no ctime.
+    A program that changes content can set the mtime back, but not the ctime. Some filesystems have
+    no ctime.
     """
     return st.st_ctime_ns, st.st_mtime_ns, st.st_size
 

@@ -1,4 +1,6 @@
-"""Making, removing and renaming names."""
+"""Making, removing and renaming names.  All three change the same records and inodes, so they stand
+together.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What base was seen to be a moment ago, so that it need not be looked at again.
+"""What was seen of base a moment ago, so that it need not be looked at again.
 
 A look-up and a request for attributes come right before each create: what they found counts for the
 change as well.
@@ -24,5 +24,5 @@ class RecentLooks:
         """The directory that was looked at last, its store inode, what it was like, and when."""
 
     def look_anew(self) -> None:
-        """Take nothing for true any more that base was seen to be a moment ago."""
+        """Forget all that was seen of base a moment ago."""
         self.missed, self.looked_at = (b"", 0), None

@@ -122,8 +122,8 @@ class Reloading:
         return sorted(depths, key=lambda inode: (0 if inode.is_directory else 1 + inode.is_orphan, depths[inode]))
 
     def _revisit(self, inode: Inode, names: list[tuple[Inode, bytes]], stale: Invalidation, *, committed: bool) -> bool:
-        """Let one inode show what one of its names shows in the new state, or leave it behind as an
-        orphan.
+        """Make one inode show what one of its names shows in the new state, or leave it behind as
+        an orphan.
 
         Returns whether all of its names still lead to it.
         """

@@ -88,7 +88,7 @@ class Unnamed:
         return inode, self._naming.attributes.getattr(inode)
 
     def _be_fresh(self, staged: Staged) -> None:
-        """Give a file that is older than the last marker a new number in the store.
+        """Give a file that is older than the last marker a new store inode number.
 
         Danger: a record after a marker that names an older one would have the next mount write into
         what the marker keeps.

@@ -131,7 +131,7 @@ class Overlay(Layers):
         self.removal.close_removed = close_removed
 
     def look_anew(self) -> None:
-        """Take nothing for true any more that base was seen to be a moment ago."""
+        """Forget all that was seen of base a moment ago."""
         self.looks.look_anew()
         self.held.let_go()
 

@@ -1,5 +1,4 @@
-"""What tells a directory from all others, whatever it is called: device, inode number and time of
-birth.
+"""The identity of a directory, whatever its path: device, inode number and time of birth.
 
 The number of a device may change when the machine starts anew, and an inode number is given again
 once a file is gone.  A number and a time of birth together are never given twice on one disk.
@@ -16,7 +15,7 @@ from yolofs.system import syscalls
 
 
 class Identity(msgspec.Struct, frozen=True):
-    """What tells a directory from all others."""
+    """The identity of a directory."""
 
     device: int
     """As ``st_dev``."""

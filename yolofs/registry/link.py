@@ -1,5 +1,5 @@
 """The convenience link ``.yolofs`` in a project: to look around.  Nothing is read through it, so it
-may be anything.
+does no harm if somebody else changes it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 
-from yolofs.system.marks import SESSION_LINK
+from yolofs.system.own_names import SESSION_LINK
 
 _EXCLUDED = b"/.yolofs"
 _MAX_BYTES = 1 << 20
@@ -18,7 +18,7 @@ all holes.
 
 
 def put_link(project: bytes, session: bytes) -> bool:
-    """See that ``.yolofs`` in a project leads to its session; return whether it does.
+    """Make sure that ``.yolofs`` in a project leads to its session; return whether it does.
 
     What is no link there stays: it is somebody else's.
     """

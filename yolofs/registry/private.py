@@ -5,7 +5,7 @@ component and by descriptor, so that what was checked is what is used:
 
 * every component belongs to the user or to root, and nobody else may write to it.  In a sticky
   directory (``/tmp``) others may write, but cannot replace what is not theirs;
-* none is a symbolic link, but for those that root has put into ``/`` itself (``/home``, on some
+* none is a symbolic link, except for those that root has put into ``/`` itself (``/home``, on some
   systems);
 * the last one belongs to the user, and nobody else may enter it.
 """

@@ -18,7 +18,7 @@ from yolofs.errors import TrustError
 from yolofs.registry.identity import Identity
 from yolofs.registry.private import read_private, write_private
 from yolofs.registry.state import REGISTRY, open_part, open_state
-from yolofs.system.marks import JOURNAL
+from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import is_there, naming
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
@@ -140,8 +140,8 @@ class Registry:
     def _read(self, name: bytes) -> Entry | None:
         """Return an entry; None for what is none, which then counts for no session.
 
-        Danger: of one that the disk does not give nobody may say that there is none; who is told so
-        starts another session.
+        Danger: an entry that the disk does not give must not count as missing; otherwise another
+        session would be started.
 
         Raises:
             OSError: it cannot be read.

@@ -16,6 +16,7 @@ MOUNT_NAME = b"mnt"
 SOCKET_NAME = b"control.sock"
 AGENT_SOCKET_NAME = b"agent.sock"
 """The restricted socket, which the sandboxes see."""
+NO_RUNTIME_HINT = "make that writable, or set XDG_RUNTIME_DIR to a directory of yours"
 
 
 def runtime_root() -> bytes:
@@ -55,7 +56,9 @@ def make_runtime_directory(session_directory: bytes) -> bytes:
             os.makedirs(path, 0o700, exist_ok=True)
             st = os.lstat(path)
         except OSError as error:
-            raise MountError(f"cannot make the runtime directory {display(path)}: {error.strerror}") from error
+            raise MountError(
+                f"cannot make the runtime directory {display(path)}: {error.strerror}", hint=NO_RUNTIME_HINT
+            ) from error
         if not stat.S_ISDIR(st.st_mode) or st.st_uid != os.getuid() or st.st_mode & 0o077:
             raise MountError(
                 f"{display(path)} is not a directory that only you can enter",

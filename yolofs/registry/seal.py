@@ -1,5 +1,5 @@
-"""Seals: what tells that a plan of a commit was written here, by this user, for this session and
-this base.
+"""Seals: proofs that the plan of a commit was written here, by this user, for this session and this
+base.
 
 A plan that lies in a session says what is done to base.  Whoever can put one there (by a clone, an
 archive, a copy, or as another user) could have anything written.  So each is sealed before its

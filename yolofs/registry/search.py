@@ -19,7 +19,7 @@ from yolofs.registry.identity import Identity, identity_of
 from yolofs.registry.private import user_name
 from yolofs.registry.registry import Entry, Registry
 from yolofs.registry.state import state_directory, user_home
-from yolofs.system.marks import JOURNAL, SESSION_LINK
+from yolofs.system.own_names import JOURNAL, SESSION_LINK
 
 
 class Found(NamedTuple):

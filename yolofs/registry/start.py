@@ -30,7 +30,7 @@ from yolofs.registry.state import (
     state_of,
     user_home,
 )
-from yolofs.system.marks import disk_state_name
+from yolofs.system.own_names import disk_state_name
 
 
 class Started(NamedTuple):
@@ -56,7 +56,7 @@ def start(project: bytes, state: bytes | None = None) -> Started:
     """
     project = os.path.realpath(project)
     if not os.path.isdir(project):
-        raise UsageError(f"{display(project)} is not a directory")
+        raise UsageError(f"{display(project)} is not a directory", hint="name one: yolofs init DIR")
     check_owner(project)
     known = session_of(project)
     if known is not None:
@@ -191,8 +191,8 @@ def _places_on_disk(project: bytes, device: int) -> Iterator[bytes]:
     directory of the user.
 
     Not in a work tree of git, which ``git clean`` empties, and into which others put what they
-    like.  None on a disk that another user serves (FUSE): what that tells of owners and modes he
-    makes up.
+    like.  None on a disk that another user serves (FUSE): that user makes up what it tells of
+    owners and modes.
     """
     with open("/proc/self/mountinfo", "rb") as lines:
         if not servers_of(device, lines) <= {0, os.geteuid()}:

@@ -25,7 +25,7 @@ from yolofs.config.load import user_file, user_places
 from yolofs.errors import ConfigError, TrustError, UsageError
 from yolofs.paths import display
 from yolofs.registry.private import ELSEWHERE, check_safe, open_private, write_private
-from yolofs.system.marks import STATE_MARK, STATE_NAME
+from yolofs.system.own_names import STATE_MARK, STATE_NAME
 from yolofs.system.plain_files import naming
 
 SESSIONS = b"sessions"

@@ -146,8 +146,8 @@ def read_agreements(directory: bytes) -> Agreements:
 
 
 def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
-    """Remember what the user has agreed to for a project, in place of ``before``: what was when he
-    was shown the rest.
+    """Remember what the user has agreed to for a project, in place of ``before``: what was agreed
+    to when the rest was shown.
 
     Raises:
         TrustError: others could change the state directory; or something else has been agreed to,

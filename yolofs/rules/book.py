@@ -6,7 +6,7 @@ of the deepest directory comes first (``DIR/**/NAME``), then ``**/NAME`` before 
 the longest ending.  Where several sources have a rule for the same path or pattern, the first
 source counts.  No rule at all means :attr:`RuleState.ASK`.  Where a rule written ``…/**`` decides,
 and below a directory of a name that a source exempts (:attr:`RuleSet.exempt`), patterns of
-directories above count only if their source comes before that one, but for those of
+directories above count only if their source comes before that one, except for those of
 :data:`~yolofs.rules.verdict.COUNTING_EVERYWHERE`.
 
 The rules for paths form a trie.  A :class:`Verdict` is a place in it with the rule in force there,
@@ -88,8 +88,8 @@ class RuleBook:
         return not self.below(above, name).seems_absent
 
     def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
-        """Return the paths at and below which every path has this state, whatever its name, but for
-        some told below.
+        """Return the paths at and below which every path has this state, whatever its name, except
+        for some told below.
 
         These are told for each: there, and further below, there may be another state.  One without
         any has none of the paths below it; of the others there may be several below each other.  A

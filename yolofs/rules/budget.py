@@ -1,5 +1,5 @@
-"""How much work may go into telling what a rule of a tree opens.  Whoever wrote the tree chose how
-much there is.
+"""How much work may go into finding out what a rule of a tree opens.  Whoever wrote the tree chose
+how much there is.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserRunSettings, UserSettings
 from yolofs.config.trust import Waiting, with_lines
 from yolofs.errors import ConfigError
-from yolofs.paths import display
+from yolofs.paths import display, in_shell
 from yolofs.registry.trust import (
     Agreed,
     Agreements,
@@ -316,7 +316,10 @@ class RuleFiles:
             with locked(self.directory):
                 yield
         except OSError as error:
-            raise ConfigError(f"{LEARNED_FILE}: cannot be written: {error.strerror}") from error
+            raise ConfigError(
+                f"{LEARNED_FILE}: cannot be written: {error.strerror}",
+                hint=f"see why: ls -l {in_shell(self.directory)}",
+            ) from error
 
     def _learned(self) -> dict[Subject, tuple[str, str]]:
         """Return key and state of each learned rule, as the file has them now."""

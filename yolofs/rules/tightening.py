@@ -1,4 +1,4 @@
-"""Which rules of a tree can let nothing through, told of each by itself: no two rule books are
+"""Finds rules of a tree that can let nothing more through, each by itself: no two rule books are
 compared.
 
 The *ground* is what holds without the rules in question.  A rule is *sure* if no place where it
@@ -9,9 +9,9 @@ holds together, and each costs about as much as looking one path up.  That rests
 even on the ground.  If the ground has a pattern that fits, the book with the tree's rules has one
 as well.  So on the ground what lies there is decided by what decides at the rule's own path: one
 verdict tells.
-2. The second half of that holds as no sure rule is written ``…/**``, but for what hides and cannot
-   be entered.  Rules do let patterns in again that were kept out.  On a *calm* ground these are
-   never less strict than what decides where they were kept out.
+2. The second half of that holds as no sure rule is written ``…/**``, except for what hides and
+   cannot be entered.  Rules do let patterns in again that were kept out.  On a *calm* ground these
+   are never less strict than what decides where they were kept out.
 3. What seems absent is not entered: below it anything may decide.  What is hidden and can be
    entered is a *way* to something open.  No sure rule makes a new way.
 4. A pattern that denies would show names in a way, so for ways it brings patterns along that hide.

@@ -1,4 +1,6 @@
-"""Which rules of a tree hold: those that open nothing, and those that the user has agreed to."""
+"""Which rules of a tree hold: those that let nothing more through, and those that the user has
+agreed to.
+"""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Sandbox(NamedTuple):
     there.
     """
     runtime_root: bytes
-    """Where the control sockets of all sessions lie: covered, but for the next one."""
+    """Where the control sockets of all sessions lie: covered, except for the next one."""
     agent_socket: bytes
     """The restricted socket; shown as ``agent.sock`` in ``runtime_root``."""
     covered: tuple[bytes, ...]

@@ -150,7 +150,7 @@ class Confined:
         except BlockingIOError:
             lines = []
         if not lines:
-            raise _failure(code, f"Programs in the view must be able to read {display(_python())}; if so, {why_not()}")
+            raise _failure(code, f"let programs in the view read {display(_python())}; if they can, {why_not()}")
         if len(lines) == 1:
             return code
         number, _, what = lines[1].partition(b" ")

@@ -23,14 +23,14 @@ def hidden_variables(names: Iterable[str], hide: Iterable[str], keep: Iterable[s
 
 
 OUTER_TERMINALS = ("TMUX", "TMUX_PANE")
-"""Lead into the terminal around the sandbox, by a socket that is not there inside."""
+"""Variables that name a socket of the terminal around the sandbox, which is not there inside."""
 TMUX_DIRECTORY = ("TMUX_TMPDIR", "/var/tmp")
 """Where tmux has its sockets inside, as the place where the host has them is hidden."""
 
 
 def with_own_tmux(environment: Mapping[str, str], keep: Iterable[str]) -> dict[str, str]:
-    """Return an environment in which tmux starts, but for variables that ``keep`` names: these stay
-    as they are.
+    """Return an environment in which tmux starts, except for variables that ``keep`` names: these
+    stay as they are.
     """
     kept = Wildcards(keep)
     own = without(environment, [name for name in OUTER_TERMINALS if not kept.fit(name)])

@@ -1,4 +1,5 @@
-"""Having a sandbox see the names that the host makes and replaces in what comes straight from base.
+"""Makes a sandbox see the names that the host makes and replaces in directories that come straight
+from base.
 
 The overlay between (:mod:`yolofs.sandbox.native_mounts`) keeps a name that it was asked for, also
 that there is none.  So the directories of base are looked at once in a while, those at the top;

@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from yolofs.sandbox.ending import LOOKS_S, Ending, children
+from yolofs.sandbox.forced_end import LOOKS_S, ForcedEnd, children
 
 FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """What is passed on to the command; bubblewrap itself has to ignore these, as it would take the
@@ -152,7 +152,7 @@ class Job:
         self._each_look = each_look
         self._tell = tell
         self._next_look_s = time.monotonic() + LOOKS_S
-        self._ending = Ending(init)
+        self._forced_end = ForcedEnd(init)
         self.was_killed = False
         """Whether it did not end by itself when it should have."""
 
@@ -175,14 +175,14 @@ class Job:
                     self._look()
         code = os.waitstatus_to_exitcode(status)
         self._process.returncode = code
-        if self._ending.status is not None:  # what the command ended with: nobody was there to pass it on
-            code = os.waitstatus_to_exitcode(self._ending.status)
+        if self._forced_end.status is not None:  # what the command ended with: nobody was there to pass it on
+            code = os.waitstatus_to_exitcode(self._forced_end.status)
         return code if code >= 0 else 128 - code
 
     def _look(self) -> None:
         self._next_look_s = time.monotonic() + LOOKS_S
         self._each_look()
-        reason = self._ending.why_now() if not self.was_killed else ""
+        reason = self._forced_end.why_now() if not self.was_killed else ""
         if reason:
             self.was_killed = True
             self._kill()
@@ -239,7 +239,7 @@ class Job:
                 signal.signal(number, handler)
 
     def _pass_on(self, number: int) -> None:
-        self._ending.asked(number)
+        self._forced_end.asked(number)
         self._signal_all(number)
         if number in (signal.SIGTERM, signal.SIGHUP):  # what is stopped would end only when it goes on
             self._signal_all(signal.SIGCONT)

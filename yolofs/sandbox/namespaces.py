@@ -44,7 +44,7 @@ def leave_mounts() -> None:
     """Go into a mount namespace to which no new mount comes; for a child that starts bubblewrap
     then.
 
-    Who is not root needs a user namespace for it, in which the user is the same.
+    Users other than root need a user namespace for it, in which they stay the same user.
 
     Raises:
         OSError: this machine forbids it.

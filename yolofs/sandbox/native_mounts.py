@@ -44,8 +44,8 @@ def mount_over(view: bytes, native: Mapping[bytes, Sequence[bytes]]) -> list[int
     For a process in a mount namespace of its own (:func:`yolofs.sandbox.namespaces.leave_mounts`).
     ``view`` is the mountpoint of a view of ``/``; no path leads through a symbolic link, in base
     and in the view.  ``native``: the paths, by the directories in which they lie
-    (:func:`yolofs.sandbox.native_here.by_directory`).  What cannot be mounted stays as the view
-    shows it.
+    (:func:`yolofs.sandbox.native_mountable.by_directory`).  What cannot be mounted stays as the
+    view shows it.
 
     Returns descriptors for :func:`forget_names`, one for each overlay.
     """

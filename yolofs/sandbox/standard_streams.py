@@ -27,7 +27,10 @@ def check_descriptors() -> None:
         except OSError:  # closed
             continue
         if stat.S_ISDIR(mode):
-            raise UsageError(f"{name} is a directory, through which the command would get out of the view")
+            raise UsageError(
+                f"{name} is a directory, through which the command would get out of the view",
+                hint=f"start it with another {name}",
+            )
 
 
 class Stdin:

@@ -1,6 +1,4 @@
-"""What commits put away in ``commits/N``: the journal that ended with the commit, and the one to
-follow it.
-"""
+"""The journals in ``commits/N``: the one that ended with it, and the one that follows."""
 
 from __future__ import annotations
 
@@ -74,8 +72,8 @@ def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ())
     """Return the numbers of all store inodes that a journal of a session named which is not in
     force any more.
 
-    These are the journals of its commits, but for those ``without``, and what was cut off the one
-    in force.
+    These are the journals of its commits, except for those ``without``, and what was cut off the
+    one in force.
     """
     torn = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
     commits = [number for number in commit_numbers(directory) if number not in without]
@@ -204,7 +202,7 @@ def end_of(directory: bytes, number: int, *, has_to_look: bool = False) -> End |
     """Return how a commit ended; None if it has not, or if that was not written by this user for
     this session.
 
-    What cannot be looked at, as there is no key that is the user's alone, is None, too, or with
+    If it cannot be checked, because the user's key is missing, that is None, too, or with
     ``has_to_look`` an error.
 
     Raises:

@@ -36,6 +36,7 @@ from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
 from yolofs.session.commit_counts import note_counts
+from yolofs.session.forced import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
@@ -44,13 +45,7 @@ from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.plain_files import is_there, make_directory, read_plain
-
-_FORCED = b"forced"
-"""In a commit's directory: the inode numbers of what it replaces although the host has changed
-it.
-"""
-_MOST_FORCED = 1 << 30
+from yolofs.system.plain_files import is_there, make_directory
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -134,8 +129,8 @@ def conflict_error(looked: Looked) -> ConflictError:
     is_one = len(conflicts) == 1
     if looked.without_content.issuperset(conflicts):
         return ConflictError(
-            f"base has no more what {len(conflicts)} path{'' if is_one else 's'} had of it, content and all, so nothing"
-            " is committed",
+            f"the content of {len(conflicts)} path{'' if is_one else 's'} was in base alone, and is gone from there, so"
+            " nothing is committed",
             paths=conflicts,
             hint="bring that back, or drop what is staged there: yolofs commit --theirs",
         )
@@ -216,7 +211,7 @@ def commit(
             note_counts(directory, done)
             if conflicts:
                 forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
-                write_new(directory, _FORCED, msgspec.json.encode(sorted(forced)))
+                write_forced(directory, forced)
         return execute(
             plan,
             session.store,
@@ -278,16 +273,12 @@ def _told(error: OSError) -> str:
 
 
 def _note_restored(session: Session, directory: bytes, found: dict[int, int]) -> None:
-    """Note what a commit that was taken back has put in its place, but for what the host had
+    """Note what a commit that was taken back has put in its place, except for what the host had
     changed.
     """
-    path = os.path.join(directory, _FORCED)
-    forced: set[int] = set()
-    if is_there(path):
-        try:
-            forced = msgspec.json.decode(read_plain(path, _MOST_FORCED), type=set[int])
-        except (msgspec.DecodeError, UnicodeDecodeError):  # all of it may be the host's then
-            return
+    forced = read_forced(directory)
+    if forced is None:  # all of it may be the host's then
+        return
     restored.add(session.directory, {inode: ctime for inode, ctime in found.items() if inode not in forced})
 
 
@@ -334,7 +325,7 @@ def finish_interrupted(
 
 
 def note_arrived(session: Session, came: Came) -> None:
-    """Note what a commit has put in place, lest later it is taken for the host's.
+    """Note what a commit has put in place, so that it is not taken for the host's later.
 
     A file that had lost names when the commit was interrupted is looked for.
 
@@ -351,8 +342,8 @@ def note_arrived(session: Session, came: Came) -> None:
 
 
 def _noting(session: Session, *, is_needed: bool) -> Arrived | None:
-    """Return a function that notes what a commit puts in place, lest later it is taken for the
-    host's.
+    """Return a function that notes what a commit puts in place, so that it is not taken for the
+    host's later.
 
     None if it is not needed: to know what has come means reading the whole log.
     """

@@ -1,4 +1,4 @@
-"""How many changes a commit made to base, as its list told: in ``counts`` of its directory.
+"""How many changes a commit made to base, as its list showed them: in ``counts`` of its directory.
 
 Its plan does not tell: a rename is two steps, and a directory whose time alone is set is one.
 """

@@ -1,7 +1,8 @@
-"""Dropping the generations that the present view is not built from, and what only they have staged.
+"""Dropping the dead generations, which the present view is not built from, and what only they have
+staged.
 
 The journal is written anew without their segments.  The others keep their order, names and times,
-and are numbered anew; where a travel went is not told any more.
+and get new numbers.  Where a travel went is no longer recorded.
 """
 
 from __future__ import annotations

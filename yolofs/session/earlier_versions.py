@@ -36,7 +36,7 @@ from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.lock import locked
 from yolofs.session.root import read_session_file
-from yolofs.system.marks import SESSION_LINK, disk_state_name
+from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
 
 _FILES = frozenset(
@@ -214,7 +214,7 @@ def _staged_outside(path: bytes, project: bytes) -> list[bytes]:
 
 
 def _resolved(path: bytes) -> bytes:
-    """Return where a path leads, but for its last component: a link of the project may be on the
+    """Return where a path leads, except for its last component: a link of the project may be on the
     way.
     """
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
@@ -241,7 +241,7 @@ def _check_in_place(earlier: Earlier) -> None:
 
 def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
     """Move the session of an earlier version into the user's state directory, or into the one that
-    he has ``named``.
+    is ``named``.
 
     Raises:
         SessionBusyError: it is in use, by a daemon of that version, for instance.

@@ -1,5 +1,5 @@
-"""What the user tells the agent of what was dropped: kept in the session, which programs in a view
-cannot reach.
+"""What the user tells the agent about dropped changes.  It is kept in the session, which programs
+in a view cannot reach.
 
 One JSON object a line, only ever added to: an item, that an item was withdrawn, or that all up to
 one have been told.

@@ -1,5 +1,4 @@
-"""What a journal comes to: the override trees of its generations and of the present, and what they
-differ in.
+"""The override trees of a journal's generations and of the present, and the changes between them.
 
 A state is replayed from the journal's records.  A checkpoint (:mod:`yolofs.state.checkpoint`)
 stands for the records at its beginning, so that a long session need not replay all of them.
@@ -53,7 +52,7 @@ class States:
         self.journal = journal
         self.timeline = Timeline(at.marker for at in journal.markers)
         self._checkpoint: Checkpoint | None = None
-        """What the journal's beginning comes to, if that is known."""
+        """The state that the journal's beginning leads to, if it is known."""
 
     def state(self, generation: Generation | None = None) -> Tree:
         """Return the override tree of a generation, or of the present with what is not snapshotted
@@ -117,6 +116,14 @@ class States:
                 tree.apply(record)
         return State(tree, StoreIno(fresh_from))
 
+    def fresh_from(self) -> int:
+        """Return a number below which no store inode is written to any more; that of
+        :meth:`present`, or a lower one. Replays nothing.
+        """
+        start, end = self.journal.segment_range(len(self.journal.markers) + 1)
+        named = (record.ino for record in self._changes(start, end) if isinstance(record, Stage))
+        return min(named, default=self.store.next_ino)
+
     def _begun(self, segments: tuple[int, ...]) -> tuple[Tree, list[tuple[int, int]]]:
         """Return a tree to start from, and the byte ranges of the journal that lead from it to the
         state.
@@ -130,7 +137,7 @@ class States:
 
     @property
     def known_checkpoint(self) -> Checkpoint | None:
-        """What the journal's beginning comes to, if that is known."""
+        """The state that the journal's beginning leads to, if it is known."""
         return self._checkpoint
 
     @property
@@ -141,8 +148,8 @@ class States:
         return self._checkpoint.record_count if self._checkpoint is not None else 0
 
     def write_checkpoint(self, *, least_records: int = CHECKPOINT_RECORDS) -> bool:
-        """Note what the journal comes to, so that the next open need not replay it; return whether
-        it did.
+        """Write a checkpoint of the present state, so that the next open need not replay the
+        journal; return whether one was written.
 
         Not for fewer records since the last one, whoever wrote it, than ``least_records``.  What is
         written comes from a replay, whatever an overlay has in memory: the journal is the truth.  A

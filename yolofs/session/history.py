@@ -61,8 +61,8 @@ class Chapter(msgspec.Struct, frozen=True):
         """How many of its generations (without base) somebody has made, from the first on: those
         behind are the steps of a commit of hunks, which it ended with.
 
-        These are a state to come back to, if none was there, perhaps travels, the state to commit,
-        and a travel back.
+        These steps are a state to come back to (if there was none), perhaps travels, the state to
+        commit, and a travel back.
         """
         markers = [at.marker for at in self.journal.markers]
         if self.commit is None or len(markers) < 2:

@@ -74,7 +74,7 @@ class Interrupted(msgspec.Struct, frozen=True):
     """Which commit it undoes, if it is an undo."""
     seals: CommitSeals | None = None
     in_way: str = ""
-    """What it would fail at if it went on now, in words, as far as that can be seen."""
+    """What would stop it if it went on now, in words, as far as that can be seen."""
 
     @property
     def replaced(self) -> bytes:

@@ -19,7 +19,7 @@ MOUNT = "mount"
 _NOTE = re.compile(rb"([1-9][0-9]{0,9})(?: ([a-z-]{1,32}))?\n")
 _NOTE_BYTES = 64
 _LOOK_S = 0.02
-"""How long a process may hold the lock that only looks whether another one holds it."""
+"""How long a process that only checks the lock may hold it."""
 
 
 class Holder(NamedTuple):

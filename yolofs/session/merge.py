@@ -1,5 +1,5 @@
-"""Settling conflicts in the view before a commit: what merges is staged, where base wins nothing is
-staged any more.
+"""Settling conflicts in the view before a commit: merged files are staged; where base wins, nothing
+stays staged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
-from yolofs.session.journal_beside import beside
+from yolofs.session.journal_copy import journal_copy
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,
@@ -33,7 +33,7 @@ from yolofs.state.kept_bases import (
     xattrs_option,
 )
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.system.clock import coarse_clock_ns
 
 MODE_MADE_AGAIN = 0o700
@@ -72,7 +72,7 @@ def _marked_records(session: Session) -> Iterator[Keep]:
 
 
 def before_merge(session: Session, paths: Collection[RelPath]) -> dict[RelPath, StoreIno]:
-    """Return the store inodes that files with marks had before the merge, but for those that are
+    """Return the store inodes that files with marks had before the merge, except for those that are
     not kept any more.
     """
     if not paths:
@@ -242,7 +242,7 @@ def _make(session: Session, merge: Merge) -> StoreIno:
 def _copy_staged(session: Session, staged: Staged, target: int) -> None:
     fd = session.store.open(staged.ino, os.O_RDONLY)
     try:
-        copying.copy_data(fd, target, os.fstat(fd).st_size)
+        file_data.copy_data(fd, target, os.fstat(fd).st_size)
     finally:
         os.close(fd)
 
@@ -260,7 +260,7 @@ def _replace_journal(session: Session, records: Sequence[Keep], name_before: byt
     The names are those of the generations before and after it.
     """
     now = coarse_clock_ns()
-    with beside(session) as new:
+    with journal_copy(session) as new:
         before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
         new.append(*before, begin_anew(now), *records, Snapshot(now, name_after))
         new.keep()

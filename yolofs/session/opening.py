@@ -91,8 +91,8 @@ def open_journal(path: bytes, known: Known | None, *, read_only: bool) -> Journa
 
 
 def wait_for_journal(directory: bytes, path: bytes) -> None:
-    """See that there is a journal, and none that has ended: a commit may have died before it began
-    the next.
+    """Make sure that there is a journal, and none that has ended: a commit may have died before it
+    began the next.
 
     Blocks, for some :data:`_JOURNAL_WAIT_S` seconds at the most.
 

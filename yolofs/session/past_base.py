@@ -206,7 +206,7 @@ class PastBase(Base):
 
 
 class Fetched:
-    """Where that is now which commits keep: an undo may have brought it back since."""
+    """Where the things are now that commits keep: an undo may have brought some back since."""
 
     def __init__(self, commits: bytes) -> None:
         """``commits``: the directory of all commits."""
@@ -297,7 +297,7 @@ class PastStore:
 
 
 class PastGround(NamedTuple):
-    """What a state stands on that is not of now."""
+    """The base and store that an earlier state refers to."""
 
     base: Base
     store: PastStore

@@ -1,7 +1,7 @@
 """Bringing paths back: what another state shows at them is staged anew, and nothing else changes.
 
-Where base shows just that, the change is taken out again (:mod:`yolofs.commit.select.restate`), if
-nothing else hangs together with it.  Everything else is made in the view as a program would make
+If base shows exactly that, the change is taken out again (:mod:`yolofs.commit.select.restate`),
+unless another change depends on it.  Everything else is made in the view as a program would make
 it: a copy, with its metadata and times.
 """
 
@@ -145,7 +145,7 @@ def _is_of_base(source: Tree, path: RelPath) -> bool:
 
 
 def _copy(session: Session, source: Source, paths: Sequence[RelPath]) -> dict[RelPath, tuple[str, ...]]:
-    """Make what differs still."""
+    """Copy what still differs."""
     differing = _differing(session, source, paths)
     if not differing:
         return {}

@@ -20,12 +20,13 @@ from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.dead_generations import NEW
-from yolofs.session.journal_beside import MERGED_JOURNAL
+from yolofs.session.journal_copy import MERGED_JOURNAL
 from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.session.undo import Ended, ended_commit
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import is_there
+from yolofs.system.work_directories import left_behind, remove_left_behind
 
 _DAY_NS = 86_400 * 10**9
 
@@ -72,9 +73,10 @@ def freed_by(session: Session, gone: Sequence[Ended], *, generations: bool) -> i
     ``generations`` too.
 
     These are also those of commits that were put aside before, of store inodes that nothing would
-    name any more, and of :func:`half_written`.
+    name any more, of :func:`half_written`, and of what killed commands have left in directories of
+    their own.
     """
-    directories = [*(one.directory for one in gone), *_gone_in(session.directory)]
+    directories = [*(one.directory for one in gone), *_gone_in(session.directory), *left_behind(session.directory)]
     named = numbers_of_ended_journals(session.directory, without={0, *(one.number for one in gone)})
     if generations:
         named.update(record.ino for record in session.live_changes() if isinstance(record, Stage | Keep) and record.ino)
@@ -114,12 +116,17 @@ def put_aside(commits: Iterable[Ended]) -> None:
 
 
 def remove_gone(directory: bytes) -> None:
-    """Remove what was put aside in the session in ``directory``.  Blocks.
+    """Remove what was put aside in the session in ``directory``, and what killed commands have left
+    in directories of their own.  Blocks.
 
     Raises:
         OSError: something cannot be removed; all else is.
     """
     failure: OSError | None = None
+    try:
+        remove_left_behind(directory)
+    except OSError as error:
+        failure = error
     for path in _gone_in(directory):
         try:
             while is_there(path):

@@ -1,5 +1,5 @@
-"""Which directory is the base of a session: noted in ``session.json``, as the journal's paths are
-relative to it.
+"""Which directory is the base of a session.  That is noted in ``session.json``, as the journal's
+paths are relative to it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator, Mapping
 
-from yolofs.system.living_trees import Measured, empty, measure
+from yolofs.system.busy_trees import Measured, empty, measure
 from yolofs.system.plain_files import open_plain, read_plain
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
@@ -23,7 +23,7 @@ percent-encoded.
 """
 _MOST_WAYS_BYTES = 1 << 20
 _MOST_NAMES = 3_000
-"""So many names are looked at to tell the size: some 10 ms."""
+"""How many names are looked at to tell the size: some 10 ms."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -60,8 +60,8 @@ def make(session: bytes, ways: Collection[bytes]) -> dict[bytes, bytes]:
 
 
 def size(session: bytes) -> Measured:
-    """Return how much of the disk they take, without ways; of much only that it is more than
-    something.
+    """Return how much of the disk they take, without ways.  If there are very many names, that is a
+    lower bound.
     """
     ways = _ways(session)
     found = [measure(fd, _MOST_NAMES, without=_inside(ways, path)) for path, fd in _opened(session)]

@@ -57,7 +57,7 @@ class FirstLine(NamedTuple):
     sound: int
     """How many lines tell that."""
     others: int
-    """How many lines there are but for it."""
+    """How many lines there are except for it."""
 
 
 def find_rest(path: bytes, damage: Damage) -> Rest:
@@ -287,7 +287,7 @@ def _set_aside(directory: bytes, numbers: Sequence[StoreIno]) -> bytes | None:
 
 
 def _check(path: bytes) -> None:
-    """See that a journal comes to a state.
+    """Check that a journal comes to a state.
 
     Raises:
         JournalError: it does not.

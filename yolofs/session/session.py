@@ -46,7 +46,7 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
-from yolofs.system.marks import SESSION_LINK
+from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import is_there
 
 if TYPE_CHECKING:
@@ -280,7 +280,8 @@ class Session(States):
         from yolofs.state.kept_bases import retain  # imported late: looking at a session need not wait for it
 
         with contextlib.suppress(OSError):  # what is kept for nothing does no harm
-            retain(self.store, self.state().staged.values())
+            commit = os.path.dirname(archive) if archive is not None else None
+            retain(self.store, self.state().staged.values(), archive=commit)
         from yolofs.audit.audit import note_journal_end  # it takes the rules along, and hardly a command comes here
 
         note_journal_end(self.directory, is_commit=archive is not None)
@@ -352,7 +353,7 @@ class Session(States):
         note_journal_end(self.directory, is_commit=False)
 
     def skip_named_numbers(self) -> None:
-        """See that the store gives out no number that any journal names.
+        """Make sure that the store gives out no number that any journal names.
 
         A command that is lent a session has to do this before it makes store inodes.
         """

@@ -1,113 +1,349 @@
-"""What a run changed, where the host has changed the real file since: compared with what the view
-took over then, as far as that is kept.
+"""Base as the view took it over, for what a run changed: the host may have changed the same files
+since, or removed them.
+
+The journal has size, time, mode and owner of each base file that was copied up, and of most texts
+their content is kept (:mod:`yolofs.state.kept_bases`).  Of what was deleted it has the time of
+that, which tells whether base has got something else there since.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
 
-from yolofs.changes.changes import Aspect, Change, Kind, Side, is_same_data
-from yolofs.errors import MissingInodeError
-from yolofs.paths import RelPath
+from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.matching import entries
+from yolofs.journal.records import owner_of
+from yolofs.paths import RelPath, join, split
+from yolofs.session.forced import read_forced
+from yolofs.session.history import Chapter
 from yolofs.session.session import Session
-from yolofs.state.drift import has_changed
-from yolofs.state.kept_bases import Kept, find_kept, known_by
-from yolofs.state.tree import Staged, Tree
+from yolofs.state.drift import CLOCK_SLACK_NS
+from yolofs.state.kept_bases import Kept, digest_of_xattrs, find_kept, known_by
+from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store import restored
+from yolofs.store.base import Base
+from yolofs.store.copying import read_metadata
+from yolofs.store.store import StoreFiles
+
+Place = Callable[[], bytes]
+"""Gives a directory that the caller removes when the changes have been read."""
+_NOT_KEPT = b"not-kept"
+"""In that directory, where nothing is."""
+_FILE = (stat.S_IFREG | 0o644, os.geteuid(), os.getegid())
+"""Mode and owner of what nobody knows more of; so is :data:`_FOLDER`, of a directory."""
+_FOLDER = (stat.S_IFDIR | 0o755, os.geteuid(), os.getegid())
 
 
-class TakenOver(NamedTuple):
-    """The changes, and what is not known."""
+class Known(NamedTuple):
+    """What base had at a path."""
 
-    changes: list[Change]
-    unknown: list[RelPath]
-    """Paths whose old version is not kept: it is shown as base has it now."""
-
-
-def as_taken_over(session: Session, tree: Tree, changes: Sequence[Change], directory: Callable[[], bytes]) -> TakenOver:
-    """Return changes, each with the old version that its file had when the view took it over.
-
-    ``tree`` is the newer state.  What was kept is written to what ``directory`` gives, which has to
-    stay as long as the changes are read; nobody asks for it where base has not changed.
-
-    Raises:
-        OSError: what was kept cannot be read or written.
-    """
-    files = [_staged(session, tree, change) for change in changes]
-    wanted = {place for place, _ in filter(None, files)}
-    kept = find_kept(session.store, lambda *place: place in wanted) if wanted else {}
-    found: list[Change] = []
-    unknown: list[RelPath] = []
-    for number, (change, file) in enumerate(zip(changes, files, strict=True)):
-        one = kept.get(file[0]) if file is not None else None
-        if file is None or change.old is None or not _is_other(session, change.old, file[1], one):
-            found.append(change)
-        elif one is None:
-            found.append(change)
-            unknown.append(change.path)
-        else:
-            base = file[1].base
-            time_ns = base.mtime_ns if base is not None else change.old.mtime_ns
-            changed = _compared(session, change, _side(one, time_ns, os.path.join(directory(), b"%d" % number)))
-            found += [changed] if changed is not None else []
-    return TakenOver(found, unknown)
+    st: os.stat_result
+    path: bytes
+    """Where its content is; nothing is there if it is not known."""
+    kept: Kept | None = None
 
 
-def _staged(session: Session, tree: Tree, change: Change) -> tuple[tuple[RelPath, bytes], Staged] | None:
-    """Return what a changed file of base is kept by, and what is staged of it or took its place."""
-    old = change.old
-    if old is None or old.ino is not None or old.data is None or old.type != stat.S_IFREG:
-        return None
-    entry = tree.find(change.path)
-    staged = entry.staged if entry is not None else None
-    home = session.base.relative(old.data)
-    if staged is None or home is None or staged.home not in (None, home):
-        return None
-    return (home, known_by(staged)), staged
+class Unknown(NamedTuple):
+    """A change of which it is not known what was there before."""
+
+    change: Change
+    is_gone: bool
+    """Whether base has nothing there any more."""
+    size: int | None
+    """How many bytes it had, None if not even that is known."""
 
 
-def _is_other(session: Session, old: Side, staged: Staged, kept: Kept | None) -> bool:
-    """Tell whether the host has changed a file of base since it was taken over."""
-    try:
-        if staged.home is not None:
-            return has_changed(staged, session.base, session.store)
-        if kept is None:
+class TakenOverBase(Base):
+    """Base, with what it had where the view took something over that it has not any more."""
+
+    def __init__(self, now: Base, known: Mapping[RelPath, Known]) -> None:
+        """``now``: base as it is, or as it was before a commit."""
+        super().__init__(now.root)
+        self._now = now
+        self._known = known
+        self._more: dict[RelPath, set[bytes]] = {}
+        for path in known:
+            directory, name = split(path)
+            self._more.setdefault(directory, set()).add(name)
+
+    def path(self, rel: bytes) -> bytes:
+        """Return the absolute path of what base had at a path; of what is not known one at which
+        nothing is.
+        """
+        known = self._known.get(RelPath(rel))
+        return known.path if known is not None else self._now.path(rel)
+
+    def lstat(self, rel: bytes) -> os.stat_result:
+        """Return the attributes of what base had at a path.
+
+        Raises:
+            OSError: as :meth:`Base.lstat`.
+        """
+        known = self._known.get(RelPath(rel))
+        return known.st if known is not None else self._now.lstat(rel)
+
+    def names(self, rel: bytes) -> list[bytes]:
+        """Return the names that base had in a directory.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        more = self._more.get(RelPath(rel), set())
+        try:
+            names = self._now.names(rel)
+        except OSError:
+            if not more:
+                raise
+            names = []
+        return sorted({*names, *more})
+
+
+class TakenOver:
+    """What base had where a state has something else, and what of that is not known."""
+
+    def __init__(self, session: Session, chapter: Chapter, base: Base, store: StoreFiles, place: Place) -> None:
+        """``base`` and ``store``: as they are if the chapter goes on, else as before its commit.
+
+        Raises:
+            OSError: what is known of base cannot be read.
+        """
+        self._now = base
+        self._store = store
+        self._place = place
+        self._is_past = chapter.commit is not None
+        self._directory = chapter.directory if self._is_past else session.store.directory
+        self._forced = (read_forced(chapter.directory) if self._is_past else None) or frozenset()
+        self._restored = {} if self._is_past else restored.read(session.directory)
+        self._unset = {} if self._is_past else restored.read_unset(session.directory)
+        self._known: dict[RelPath, Known] = {}
+        self._gone: set[RelPath] = set()
+
+    def base(self, old: Tree, new: Tree) -> Base:
+        """Return base as the view took it over, for what ``new`` has staged and ``old`` had not.
+
+        Blocks while each base file of that is looked at.
+
+        Raises:
+            OSError: base, or what was kept, cannot be read.
+        """
+        staged = [
+            entry for entry in entries(new.root) if entry.staged is not None and entry.staged.ino not in old.staged
+        ]
+        wanted = {place: entry for entry in staged if (place := _place_of(entry)) is not None}
+        drifted = {place: entry for place, entry in wanted.items() if self._may_have_drifted(place[0], entry)}
+        kept = find_kept(self._directory, lambda *place: place in drifted) if drifted else {}
+        for place, entry in drifted.items():
+            self._take(place[0], entry, kept.get(place))
+        for entry in entries(new.root):
+            if entry.staged is None and entry.parent is not None:
+                self._take_moved_or_deleted(entry)
+        return TakenOverBase(self._now, self._known) if self._known else self._now
+
+    # ---- what is staged
+
+    def _may_have_drifted(self, path: RelPath, entry: Entry) -> bool:
+        staged = entry.staged
+        assert staged is not None
+        st = self._now.look(path)
+        if st is None:
+            return True
+        if staged.home is None:
+            return self._is_later(st, entry)
+        was = staged.base
+        assert was is not None
+        if was.owner is not None and was.owner != owner_of(st):
+            return True
+        if stat.S_ISDIR(st.st_mode):
+            return was.owner is None and staged.origin is None
+        if (st.st_size, st.st_ctime_ns) == (was.size, self._unset.get(st.st_ino)):
             return False
-        with open(old.open(), "rb") as file:  # another file has taken its place
-            return file.read(len(kept.content) + 1) != kept.content
-    except (OSError, MissingInodeError):
-        return False
+        is_same_file = self._is_past or self._now.number(st) == was.ino
+        return not is_same_file or (st.st_mtime_ns, st.st_size) != (was.mtime_ns, was.size)
+
+    def _take(self, path: RelPath, entry: Entry, kept: Kept | None) -> None:
+        staged = entry.staged
+        assert staged is not None
+        now = self._now.look(path)
+        if staged.base is None and kept is None:
+            if now is None:
+                self._add(path, self._stat(_FILE), None)
+            return  # a look at the change tells the rest
+        content = kept.content if kept is not None else None
+        st = self._attributes(staged, kept, now)
+        if staged.base is not None and now is not None and stat.S_ISDIR(st.st_mode):
+            self._known[path] = Known(st, self._now.path(path))
+            return
+        self._add(path, st, content, kept=kept, same=self._path_of_same(staged))
+        if now is None:
+            self._gone.add(path)
+
+    def _path_of_same(self, staged: Staged) -> bytes | None:
+        """Return where the content of a staged file is if the view has not changed that."""
+        if staged.origin is not None or staged.base is None:
+            return None
+        try:
+            st = self._store.lstat(staged.ino)
+        except OSError:
+            return None
+        is_same = (st.st_mtime_ns, st.st_size) == (staged.base.mtime_ns, staged.base.size)
+        return self._store.path(staged.ino) if is_same else None
+
+    # ---- what is not
+
+    def _take_moved_or_deleted(self, entry: Entry) -> None:
+        """Take what the view has elsewhere or not at all, and base has not any more."""
+        paths = [entry.base] if entry.base is not None else []
+        natural = _natural(entry)
+        if natural is not None and entry.had_base:
+            paths.append(natural)
+        for path in paths:
+            if path not in self._known and self._now.look(path) is None:
+                self._add(
+                    path,
+                    self._stat(_FOLDER) if entry.children else self._stat(_FILE),
+                    None,
+                )
+                self._gone.add(path)
+
+    def _add(
+        self,
+        path: RelPath,
+        st: os.stat_result,
+        content: bytes | None,
+        *,
+        kept: Kept | None = None,
+        same: bytes | None = None,
+    ) -> None:
+        number = b"%d" % len(self._known)
+        if content is not None:
+            place = os.path.join(self._place(), number)
+            with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(content)
+        else:
+            place = same if same is not None else os.path.join(self._place(), _NOT_KEPT, number)
+        self._known[path] = Known(st, place, kept)
+        directory, _ = split(path)
+        while directory and directory not in self._known and self._now.look(directory) is None:
+            self._known[directory] = Known(self._stat(_FOLDER), os.path.join(self._place(), _NOT_KEPT))
+            directory, _ = split(directory)
+
+    def _attributes(self, staged: Staged, kept: Kept | None, now: os.stat_result | None) -> os.stat_result:
+        """Return the attributes of what the view took over."""
+        was = staged.base
+        owner = _FILE if now is None else owner_of(now)
+        if was is not None and was.owner is not None:
+            owner = was.owner
+        elif kept is not None:
+            owner = kept.owned.mode, kept.owned.uid, kept.owned.gid
+        if was is None:
+            size = len(kept.content) if kept is not None else 0
+            return self._stat(owner, size, now.st_mtime_ns if now is not None else 0)
+        file = self._now.file_of(was.ino) if staged.links else None
+        links, number = (staged.links, file[1]) if file is not None else (1, 0)
+        return self._stat(owner, was.size, was.mtime_ns, links=links, number=number)
+
+    def _stat(
+        self, owner: tuple[int, int, int], size: int = 0, mtime_ns: int = 0, *, links: int = 1, number: int = 0
+    ) -> os.stat_result:
+        mode, uid, gid = owner
+        device, _ = self._now.file_of(1) or (0, 0)
+        fields = (mode, number, device, links, uid, gid, size, 0, mtime_ns // 10**9, 0)
+        return os.stat_result(fields, {"st_atime_ns": 0, "st_mtime_ns": mtime_ns, "st_ctime_ns": 0})
+
+    def _is_later(self, st: os.stat_result, entry: Entry) -> bool:
+        """Tell whether what base has at a name is not what it had when the view put something else
+        there, or nothing.
+        """
+        if not entry.since_ns or stat.S_ISDIR(st.st_mode):
+            return False
+        last_ns = entry.since_ns + CLOCK_SLACK_NS
+        if self._is_past:  # a commit has moved it, which sets its ctime
+            return st.st_ino in self._forced or st.st_mtime_ns > last_ns
+        return st.st_ctime_ns > last_ns and self._restored.get(st.st_ino) != st.st_ctime_ns
+
+    # ---- what is not known
+
+    def check(self, changes: Iterable[Change], old: Tree, new: Tree) -> tuple[list[Change], list[Unknown]]:
+        """Return changes from ``old`` to ``new`` over :meth:`base`, without what only the host did
+        to extended attributes; and those of which it is not known what was there before.
+
+        Raises:
+            OSError: base cannot be read.
+        """
+        found = [change for one in changes if (change := self._corrected(one, old)) is not None]
+        return found, [unknown for change in found if (unknown := self._unknown(change, old, new)) is not None]
+
+    def _corrected(self, change: Change, old: Tree) -> Change | None:
+        """Leave extended attributes out that are those which a kept file had: its copy has none."""
+        if Aspect.XATTRS not in change.metadata or change.new is None:
+            return change
+        source = _source(change, old)
+        known = self._known.get(source) if source is not None else None
+        if known is None or known.kept is None:
+            return change
+        try:
+            xattrs = read_metadata(change.new.meta).xattrs
+        except OSError:
+            return change
+        if digest_of_xattrs(xattrs) != known.kept.owned.xattrs:
+            return change
+        metadata = tuple(aspect for aspect in change.metadata if aspect is not Aspect.XATTRS)
+        if change.kind is Kind.METADATA and not metadata:
+            return None
+        return msgspec.structs.replace(change, metadata=metadata)
+
+    def _unknown(self, change: Change, old: Tree, new: Tree) -> Unknown | None:
+        side, source = change.old, _source(change, old)
+        is_read = change.content or change.new is None
+        if side is None or source is None or side.type == stat.S_IFDIR or not is_read or side.ino is not None:
+            return None
+        known = self._known.get(source)
+        if known is not None:
+            if os.path.lexists(known.path):
+                return None
+            return Unknown(change, source in self._gone, known.st.st_size if known.st.st_mtime_ns else None)
+        path = change.old_path if change.old_path is not None else change.path
+        entry = _nearest(new, path)
+        st = self._now.look(source)
+        if entry is None or st is None or (entry.staged is not None and entry.staged.home == source):
+            return None
+        return Unknown(change, False, None) if self._is_later(st, entry) else None
 
 
-def _side(kept: Kept, mtime_ns: int, place: bytes) -> Side:
-    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-        file.write(kept.content)
-    mode, size = stat.S_IMODE(kept.owned.mode), len(kept.content)
-    return Side(stat.S_IFREG, mode, kept.owned.uid, kept.owned.gid, mtime_ns, size, 0, place, place, None)
-
-
-def _compared(session: Session, change: Change, old: Side) -> Change | None:
-    """Return what differs from that old version, None if nothing does."""
-    new = change.new
-    if new is None:
-        return msgspec.structs.replace(change, old=old)
-    content = new.type == stat.S_IFREG and (new.size != old.size or not is_same_data(old, new, session.store))
-    differs = {
-        Aspect.MODE: old.mode != new.mode,
-        Aspect.OWNER: (old.uid, old.gid) != (new.uid, new.gid),
-        Aspect.TIME: not content and old.mtime_ns != new.mtime_ns,
-        Aspect.XATTRS: Aspect.XATTRS in change.metadata,
-    }
-    metadata = tuple(aspect for aspect, is_other in differs.items() if is_other) if new.type == old.type else ()
-    kind = change.kind
-    if kind in (Kind.MODIFIED, Kind.METADATA):
-        kind = Kind.MODIFIED if content else Kind.METADATA
-    if kind is Kind.METADATA and not metadata:
+def _place_of(entry: Entry) -> tuple[RelPath, bytes] | None:
+    """Return by what is kept what base had where something is staged, None if it had nothing."""
+    staged = entry.staged
+    if staged is None:
         return None
-    return msgspec.structs.replace(
-        change, kind=kind, old=old, content=content or new.type != old.type, metadata=metadata
-    )
+    if staged.home is not None:
+        return (staged.home, known_by(staged)) if staged.base is not None else None
+    natural = _natural(entry)
+    return (natural, known_by(staged)) if natural is not None and entry.had_base else None
+
+
+def _natural(entry: Entry) -> RelPath | None:
+    """Return the base path that a name would show without its entry, None if none."""
+    directory = entry.parent.source if entry.parent is not None else None
+    return join(directory, entry.name) if directory is not None else None
+
+
+def _source(change: Change, old: Tree) -> RelPath | None:
+    """Return the base path that the older state shows where something changed, None if none."""
+    shown = old.resolve(change.old_path if change.old_path is not None else change.path)
+    return shown.base if shown is not None and shown.staged is None else None
+
+
+def _nearest(tree: Tree, path: RelPath) -> Entry | None:
+    """Return the entry at a path or above it that has taken the place of what base has there."""
+    rest = path
+    while rest:
+        entry = tree.find(rest)
+        if entry is not None and entry.since_ns:
+            return entry
+        rest, _ = split(rest)
+    return None

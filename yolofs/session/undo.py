@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -55,6 +54,7 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import make_directory
+from yolofs.system.work_directories import work_directory
 
 _LOOKED_AT = 8
 """How many commits are read at first to find the last one that may be undone."""
@@ -118,7 +118,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
     or of those ``since`` a number, those that have.
 
-    What becomes of one the later ones tell, so those before do not matter to it.
+    Only later commits tell what became of one, so earlier ones need not be read.
 
     Raises:
         TrustError: the state directory is not the user's alone.
@@ -151,7 +151,7 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
     """Return a commit of the session in a directory, as far as it tells of itself; None if it has
     not ended.
 
-    What became of it later ones tell.
+    Later commits tell what became of it.
     """
     directory = commit_directory(session, number)
     sealed, done, given_up = (
@@ -220,9 +220,9 @@ def _may_go(session: Session, commit: Ended) -> bool:
     """Tell whether anything of a commit is left that can be taken back."""
     if not commit.undone_by:
         return True
-    with tempfile.TemporaryDirectory(prefix="undo-", dir=os.fsdecode(session.directory)) as directory:
+    with work_directory(session.directory, "undo") as directory:
         try:
-            into = Store(os.path.join(os.fsencode(directory), b"files"))
+            into = Store(os.path.join(directory, b"files"))
             prepared = prepare(session, commit, force=True, into=into)
             return bool(plan_commit(prepared.tree, session.base, prepared.store).steps)
         except (YolofsError, OSError):
@@ -498,6 +498,6 @@ def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno
         except FileNotFoundError:
             continue
         looks = [(one.st_size, one.st_mtime_ns, one.st_mode, one.st_uid, one.st_gid) for one in (st, source)]
-        if looks[0] == looks[1] and applied.is_unchanged(st):
+        if looks[0] == looks[1] and applied.is_unchanged(index, st):
             known[step.path] = step.ino
     return known

@@ -14,7 +14,7 @@ from yolofs.overlay import Overlay, Owner
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, split
 from yolofs.session.state_files import File, StateFiles
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 
 _NOT_PERMITTED = frozenset([errno.EPERM, errno.EACCES, errno.EOPNOTSUPP])
 
@@ -87,7 +87,7 @@ class ViewWriter:
                     inode, _ = overlay.create(parent, name, stat.S_IFREG | 0o600, owner)
                     try:
                         with self.files.open(there) as fd:
-                            copying.copy_data(fd, overlay.descriptors.of(inode, write=True), there.side.size)
+                            file_data.copy_data(fd, overlay.descriptors.of(inode, write=True), there.side.size)
                     finally:
                         overlay.release(inode, writer=True)
                 case _:

@@ -1,5 +1,5 @@
-"""Drift: base changed under what is staged.  What can be told of one staged file or name, and
-whether there may be any.
+"""Drift: base changed under what is staged.  Whether one staged file or name has drifted, and
+whether anything may have.
 
 Which paths a commit would run over :mod:`yolofs.commit.merge.conflicts` tells; its docstring says
 what can be told at all.
@@ -17,7 +17,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 
-_CLOCK_SLACK_NS = 10_000_000
+CLOCK_SLACK_NS = 10_000_000
 """Record times come from the kernel's coarse clock, which is up to a tick (10 ms) behind that of
 file times.
 """
@@ -69,7 +69,7 @@ def is_later(
     """
     if here is None or natural is None or not entry.since_ns or _is_as_staged_over(here, entry, base):
         return False
-    todo = [(natural, here, entry.since_ns + _CLOCK_SLACK_NS)]
+    todo = [(natural, here, entry.since_ns + CLOCK_SLACK_NS)]
     while todo:
         rel, st, last_ns = todo.pop()
         if st.st_ctime_ns > last_ns:
@@ -106,7 +106,8 @@ def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) 
 def may_have_drifted(
     tree: Tree, base: Base, store: Store, restored: Mapping[int, int], *, unset: Mapping[int, int] = {}
 ) -> bool:
-    """Tell cheaply that there is no drift, as there mostly is none; true says nothing.
+    """Return False if there surely is no drift, which is cheap to find; True means that there may
+    be some.
 
     ``restored`` and ``unset`` as for :func:`is_later` and :func:`has_changed`.
 

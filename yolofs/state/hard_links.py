@@ -1,5 +1,4 @@
-"""Base files with several names (hard links): which of them shows what is staged, and which file a
-name means.
+"""Base files with several names (hard links): finds the staged file that such a name shows.
 
 The override tree knows a base file that was copied up by its inode number.  Numbers alone prove
 nothing: the host may have deleted the file and given its number to another.  So what base has at a

@@ -1,4 +1,4 @@
-"""What base files were when the view took them over: the ground of a merge
+"""Copies of base files as they were when the view took them over: what a merge starts from
 (``docs/design/merging.md``).
 
 Texts are kept, for merges, and indexes of git's, to tell whether the host has done more to them
@@ -41,6 +41,8 @@ from yolofs.system.plain_files import is_there, open_plain
 from yolofs.text.git_binary import is_binary
 from yolofs.text.git_index_format import may_be_index
 
+NAME = b"bases"
+"""Of the file, in the store or in the directory of the commit that ended its journal."""
 MOST_KEPT_BYTES = 4 << 20
 """Of a larger text nothing is kept, as nothing larger is merged."""
 MOST_COPIED_BYTES = 1 << 20
@@ -136,14 +138,14 @@ def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
 
 
 def known_by(staged: Staged) -> bytes:
-    """Return how a staged file is known over all its versions: by its fingerprint, or by its key if
-    it has none.
+    """Return the id of a staged file, the same over all its versions: its fingerprint, or its key
+    if it has none.
     """
     return known_by_fingerprint(staged.base) if staged.base is not None else b"#%b" % str(staged.key).encode()
 
 
 def known_by_fingerprint(base: Fingerprint) -> bytes:
-    """Return how what is copied up from a base file with this fingerprint is known."""
+    """Return the id of a file that is copied up from a base file with this fingerprint."""
     return b"%d:%d:%d" % (base.mtime_ns, base.size, base.ino)
 
 
@@ -270,20 +272,22 @@ def _is_of_use(path: RelPath, head: bytes) -> bool:
 
 def path_in(store: Store) -> bytes:
     """Return where the file lies."""
-    return os.path.join(store.directory, b"bases")
+    return os.path.join(store.directory, NAME)
 
 
-def find_kept(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
+def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
     """Return what is kept of base files, by path and by what each entry is found, if that is
     wanted; of several the last.
 
+    ``directory`` is the store's, or that of the commit that ended a journal.
+
     Blocks while the headers of all are read.
     """
-    return dict(_found(store, is_wanted))
+    return dict(_found(os.path.join(directory, NAME), is_wanted))
 
 
-def _found(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterator[tuple[tuple[RelPath, bytes], Kept]]:
-    with _reading(store) as fd:
+def _found(path: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterator[tuple[tuple[RelPath, bytes], Kept]]:
+    with _reading(path) as fd:
         if fd < 0:
             return
         places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]] = {}
@@ -295,9 +299,9 @@ def _found(store: Store, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterato
                 yield place, kept
 
 
-def retain(store: Store, staged: Iterable[Staged]) -> None:
-    """Drop all that is kept of base files but for some staged ones: what a journal leaves that has
-    ended.
+def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = None) -> None:
+    """Drop all that is kept of base files except for some staged ones: what a journal leaves that
+    has ended.  All of it stays in the directory ``archive``, if one is given.
 
     Raises:
         OSError: it cannot be written anew.
@@ -305,13 +309,16 @@ def retain(store: Store, staged: Iterable[Staged]) -> None:
     path = path_in(store)
     if not is_there(path):
         return
+    if archive is not None:
+        with contextlib.suppress(OSError):  # without it less can be told of what ended
+            os.link(path, os.path.join(archive, NAME))
     left = frozenset(map(known_by, staged))
     new = KeptBases(store)
     new._path = path + b".new"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(new._path)
     try:
-        for (base_path, known), one in _found(store, lambda _, known: known in left) if left else ():
+        for (base_path, known), one in _found(path, lambda _, known: known in left) if left else ():
             new._append(KeptBase(base_path, known, one.owned), one.content)
     finally:
         new.close()
@@ -341,9 +348,9 @@ def _start(key: bytes, text: bytes, size: int, checked: bytes) -> bytes:
 
 
 @contextlib.contextmanager
-def _reading(store: Store) -> Iterator[int]:
+def _reading(path: bytes) -> Iterator[int]:
     try:
-        fd = open_plain(path_in(store), os.O_RDONLY)
+        fd = open_plain(path, os.O_RDONLY)
     except OSError:
         yield -1
         return

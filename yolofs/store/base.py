@@ -3,7 +3,7 @@
 Nothing here writes.  Two kinds of base paths are set apart:
 
 * *hidden*: the session's own directory and the link to it, the state directories of all users
-  (:mod:`yolofs.system.marks`), and the runtime directory with the control sockets.  They do not
+  (:mod:`yolofs.system.own_names`), and the runtime directory with the control sockets.  They do not
   exist for the view, under any name.
 * *pseudo*: directories that show as empty ones, because another filesystem is mounted there that is
   no real data (``/proc``, ``/sys``, ``/dev``, a yolofs mount).  They are never even looked at: a
@@ -22,8 +22,8 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from yolofs.journal.records import Fingerprint, owner_of
-from yolofs.paths import RelPath, is_below, join, parse_relpath
-from yolofs.system import marks
+from yolofs.paths import RelPath, is_below, join, parse_relpath, split
+from yolofs.system import own_names
 from yolofs.system.disks import disk_key
 from yolofs.system.mount_table import read_mounts
 from yolofs.system.syscalls import open_by_no_link
@@ -129,12 +129,12 @@ class Base:
         other session or user: a program that could write to a journal would write to base at the
         next commit there.
         """
-        if name not in self._hidden_names and not marks.may_be_hidden(name):
+        if name not in self._hidden_names and not own_names.may_be_hidden(name):
             return False
         path = join(rel, name)
         if path in self.hidden or self._is_hidden_file(_lstat_or_none(self.path(path))):
             return True
-        return marks.may_be_hidden(name) and marks.is_hidden(self.path(rel), name)
+        return own_names.may_be_hidden(name) and own_names.is_hidden(self.path(rel), name)
 
     def holds_hidden(self, rel: bytes) -> bool:
         """Tell whether a base directory that may look empty holds anything hidden."""
@@ -166,6 +166,19 @@ class Base:
         directory.
         """
         return rel in self.mounts or any(is_below(path, rel) for path in (*self.hidden, *self.pseudo))
+
+    def mount_above(self, path: bytes) -> bytes:
+        """Return where the filesystem is mounted that a name lies on; the root's path if that is
+        none below base.
+
+        No name can be moved, or get another (hard link), over the edge of a mount.  A path of the
+        view will do: mounts stay where they are.
+        """
+        while path and self.mounts:
+            path = split(path)[0]
+            if path in self.mounts:
+                return path
+        return b""
 
     # ---- looking
 
@@ -278,7 +291,7 @@ class Base:
             names = [os.fsencode(name) for name in os.listdir(directory)]
         if self.elsewhere is not None:
             names = [name for name in names if not self.elsewhere.hides(name)]
-        if self._hidden_names.isdisjoint(names) and not marks.may_hold_hidden(names):
+        if self._hidden_names.isdisjoint(names) and not own_names.may_hold_hidden(names):
             return names
         return [name for name in names if not self.is_hidden_name(rel, name)]
 

@@ -1,5 +1,5 @@
-"""Readers of a session that is mounted: what nothing shows any more stays in the store as long as
-somebody reads.
+"""Readers of a mounted session.  As long as somebody reads, store inodes that nothing shows any
+more stay in the store.
 
 A command reads the journal, and then the store inodes that it names, perhaps for as long as
 somebody reads its output.  Meanwhile a program removes what it has made.  So commands share a
@@ -43,7 +43,7 @@ def reading_store(session_directory: bytes) -> Iterator[None]:
 
 
 class Readers:
-    """Tells whether anybody reads a store; for one thread."""
+    """Tells whether anybody reads a store.  For one thread."""
 
     def __init__(self, directory: bytes) -> None:
         """``directory`` is the store's."""

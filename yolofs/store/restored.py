@@ -1,4 +1,4 @@
-"""What of base a commit that was taken back has put in its place again: in ``restored`` of the
+"""The files of base that taking back a commit has put in their places again: in ``restored`` of the
 session's directory.
 
 Base is then as it was, except for the times of change (ctime), which no program can set.  So what

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container
 
-from yolofs.system.living_trees import Measured
+from yolofs.system.busy_trees import Measured
 
 _BLOCK = 512
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")

@@ -1,5 +1,5 @@
-"""Opening files of a session that have to be regular ones, whatever a restored backup or somebody
-has put there.
+"""Opening files of a session that have to be regular files, whatever a restored backup or an
+attacker has put there.
 
 A fifo would keep a command waiting for ever, a link to a device or a file of terabytes of holes
 would take all memory.

@@ -1,4 +1,4 @@
-"""A descriptor that stands for exactly one process, whoever gets its number later; whether one is
+"""Process descriptors (pidfd), which stay right when a pid is used again; and whether a process is
 stopped.
 """
 

@@ -1,4 +1,6 @@
-"""Following the symbolic links of a path without the kernel, by whoever tells what a link holds."""
+"""Following the symbolic links of a path without the kernel, by a function that tells what a link
+holds.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,7 @@ class HostLinks:
 
 
 def follow_parent(path: bytes, target_of: TargetOf) -> Way:
-    """Follow the links of an absolute path but for its last component, as ``lstat`` does.
+    """Follow the links of an absolute path except for its last component, as ``lstat`` does.
 
     One that ends in a slash, ``.`` or ``..`` is followed to its end.
     """

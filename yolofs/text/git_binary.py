@@ -24,7 +24,7 @@ NO_BLOB = b"0" * 40
 
 
 def is_binary(head: bytes) -> bool:
-    """Tell from the first bytes of a file whether git takes it for binary: by a NUL in the first
+    """Tell from the first bytes of a file whether git treats it as binary: by a NUL in the first
     8,000.
     """
     return b"\0" in head[:_SNIFFED_BYTES]

@@ -19,8 +19,8 @@ HASTY = (
     "-c",
     f"""\
 from yolofs.cli import main
-from yolofs.sandbox import ending
-ending.GRACE_S = {HASTY_S}
+from yolofs.sandbox import forced_end
+forced_end.GRACE_S = {HASTY_S}
 raise SystemExit(main.main())
 """,
 )

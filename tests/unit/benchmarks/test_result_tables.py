@@ -37,13 +37,30 @@ def test_the_text_has_median_range_ratios_notes_requests_and_what_is_missing(res
     assert "missing: overlayfs: needs root" in lines
 
 
+def test_the_serial_share_is_of_the_work_in_the_plain_directory(results: Results) -> None:
+    row = results.rows[0]
+    row.work_s = {"plain": [2.0, 1.0, 3.0], "yolofs": [9.0, 9.0, 9.0]}
+    row.server_s = {"yolofs": [0.1, 0.2, 0.9]}
+    assert row.serial_share("yolofs") == pytest.approx(0.1)
+    assert row.serial_share("fuse-overlayfs") is None
+    assert results.rows[1].serial_share("yolofs") is None
+    assert "    yolofs            10.0 µs [8.00 µs to 12.0 µs]        x5.00    x0.25     0.10" in (
+        result_tables.as_text(results).splitlines()
+    )
+
+
 def test_the_table_for_the_docs(results: Results) -> None:
-    results.row("open", "open <&> close", "pinned").seconds = {"fuse-overlayfs": [4e-6], "yolofs": [8e-6]}
+    pinned = results.row("open", "open <&> close", "pinned")
+    pinned.seconds = {"fuse-overlayfs": [4e-6], "yolofs": [8e-6]}
+    pinned.work_s, pinned.server_s = {"plain": [2.0]}, {"fuse-overlayfs": [0.5], "yolofs": [1.0]}
     assert result_tables.as_markdown(results).splitlines() == [
-        "| | plain | fuse-overlayfs | yolofs | yolofs / fuse-overlayfs, free | yolofs / fuse-overlayfs, pinned |",
-        "|---|---|---|---|---|---|",
-        "| open <&> close | 2.00 µs | x20.0 | x5.00 | 0.25 | 2.00 |",
-        "| snapshot | - | - | 500 µs | - | - |",
+        (
+            "| | plain | fuse-overlayfs | yolofs | yolofs / fuse-overlayfs, free | yolofs / fuse-overlayfs, pinned "
+            "| serial share, fuse-overlayfs; yolofs |"
+        ),
+        "|---|---|---|---|---|---|---|",
+        "| open <&> close | 2.00 µs | x20.0 | x5.00 | 0.25 | 2.00 | 0.25; 0.50 |",
+        "| snapshot | - | - | 500 µs | - | - | -; - |",
     ]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
-from yolofs.fuse.answers import PostponedError
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.results import PostponedError
 from yolofs.overlay import CopyJob, Owner
 from yolofs.store.store import Store
 

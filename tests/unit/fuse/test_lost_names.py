@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.plain_handlers import handlers_of
-from yolofs.fuse.answers import UncountedError
 from yolofs.fuse.cache.lost_names import LostNames
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.results import UncountedError
 from yolofs.overlay.inodes import UNKNOWN_NUMBER
 
 REMOVER, ANOTHER = 10, 11

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.support.hand_clock import HandClock
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.fuse.request import Kind, Request
 from yolofs.fuse.sent_back import SentBack
@@ -26,16 +27,9 @@ NEW, OTHER = question(b"/d/new"), question(b"/d/other")
 ARGS = (3, b"new", 0o644, 0, Context(7))
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> HandClock:
+    return HandClock()
 
 
 @pytest.fixture
@@ -45,7 +39,7 @@ def settled() -> set[Question]:
 
 
 @pytest.fixture
-def requests(clock: Clock, settled: set[Question]) -> SentBack:
+def requests(clock: HandClock, settled: set[Question]) -> SentBack:
     return SentBack(lambda question: question not in settled, clock)
 
 
@@ -107,7 +101,7 @@ def test_what_is_to_be_judged_anew_is_asked_again_if_it_is_open(
     assert requests.question_for(7) is (OTHER if is_settled else NEW)
 
 
-def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, clock: Clock) -> None:
+def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, clock: HandClock) -> None:
     assert requests.is_settled(3)
     assert requests.send_back(Request(Kind.RENAME, (3, b"old", 4, b"new", 0, Context(7))), [OTHER, NEW]) == [3, 4]
     assert [requests.is_settled(number) for number in (3, 4, 5)] == [False, False, True]
@@ -133,7 +127,7 @@ def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests
     assert requests.arrived(Request(Kind.CREATE, ARGS)) == {}
 
 
-def test_what_does_not_come_soon_is_not_asked_about(requests: SentBack, clock: Clock) -> None:
+def test_what_does_not_come_soon_is_not_asked_about(requests: SentBack, clock: HandClock) -> None:
     sent_back(requests)
     clock.now += 6
     assert requests.question_for(7, (1, b"d")) is None
@@ -184,7 +178,7 @@ def test_a_rename_that_may_replace_is_not_the_one_that_may_not(requests: SentBac
     assert requests.arrived(Request(Kind.RENAME, (3, b"old", 3, b"new", 0, Context(7)))) == {}
 
 
-def test_an_answer_does_not_last(requests: SentBack, clock: Clock) -> None:
+def test_an_answer_does_not_last(requests: SentBack, clock: HandClock) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.ALLOW)

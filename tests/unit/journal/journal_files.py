@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from yolofs.journal.codec import encode
 from yolofs.journal.header import HEADER_1, Form, header, read_header
 from yolofs.journal.journal import Journal
@@ -65,14 +61,3 @@ def append_raw(path: bytes, data: bytes) -> None:
 def read_all(path: bytes) -> list[Record]:
     with Journal.open(path, read_only=True) as journal:
         return list(journal.read())
-
-
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """Let the system cut writes short at ``size`` bytes, as a disk does that runs full."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from tests.support.file_limits import file_size_limit
 from tests.unit.journal.journal_files import (
     KEY,
     P1,
@@ -19,7 +20,6 @@ from tests.unit.journal.journal_files import (
     append_raw,
     contents,
     create,
-    file_size_limit,
     first_line,
     raw,
     read_all,

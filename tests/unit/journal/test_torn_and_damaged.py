@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tests.support.file_limits import file_size_limit
 from tests.unit.journal.journal_files import (
     KEY,
     P1,
@@ -14,7 +15,6 @@ from tests.unit.journal.journal_files import (
     C,
     append_raw,
     contents,
-    file_size_limit,
     raw,
     read_all,
     write,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.session import run_tmp
-from yolofs.system.living_trees import Measured
+from yolofs.system.busy_trees import Measured
 
 
 @pytest.fixture

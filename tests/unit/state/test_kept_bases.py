@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def everything(store: Store) -> dict[tuple[bytes, bytes], bytes]:
-    return {place: kept.content for place, kept in find_kept(store, lambda *_: True).items()}
+    return {place: kept.content for place, kept in find_kept(store.directory, lambda *_: True).items()}
 
 
 def keep(store: Store, *items: tuple[bytes, bytes, bytes]) -> None:
@@ -118,7 +118,7 @@ def kept(view: CoreDriver, path: bytes) -> bytes | None:
     entry = view.overlay.tree.find(path)
     assert entry is not None
     assert entry.staged is not None
-    found = find_kept(view.session.store, lambda *_: True).get((RelPath(path), known_by(entry.staged)))
+    found = find_kept(view.session.store.directory, lambda *_: True).get((RelPath(path), known_by(entry.staged)))
     return found.content if found is not None else None
 
 

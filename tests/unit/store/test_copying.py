@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import resource
 import socket
 import stat
 from collections.abc import Callable, Iterator
@@ -13,10 +12,12 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from tests.support.file_limits import file_size_limit
 from tests.support.user_identity import make
 from tests.unit.file_looks import mode_of, read, refusing
 from yolofs.store import copying
-from yolofs.store.copying import CopyMethod, copy_data, copy_node
+from yolofs.store.copying import copy_node
+from yolofs.store.file_data import CopyMethod, copy_data
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
 IS_ROOT = os.geteuid() == 0
@@ -32,17 +33,6 @@ def opened(src: bytes, dst: bytes) -> Iterator[tuple[int, int]]:
     finally:
         for fd in fds:
             os.close(fd)
-
-
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """Let writes beyond ``size`` bytes fail, as they do where space runs out."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 # --- data ---

@@ -2,8 +2,8 @@
 doing.
 
 A file that loses names to a copy (:mod:`yolofs.commit.apply.part_links`) gets another ctime by
-that, which only the process knows that does it.  So what each such file was is noted before: who
-finishes the commit after a kill finds it by that.
+that, which only the process that does it knows.  So what each such file was is noted before.
+Whoever finishes the commit after a kill finds the file by that.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Before(msgspec.Struct, frozen=True, array_like=True):
     """A path of base at which it had a name before the commit."""
 
     def is_same(self, st: os.stat_result) -> bool:
-        """Tell whether a file is this one, and as it was but for its ctime."""
+        """Tell whether a file is this one, and as it was except for its ctime."""
         looks = (st.st_dev, st.st_ino, st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid)
         return looks == (self.device, self.inode, self.size, self.mtime_ns, self.mode, self.uid, self.gid)
 

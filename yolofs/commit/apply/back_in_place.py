@@ -18,7 +18,7 @@ from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, split
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
@@ -97,7 +97,7 @@ class BackInPlace(ResumedSteps):
         try:
             target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
             try:
-                copying.copy_data(source, target, os.fstat(source).st_size)
+                file_data.copy_data(source, target, os.fstat(source).st_size)
             finally:
                 os.close(target)
         finally:

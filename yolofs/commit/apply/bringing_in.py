@@ -49,7 +49,8 @@ class BringingIn(Keeping):
             spot = self._made_at(step.number)
         else:
             spot = self._workplace(step.path, step.number)
-            self._make_file(step, spot)
+            self._make_file(step, self._new_part(spot))
+            self._end_part(spot)
             self._mark_made(spot, step)
         self._bring_in(spot, step)
 
@@ -89,8 +90,9 @@ class BringingIn(Keeping):
 
     def _copy_instead(self, source: Spot, step: Link) -> None:
         spot = self._workplace(step.path, step.number)
-        self._unlocked(spot)
-        self._note(step.path, ("hard link", *copying.copy_node(self._at(source), self._at(spot))))
+        part = self._new_part(spot)
+        self._note(step.path, ("hard link", *copying.copy_node(self._at(source), self._at(part))))
+        self._end_part(spot)
         self._mark_made(spot, step)
         self._bring_in(spot, step)
 
@@ -99,10 +101,11 @@ class BringingIn(Keeping):
             self._bring_in(self._made_at(step.number), step)
             return
         spot = self._workplace(step.path, step.number)
-        self._unlocked(spot)
+        part = self._new_part(spot)
         source, _ = self._reach(step.existing)
-        copying.copy_node(self._at(source), self._at(spot))
-        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        copying.copy_node(self._at(source), self._at(part))
+        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(part)))
+        self._end_part(spot)
         self._mark_made(spot, step)
         self._bring_in(spot, step)
 
@@ -146,9 +149,13 @@ class BringingIn(Keeping):
         self._mark_replaced(step)
         if rename_with(self._directories, src, dst, syscalls.rename_exchange):
             self._keep(source, step)
-        else:
-            self._keep_by_link(Spot(*dst), step.number)
-            rename_with(self._directories, src, dst, _rename)
+            return
+        if not self._may_rename(src[0], self._fd(Spot(*dst))):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))  # before anything is kept for nothing
+        old = self._keep_before(Spot(*dst), step)
+        rename_with(self._directories, src, dst, _rename)
+        if old.directory is not self._replaced:
+            self._keep(old, step)
 
     def release_store(self) -> None:
         """Take the names in the store away of what has one in base by now, which is durable.

@@ -15,7 +15,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
 )
 from yolofs.paths import RelPath
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.store.copying import at
 
 
@@ -33,7 +33,7 @@ class ChangingInPlace(Keeping):
         try:
             source = self._store.open(step.ino, os.O_RDONLY)
             try:
-                copying.copy_data(source, target, os.fstat(source).st_size)
+                file_data.copy_data(source, target, os.fstat(source).st_size)
             finally:
                 os.close(source)
         finally:

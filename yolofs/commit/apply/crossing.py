@@ -1,5 +1,5 @@
-"""What the steps of a commit have to copy, as it cannot be renamed to where it goes: looked at
-before the first step.
+"""Checks, before the first step, what the steps have to copy because no rename leads to where it
+goes.
 
 If something moves to another device, or is kept from one, its step copies it.  The original is
 deleted when all is done and durable: then there is no way back.  So all of it has to be readable

@@ -78,8 +78,8 @@ class Directories:
         return act(self.open(rel))
 
     def unlock(self, rel: RelPath) -> bool:
-        """Let the owner work in a directory until it is closed here; return whether that changes
-        anything.
+        """Widen a directory's mode so that its owner can work in it, until it is closed here;
+        return whether the mode changed.
         """
         entry = self._entry(rel)
         st = os.fstat(entry.fd)

@@ -1,5 +1,4 @@
-"""Where base has its things while a commit stands half way: what has moved already, and what is
-parked.
+"""Where base has its files while a commit is half done: what has moved already, and what is parked.
 
 So a view can go on being what it was, by the paths that base had before the commit, while that can
 neither go on nor back.  A step is believed by what is where, by inode number: nothing else tells of

@@ -120,19 +120,23 @@ class DoneSteps(Identified):
         what is half made.
         """
         source, beside = self._comes_from(step), self._beside(step.path, step.number)
+        away = self._away(step.path, step.number)
         copied = copied_from(source)
         if self._inode(copied) is None:
-            spots = dict.fromkeys((source, beside))
+            spots = dict.fromkeys((source, beside, away))
             if self._is_in_place(step, [spot for spot in spots if self._is_on_device_of(step, spot)]):
                 return self._inode(source) is None or self._is_on_device_of(step, source)
             is_whole = isinstance(step, Place) or step.number in self._made
             for spot in (source, beside):
                 if not (is_whole and spot == source):
                     self._clear(spot)
+            self._clear(away)  # another name or a copy of what is still in its place
             self._forget_notes(step.number)
             return False
         self._leftovers.append(copied)
-        if self._inode(beside) is not None and not self._is_in_place(step, [beside]):
+        is_there = any(self._inode(spot) is not None for spot in (beside, away))
+        if is_there and not self._is_in_place(step, [beside, away]):
+            self._clear(away)
             self._swap_in(beside, step)
         return True
 
@@ -152,10 +156,11 @@ class DoneSteps(Identified):
             if known is not None or isinstance(step, Link):
                 return there is not None and there in (known, self._linked(step))
             return there is not None and all(self._inode(spot) is None for spot in partners)
-        replaced = self._replaced_by(step)
+        replaced, away = self._replaced_by(step), self._away(step.path, step.number)
         for spot in partners:
-            if self._inode(spot) == replaced and there != replaced:  # the two have changed places
-                self._clear(kept)
+            old = self._inode(spot)
+            if there != replaced and old is not None and (old == replaced or spot == away):
+                self._clear(kept)  # the two have changed places
                 self._keep(spot, step)
                 return True
         if self._inode(kept) is not None:

@@ -43,7 +43,7 @@ from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 from yolofs.system.plain_files import is_there, make_directory
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -139,7 +139,7 @@ def execute(
             steps = opened.enter_context(Steps(plan, store, parking, durable=durable))
         with opened:
             try:
-                stopping.hear()
+                stop_signals.hear()
                 _prepare(plan, steps, parking, counted, is_spare, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
@@ -212,9 +212,10 @@ def resume(
         ready = read_ready(parking)
         is_back = is_there(os.path.join(parking, BACK))
         if ready is not None:
-            steps.recall_made(ready, is_back=is_back)
+            steps.recall_made(ready)
         if is_back:
             steps.put_swapped_back(ready)
+        steps.forget_unmade(is_back=is_back)
         steps.left_out.update(unset.read(parking, UNSET))
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []
@@ -278,7 +279,7 @@ def _is_gone(parking: bytes) -> bool:
 
 def _ended_before(stopped: KeyboardInterrupt) -> NotPreparedError:
     error = NotPreparedError("the commit was not begun, as it was interrupted; base is as it was, and all stays staged")
-    error.exit_code = stopping.exit_code_of(stopped)
+    error.exit_code = stop_signals.exit_code_of(stopped)
     return error
 
 

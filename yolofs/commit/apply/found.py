@@ -1,5 +1,6 @@
-"""What the host put in the way of an interrupted commit, or changed meanwhile.  It lies in the
-folder ``found`` of the commit's directory, under the number of the step that it was in the way of.
+"""Files that the host put in the way of an interrupted commit, or changed meanwhile.  It lies in
+the folder ``found`` of the commit's directory, under the number of the step that it was in the way
+of.
 """
 
 from __future__ import annotations

@@ -54,16 +54,22 @@ class Identified(Steps):
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
         self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
 
-    def recall_made(self, ready: Ready, *, is_back: bool = False) -> None:
-        """Take note of what was made before the first step, and of what the directories were.
-
-        ``is_back``: it was being taken back, and the disk may know more of that than was noted.
+    def recall_made(self, ready: Ready) -> None:
+        """Take note of all that was made before the first step, also if that was taken away again,
+        and of what the directories were.
         """
-        notes = set(map(os.fsencode, os.listdir(self._new.fd)))
         self._made = dict(ready.made)
         self._far.reopen()
         self._before = ready.directories
         self._recall_looks(ready)
+        self._is_settled = is_there(os.path.join(self._parking, SETTLED))
+
+    def forget_unmade(self, *, is_back: bool) -> None:
+        """Forget what was made and is not there any more, so that it is made anew.
+
+        ``is_back``: it was being taken back, and the disk may know more of that than was noted.
+        """
+        notes = set(map(os.fsencode, os.listdir(self._new.fd)))
         for step in self._plan.steps:
             if isinstance(step, Create | Duplicate | MakeDirectory | Rewrite) and step.number in self._made:
                 if self._made[step.number].is_link:
@@ -73,7 +79,6 @@ class Identified(Steps):
                 places = self._made_at(step.number), Spot(*split(step.path))
                 if self._made[step.number].inode not in map(self._inode, places):
                     del self._made[step.number]
-        self._is_settled = is_there(os.path.join(self._parking, SETTLED))
 
     @property
     def _copied_paths(self) -> frozenset[RelPath]:
@@ -192,7 +197,8 @@ class Identified(Steps):
             case Create() | Place() | Link() | Duplicate():
                 source, beside = self._comes_from(step), self._beside(step.path, step.number)
                 spots = [] if isinstance(source.directory, Folder) else [source]  # what was replaced has come there
-                self._recall_leftovers(copied_from(source), *dict.fromkeys((*spots, beside)))
+                away = self._away(step.path, step.number)
+                self._recall_leftovers(copied_from(source), *dict.fromkeys((*spots, beside, away)))
             case Fetch() | MakeDirectory() | Rewrite() | SetMetadata() | FinishDirectory():
                 pass
 

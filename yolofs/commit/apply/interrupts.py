@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from yolofs.errors import CommitError
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 
 def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> CommitError:
@@ -18,7 +18,7 @@ def stopped_by_user(what: str, directory: bytes, stopped: KeyboardInterrupt) -> 
         directory=directory,
         hint="yolofs commit --continue, or yolofs commit --roll-back",
     )
-    error.exit_code = stopping.exit_code_of(stopped)
+    error.exit_code = stop_signals.exit_code_of(stopped)
     return error
 
 
@@ -30,8 +30,8 @@ def interrupted_between() -> Iterator[Callable[[], None]]:
     So no step stays half done by it, a commit whose steps are all done is closed, and its command
     says so.
     """
-    with stopping.postponed() as check:
-        stopping.postpone_to_the_end()
+    with stop_signals.postponed() as check:
+        stop_signals.postpone_to_the_end()
         yield check
 
 
@@ -40,5 +40,5 @@ def no_interrupt() -> Iterator[None]:
     """Let Ctrl-C do nothing meanwhile, in the main thread: what is being done is not to stay half
     done.
     """
-    with stopping.postponed(is_deaf=True):
+    with stop_signals.postponed(is_deaf=True):
         yield

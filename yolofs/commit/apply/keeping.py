@@ -13,7 +13,7 @@ from typing import TypeAlias
 from yolofs.commit.apply import part_links
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
-from yolofs.commit.apply.trees import copy_tree
+from yolofs.commit.apply.trees import copy_tree, remove_tree
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -44,7 +44,7 @@ kernel forbids it.
 
 
 class Keeping(Preparing):
-    """Keeps what steps replace or remove, and knows what later ones need of earlier ones."""
+    """Keeps what steps replace or remove, and what later steps need to know of earlier ones."""
 
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare the folders in ``directory``, the commit's own (an absolute path).
@@ -98,9 +98,25 @@ class Keeping(Preparing):
         """Copy across devices, durably: the original is a leftover then, to be deleted at the
         end.
         """
+        part = self._new_part(target)
+        self._note(path, copy_tree(self._at(source), self._at(part)))
+        self._end_part(target)
+
+    def _new_part(self, target: Spot) -> Spot:
+        """Return the spot to make a copy at that goes to ``target``; what a kill has left there is
+        removed.
+        """
         self._unlocked(target)
-        self._note(path, copy_tree(self._at(source), self._at(target)))
-        self._sync_beside(target)
+        part = self._part_of(target)
+        with contextlib.suppress(FileNotFoundError):
+            remove_tree(self._at(part))
+        return part
+
+    def _end_part(self, target: Spot) -> None:
+        """Give a copy its name, now that all of it is made: it is durable before."""
+        part = self._part_of(target)
+        self._sync_beside(part)
+        syscalls.rename_noreplace(self._fd(part), part.name, self._fd(target), target.name)
 
     def _keep(self, old: Spot, step: Arrival) -> None:
         name = b"%d" % step.number
@@ -112,14 +128,37 @@ class Keeping(Preparing):
             self._copy_to_kept(old, Spot(self._replaced, name), step.path)
             self._leftovers.append(old)
 
-    def _keep_by_link(self, old: Spot, number: int) -> None:
-        name = b"%d" % number
+    def _keep_before(self, old: Spot, step: Arrival) -> Spot:
+        """Keep what a rename is about to replace; return where it is kept: where the old name leads
+        on another device, on that.
+        """
+        kept = Spot(self._replaced, b"%d" % step.number)
+        if self._is_linked(old, kept):
+            return kept
+        is_far = not self._may_rename(self._fd(old), self._replaced.fd)
+        target = self._away(step.path, step.number) if is_far else kept
+        self._unlocked(target)
+        if not is_far or not self._is_linked(old, target):
+            self._note(step.path, copying.copy_node(self._at(old), self._at(self._new_part(target))))
+            self._end_part(target)
+        return target
+
+    @staticmethod
+    def _may_rename(one_fd: int, other_fd: int) -> bool:
+        """Tell whether a rename may lead from one directory to another: they are on one device and
+        mount.
+        """
+        return syscalls.device_and_mount(at(one_fd, b".")) == syscalls.device_and_mount(at(other_fd, b"."))
+
+    def _is_linked(self, old: Spot, new: Spot) -> bool:
+        """Give something another name, and tell whether that could be done."""
         try:
-            os.link(old.name, name, src_dir_fd=self._fd(old), dst_dir_fd=self._replaced.fd, follow_symlinks=False)
+            os.link(old.name, new.name, src_dir_fd=self._fd(old), dst_dir_fd=self._fd(new), follow_symlinks=False)
         except OSError as error:
             if error.errno not in NO_LINK:
                 raise
-            copying.copy_node(self._at(old), at(self._replaced.fd, name))
+            return False
+        return True
 
     def _mark_made(self, spot: Spot, step: Arrival | MakeDirectory) -> None:
         """Leave a note of which object was made for a step just now: what is at its path may be the

@@ -1,7 +1,7 @@
 """Making a file of the store anew in a folder of the commit.
 
 That is what a commit mostly does, for tens of thousands of files, and a system call takes as long
-as ten lines around it.  So here a call is left out where another one has told that it would change
+as ten lines around it.  So a call is left out here if an earlier one has shown that it would change
 nothing.
 """
 
@@ -12,7 +12,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.store.store import StoreFiles
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -73,8 +73,8 @@ def make_file(source: copying.Source, folder: int, name: bytes) -> MadeFile:
     wanted = source.metadata
     fd = os.open(name, _NEW, stat.S_IMODE(wanted.st.st_mode) & 0o777 | 0o600, dir_fd=folder)
     try:
-        if not copying.copy_small(source.fd, fd, wanted.st, wanted.st.st_size):
-            copying.copy_data(source.fd, fd, wanted.st.st_size)
+        if not file_data.copy_small(source.fd, fd, wanted.st, wanted.st.st_size):
+            file_data.copy_data(source.fd, fd, wanted.st.st_size)
         left_out: tuple[str, ...] = () if copying.may_set_times(fd, wanted.st) else ("times",)
         st = os.fstat(fd)
         if wanted.xattrs or wanted.unread or _who(st) != _who(wanted.st):

@@ -32,6 +32,14 @@ COPIED = b"-copied"
 """How the name ends of what has been copied to the device that it goes to, whole."""
 
 
+_PART = b"-part"
+"""How the name ends of a copy that is being made: what has its final name is whole."""
+_OLD = b"-old"
+"""How the name ends of what is replaced on another device, where the system cannot exchange two
+names.
+"""
+
+
 class Spot(NamedTuple):
     """A name in a folder of the commit, or in a directory of base."""
 
@@ -94,7 +102,8 @@ class Places:
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What could not be carried over: path to names such as ``owner``."""
         self._unset = UNSET
-        """The name of the file in which that is noted, for who goes on after a kill."""
+        """The name of the file in which that is noted, for the process that goes on after a kill.
+        """
 
     def __enter__(self) -> Self:
         return self
@@ -160,6 +169,18 @@ class Places:
     def _beside(self, path: RelPath, number: int) -> Spot:
         """Return a hidden name beside ``path``, for what is not to be seen half-made."""
         return Spot(split(path)[0], self._aside + b"%d" % number)
+
+    def _part_of(self, spot: Spot) -> Spot:
+        """Return where a copy is made that gets its name at ``spot`` when it is whole."""
+        directory = self._new if isinstance(spot.directory, Folder) else spot.directory
+        return Spot(directory, spot.name + _PART)
+
+    def _away(self, path: RelPath, number: int) -> Spot:
+        """Return a hidden name beside ``path``, for what is replaced there and cannot be renamed to
+        the session.
+        """
+        beside = self._beside(path, number)
+        return Spot(beside.directory, beside.name + _OLD)
 
     def _note(self, path: RelPath, left_out: tuple[str, ...]) -> None:
         new = tuple(one for one in left_out if one not in self.left_out.get(path, ()))

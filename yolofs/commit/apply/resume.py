@@ -13,15 +13,14 @@ import contextlib
 import errno
 import os
 
-from yolofs.commit.apply.done import READING, DoneSteps, reading
-from yolofs.commit.apply.found import FOUND, is_mixture, place_for, places_of
-from yolofs.commit.apply.keeping import Arrival
+from yolofs.commit.apply.done import READING, reading
+from yolofs.commit.apply.found import is_mixture, places_of
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.step_log import Line
-from yolofs.commit.apply.trees import are_alike, ctimes_below
+from yolofs.commit.apply.swapped_out import SwappedOut
+from yolofs.commit.apply.trees import ctimes_below
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -38,11 +37,9 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
-from yolofs.system import syscalls
-from yolofs.system.plain_files import make_directory
 
 
-class ResumedSteps(DoneSteps):
+class ResumedSteps(SwappedOut):
     """Does what is left of the steps."""
 
     def do(self, step: Step) -> None:
@@ -81,39 +78,6 @@ class ResumedSteps(DoneSteps):
         there = self._inode(Spot(*split(step.path)))
         if number is not None and there not in (number, None) and not self._is_copied(step.path):
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile")
-
-    def put_swapped_back(self, ready: Ready | None) -> None:
-        """Put in order what taking a commit back left where it was killed between two renames: what
-        it took out of its place for the old thing lies where that was kept.
-
-        Danger: it may be the only copy, and whatever is kept of what is in its place is removed.
-        """
-        for step in self._plan.steps:
-            if not isinstance(step, Create | Place | Link | Duplicate) or step.replaced is None:
-                continue
-            target, kept = Spot(*split(step.path)), self._in(self._replaced, step.number)
-            there, taken_out = self._inode(target), self._inode(kept)
-            if taken_out in (None, there) or there != self._replaced_by(step):
-                continue
-            source = self._comes_from(step)
-            if isinstance(step, Place) and taken_out == self._moved(step) and self._inode(source) is None:
-                self._return(kept, source)
-            elif isinstance(step, Place) and taken_out == self.made_by_step(step):
-                self._return(kept, self._beside(step.path, step.number))
-            elif taken_out not in self._numbers_made(step, ready) and not are_alike(self._at(kept), self._at(target)):
-                self._keep_found(kept, step)
-
-    def _numbers_made(self, step: Arrival, ready: Ready | None) -> tuple[int | None, ...]:
-        """Return the inode numbers of what was made for a step: it can be made again."""
-        made = ready.made.get(step.number) if ready is not None else None
-        return self.made_by_step(step), self._linked(step), made.inode if made is not None else None
-
-    def _moved(self, step: Place) -> int:
-        """Return the inode number that the plan has of what a step brings in."""
-        return (self._parks.get(step.number) or self._fetches[step.number]).inode
-
-    def _return(self, kept: Spot, source: Spot) -> None:
-        syscalls.rename_noreplace(self._fd(kept), kept.name, self._unlocked(source), source.name)
 
     def redo(self, step: Step, said: Line) -> None:
         """Do a step again that the log says is done, if a power failure has undone it.
@@ -154,8 +118,8 @@ class ResumedSteps(DoneSteps):
                 self.do(step)
 
     def release_store(self) -> None:
-        """Take the names in the store away, but for those of which base has no other: the host has
-        removed them.
+        """Take the names in the store away, except for those of which base has no other: the host
+        has removed them.
         """
         for step, made in self._store_names:
             path = self._store.own_path(step.ino)
@@ -179,7 +143,7 @@ class ResumedSteps(DoneSteps):
         return found | super().ctimes_of_copies()
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
-        """Keep, besides, what is neither what the file was nor surely ours: the host may have
+        """Also keep content that is neither what the file was nor surely ours: the host may have
         written it meanwhile.
         """
         kept = self._in(self._replaced, step.number)
@@ -189,39 +153,6 @@ class ResumedSteps(DoneSteps):
             if not is_as_before and not self._is_half_written(spot, step):
                 self._copy_found(spot, step)
         super()._back_up(spot, st, step)
-
-    def _copy_found(self, spot: Spot, step: Rewrite | Create) -> None:
-        """Keep a copy of what the host has made of a file, durable before the file is written
-        over.
-        """
-        found = os.path.join(self._parking, FOUND)
-        make_directory(found)
-        half = self._in(self._new, step.number)
-        self._clear(half)
-        copying.copy_node(self._at(spot), self._at(half))
-        if self._durable:
-            sync_path(self._at(half))
-        os.rename(self._at(half), place_for(self._parking, step))
-        if self._durable:
-            sync_path(found)
-            sync_path(self._parking)
-
-    def _keep_found(self, spot: Spot, step: Step) -> None:
-        found = os.path.join(self._parking, FOUND)
-        make_directory(found)
-        folder = Folder(found, os.open(found, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-        try:
-            name = os.path.basename(place_for(self._parking, step))
-            try:
-                self._unlocked(spot)
-                syscalls.rename_noreplace(self._fd(spot), spot.name, folder.fd, name)
-            except OSError as error:
-                if error.errno != errno.EXDEV:
-                    raise
-                self._copy_tree(spot, Spot(folder, name), step.path)
-                self._clear(spot)
-        finally:
-            os.close(folder.fd)
 
     def _is_half_written(self, spot: Spot, step: Rewrite) -> bool:
         """Tell whether a file that is kept already holds nothing but what it was, what it is to be,
@@ -238,12 +169,3 @@ class ResumedSteps(DoneSteps):
                 contents.append(opened.enter_context(reading(self._store.open(step.ino, os.O_RDONLY))))
             contents += [opened.enter_context(reading(os.open(path, READING))) for path in found]
             return is_mixture(there, contents)
-
-
-def sync_path(path: bytes) -> None:
-    """Wait until a file, or the names in a directory, are durable."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

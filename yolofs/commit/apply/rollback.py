@@ -22,8 +22,8 @@ from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Made, Ready, looks_of
-from yolofs.commit.apply.resume import sync_path
+from yolofs.commit.apply.ready import Made, looks_of
+from yolofs.commit.apply.swapped_out import inode_at, sync_path
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.apply.unset import UNSET_BACK
 from yolofs.commit.plan.plan import (
@@ -49,13 +49,6 @@ from yolofs.system import syscalls
 _Arrival: TypeAlias = Create | Place | Link | Duplicate
 
 
-def _inode_at(path: bytes) -> int | None:
-    try:
-        return os.lstat(path).st_ino
-    except FileNotFoundError:
-        return None
-
-
 class BackSteps(BackInPlace):
     """Undoes steps."""
 
@@ -64,15 +57,6 @@ class BackSteps(BackInPlace):
         super().__init__(plan, store, directory, durable=durable)
         self._unset = UNSET_BACK
         self._times: dict[RelPath, tuple[int, int]] = {}
-        self._in_store: dict[int, bytes] = {}
-        """The paths of the store inodes that themselves have got names in base, by inode number."""
-
-    def recall_made(self, ready: Ready, *, is_back: bool = True) -> None:  # noqa: ARG002 - it is
-        """Take note of all that was made, also if that was taken away again."""
-        self._made = ready.made
-        self._before = ready.directories
-        self._recall_looks(ready)
-        self._far.reopen()
 
     def recall_parked(self) -> None:
         """Take note of what was set aside on other devices."""
@@ -272,10 +256,10 @@ class BackSteps(BackInPlace):
         made = self._made.get(step.number)
         if made is not None and self._inode(source) != made.inode:
             self._leave_note(b"%d%b" % (step.number, UNMADE))
-        ours = self._ours(step, said)
+        ours, away = self._ours(step, said), self._away(step.path, step.number)
         there = self._inode(target)
         is_ours = there is not None and there in ours and not self._is_parked_still(step, source)
-        old = self._where_old_is(step, [beside, source, kept])
+        old = self._where_old_is(step, [away, beside, source, kept])
         is_copy = self._inode(copied) is not None  # what came is a copy; the thing itself lies here
         if step.replaced is not None and there == self._replaced_by(step):
             self._clear(kept)  # another name or a copy of what is still in its place
@@ -288,8 +272,9 @@ class BackSteps(BackInPlace):
         if is_copy:
             self._clear(source)
             syscalls.rename_noreplace(self._unlocked(copied), copied.name, self._fd(source), source.name)
-        if self._inode(beside) is not None and beside != source:
-            self._clear(beside)
+        parts = map(self._part_of, (beside, source, away))
+        for spot in (away, *parts, *([beside] if beside != source else [])):
+            self._clear(spot)
 
     def _is_parked_still(self, step: _Arrival, source: Spot) -> bool:
         """Tell whether what a step was to bring in was not: a hard link of it may lie where it was
@@ -308,12 +293,12 @@ class BackSteps(BackInPlace):
             if (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns):  # there is no other copy to compare with
                 self._copy_found(spot, step)
             folder = self._unlocked(spot)
-            if _inode_at(path) is None:
+            if inode_at(path) is None:
                 os.link(spot.name, path, src_dir_fd=folder, follow_symlinks=False)
-            if _inode_at(path) != made.inode:
+            if inode_at(path) != made.inode:
                 raise OSError(errno.ESTALE, "something else lies in the store for it", path)
             os.unlink(spot.name, dir_fd=folder)
-        if _inode_at(path) != made.inode:
+        if inode_at(path) != made.inode:
             return
         st = os.lstat(path)
         if not made.has_looks_of(st):
@@ -343,13 +328,15 @@ class BackSteps(BackInPlace):
         return {number for number in numbers if number is not None}
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
-        """Return where that lies which a step has replaced, None if it has not."""
+        """Return where that lies which a step has replaced, None if it has not; only that comes to
+        the first and last of the ``spots``.
+        """
         if step.replaced is None:
             return None
         replaced = self._replaced_by(step)
         for spot in spots:
             inode = self._inode(spot)
-            if inode is not None and (inode == replaced or spot == spots[-1]):
+            if inode is not None and (inode == replaced or spot in (spots[0], spots[-1])):
                 return spot
         return None
 
@@ -408,58 +395,8 @@ class BackSteps(BackInPlace):
         is gone.
         """
         if self._inode(target) is None:  # else all of it has been copied
-            half = Spot(self._new, target.name + b"-half")
-            self._clear(half)
-            self._copy_tree(source, half, RelPath(self._spelled(source)))
-            self._rename(half, target)
+            self._copy_tree(source, target, RelPath(self._spelled(source)))
         self._clear(source)
-
-    def _was_changed(self, spot: Spot, step: _Arrival, said: step_log.Line) -> bool:
-        """Tell whether the host has changed a file since a step brought it in."""
-        st = os.stat(self._at(spot), follow_symlinks=False)
-        if self._is_same(st, said.came):
-            return False
-        if isinstance(step, Create):  # its ctime changes with a link of it, too
-            return not self._is_as_staged(spot, step)
-        made = self._made.get(step.number)
-        if made is not None and st.st_ino == made.inode:
-            return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
-        match step:
-            case Link():  # what has another name is not lost with this one; else it is a copy, or the other went
-                there = Spot(*split(step.existing))
-                is_there = self._inode(there) is not None
-                return self._names_in_base(st) == 1 and not (is_there and are_alike(self._at(spot), self._at(there)))
-            case _:
-                return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
-
-    @staticmethod
-    def _is_same(st: os.stat_result, came: step_log.Identity | None) -> bool:
-        """Tell whether nobody has touched a thing since the log was written."""
-        return came is not None and (st.st_ino, st.st_ctime_ns) == (came.inode, came.ctime_ns)
-
-    def _is_as_staged(self, spot: Spot, step: Create) -> bool:
-        """Tell whether a file has the size, time and bytes that are staged for it."""
-        st = os.stat(self._at(spot), follow_symlinks=False)
-        if (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
-            return False
-        try:
-            return not stat.S_ISREG(st.st_mode) or self._has_staged_bytes(spot, step.ino)
-        except OSError:
-            return False
-
-    def _names_in_base(self, st: os.stat_result) -> int:
-        """Return how many names a file has, but for the one that the store has for it."""
-        if not self._in_store:
-            self._in_store.update((made.inode, self._store.own_path(step.ino)) for step, made in self._store_names)
-        path = self._in_store.get(st.st_ino)
-        return st.st_nlink - (path is not None and _inode_at(path) == st.st_ino)
-
-    def _has_time(self, st: os.stat_result, step: _Arrival) -> bool:
-        """Tell whether something has the time that a step has given it from the store."""
-        try:
-            return isinstance(step, Duplicate) and os.lstat(self._store.path(step.ino)).st_mtime_ns == st.st_mtime_ns
-        except FileNotFoundError:
-            return False
 
     def _take_directory_away(self, step: MakeDirectory, said: step_log.Line) -> None:
         """Remove a directory that was made; what the host has put in it goes to ``found`` with

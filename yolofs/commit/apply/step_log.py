@@ -3,8 +3,8 @@
 A line has the index of the step, from 0.  Then come ``came``, for what is at the step's path now,
 and ``went``, for what was moved away from there, each with device, inode number, ctime and size;
 either may be missing.  Nobody waits for it to be durable: after a power failure it may say less
-than was done; the rest is told by what is where.  So it may after a kill: lines of steps of which
-just that tells for certain are written some at a time.
+than was done; the rest is told by what is where.  After a kill, too: lines of steps that can be
+recognised by what is where are written in groups.
 """
 
 from __future__ import annotations

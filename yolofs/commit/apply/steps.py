@@ -176,12 +176,29 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
                     continue
             file = self._file_at(step.path)
             if step.inode is not None and (file is None or file[1] != step.inode):  # its name has gone since
-                file = self._device, step.inode
-                if not self._directories.devices <= {self._device}:  # which of them it was on is not known
+                device = self._device_before(step)
+                file = device if device is not None else self._device, step.inode
+                if device is None:  # which one it was on is not known
                     original = None
             if file is not None:
-                originals[file] = original
+                originals.setdefault(file, original)
         return originals
+
+    def _device_before(self, step: Rewrite | SetMetadata) -> int | None:
+        """Return the device that a file was on before the first step; None if that cannot be told.
+
+        A directory that moves or goes holds no mount: what is in it was on the device of the one
+        above.
+        """
+        if self._directories.devices <= {self._device}:
+            return self._device
+        is_first = isinstance(step, SetMetadata) or step.is_first
+        before = step.path if is_first else self._moves.before(step.path)
+        above = split(before)[0] if before is not None else ROOT
+        try:
+            return os.fstat(self._directories.open(self._moves.stays(above))).st_dev
+        except OSError:
+            return None
 
     def _file_at(self, path: RelPath) -> part_links.File | None:
         try:

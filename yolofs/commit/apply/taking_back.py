@@ -32,7 +32,7 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
 from yolofs.system.plain_files import is_there
-from yolofs.system.stopping import exit_code_of
+from yolofs.system.stop_signals import exit_code_of
 
 Restored: TypeAlias = Callable[[dict[int, int]], None]
 """Is told the ctimes of what is in its place again, by inode number."""
@@ -103,8 +103,8 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
 
 
 def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
-    """Say what the host had put in the way of a commit, and where that lies now; nothing if it had
-    not.
+    """Return what the host had put in the way of a commit, and where that lies now; empty if there
+    is nothing.
     """
     if not found:
         return ""

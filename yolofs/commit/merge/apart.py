@@ -1,4 +1,4 @@
-"""Merging two texts that changed in places apart, where every line diff comes to the same.
+"""Merging two texts that changed in separate places, where every line diff gives the same result.
 
 Everything that a text changed lies between its unchanged first lines and its unchanged last lines:
 its *place*.  A diff could move a change: a line inserted after an equal line may as well stand

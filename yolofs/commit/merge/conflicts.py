@@ -72,8 +72,8 @@ def _may_agree(name: Name) -> bool:
 
 
 def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
-    """Return the paths at which the view and base show the same but for its time, or the host lost
-    nothing else.
+    """Return the paths at which the view and base show the same except for its time, or the host
+    lost nothing else.
     """
     if not names:
         return frozenset()

@@ -1,8 +1,8 @@
-"""Git's index, to which both sides have written: whether the host has done nothing to it but look.
+"""Git's index, when both sides have written to it: whether the host has only refreshed it.
 
 ``git status`` writes an index anew to remember when it last looked at which file.  A commit that
-replaces what the host has so written loses nothing: git looks again.  So it is no conflict if what
-base has says the same as
+replaces what the host has so written loses nothing: git looks again.  So there is no conflict if
+the index in base says the same as
 
 * what base had when the view put its own there, of which a copy was kept
   (:mod:`yolofs.state.kept_bases`): whatever the view did since, base did nothing;
@@ -10,8 +10,8 @@ base has says the same as
 
 Mode, owner and extended attributes have to be the same, too.
 
-The other way round, the view may have but looked: what is staged says the same as what base had.
-It has nothing of its own that could be lost, so base's version is to be taken.
+The other way round, the view may have only refreshed it: what is staged says the same as what base
+had.  It has nothing of its own that could be lost, so base's version is to be taken.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[
     if not indexes:
         return frozenset()
     wanted = {_place(name) for name, _ in indexes}
-    kept = find_kept(store, lambda path, known: (path, known) in wanted)
+    kept = find_kept(store.directory, lambda path, known: (path, known) in wanted)
     return frozenset(
         name.path for name, change in indexes if _is_looked_at_alone(base, change, store, name, kept.get(_place(name)))
     )
@@ -60,7 +60,7 @@ def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable
     if not places:
         return frozenset()
     wanted = {(natural, known_by(staged)) for natural, staged in places.values()}
-    kept = find_kept(store, lambda path, known: (path, known) in wanted)
+    kept = find_kept(store.directory, lambda path, known: (path, known) in wanted)
     return frozenset(
         path
         for path, (natural, staged) in places.items()

@@ -1,7 +1,7 @@
-"""What is staged in directories, or about files, that base has no more: what it takes to commit it.
+"""Committing what is staged in directories, or about files, that are gone from base.
 
-A directory can be made again, empty, with what is staged in it.  A file cannot whose content base
-alone had, as nothing but its metadata is staged.
+A directory can be made again, empty, with what is staged in it.  A file whose content only base had
+cannot be, as only its metadata is staged.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ class _Merger:
             for home in (entry.staged.home, natural_path(entry)):
                 if home is not None:
                     wanted.add((home, known_by(entry.staged)))
-        self._kept = find_kept(self._store, lambda path, known: (path, known) in wanted)
+        self._kept = find_kept(self._store.directory, lambda path, known: (path, known) in wanted)
 
     def merge_all(self, groups: Sequence[tuple[RelPath, ...]]) -> list[Merge | Refused]:
         """Merge staged files, each given by all its names that are in conflict."""
@@ -234,8 +234,8 @@ class _Merger:
         return natural
 
     def _check_links(self, staged: Staged, st: os.stat_result) -> None:
-        """See that base has the very file under as many names as it had, as all of them are to show
-        the result.
+        """Check that base has the very file under as many names as it had, as all of them are to
+        show the result.
         """
         is_same = staged.base is not None and self._base.number(st) == staged.base.ino
         if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):

@@ -14,7 +14,6 @@ import contextlib
 import itertools
 import os
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple, Self
 
@@ -22,6 +21,7 @@ from yolofs.commit.merge import diff3
 from yolofs.commit.merge.apart import merge_apart
 from yolofs.state.kept_bases import MOST_KEPT_BYTES
 from yolofs.system.host_programs import find_program
+from yolofs.system.work_directories import work_directory
 from yolofs.text.git_binary import is_binary
 from yolofs.text.line_diff import split_lines
 
@@ -55,20 +55,20 @@ class TextMerger:
 
     def __init__(self, place: bytes) -> None:
         """Find git; it gets its directory in ``place``, where no view shows what rules may hide."""
-        self._place = os.fsdecode(place)
+        self._place = place
         self._git = find_program("git")
         self._numbers = itertools.count()
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
+        self._held = contextlib.ExitStack()
+        self._directory: bytes | None = None
 
     def __enter__(self) -> Self:
         if self._git is not None:
             with contextlib.suppress(OSError):  # our own way needs none
-                self._directory = tempfile.TemporaryDirectory(prefix="merge-", dir=self._place)
+                self._directory = self._held.enter_context(work_directory(self._place, "merge"))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._directory is not None:
-            self._directory.cleanup()
+        self._held.close()
 
     def merge(self, ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
         """Merge what is staged and what base has, against what the text was; None: both were made
@@ -93,12 +93,12 @@ class TextMerger:
         if self._git is None or self._directory is None:
             return None
         number = next(self._numbers)
-        paths = [os.path.join(self._directory.name, f"{name}-{number}") for name in ("ours", "was", "theirs")]
+        paths = [os.path.join(self._directory, b"%b-%d" % (name, number)) for name in (b"ours", b"was", b"theirs")]
         try:
             for path, content in zip(paths, (ours, was, theirs), strict=True):
                 with open(path, "xb") as file:
                     file.write(content)
-            return _run_git(self._git, self._directory.name, [os.path.basename(path) for path in paths])
+            return _run_git(self._git, self._directory, [os.path.basename(path) for path in paths])
         except (OSError, subprocess.TimeoutExpired):
             return None
         finally:
@@ -113,7 +113,7 @@ def has_marks(content: bytes) -> bool:
     return _BEGIN in lines or _END in lines
 
 
-def _run_git(git: str, directory: str, names: Sequence[str]) -> Merged | None:
+def _run_git(git: str, directory: bytes, names: Sequence[bytes]) -> Merged | None:
     """Merge three files of a directory, which is all that git finds; return None if it fails.
 
     Raises:
@@ -127,12 +127,12 @@ def _run_git(git: str, directory: str, names: Sequence[str]) -> Merged | None:
         cwd=directory,
         env={
             "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": directory,
+            "HOME": os.fsdecode(directory),
             "LC_ALL": "C",
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_CEILING_DIRECTORIES": os.path.dirname(directory),
+            "GIT_CEILING_DIRECTORIES": os.fsdecode(os.path.dirname(directory)),
         },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -74,7 +74,11 @@ class _Reader:
             case Place():
                 yield f"{self._arrival(step)}{_replacing(step.replaced)}"
             case Link():
-                yield f"make {path} a hard link of {self._shown(step.existing)}{_replacing(step.replaced)}"
+                existing, replacing = self._shown(step.existing), _replacing(step.replaced)
+                if self._base.mount_above(step.path) == self._base.mount_above(step.existing):
+                    yield f"make {path} a hard link of {existing}{replacing}"
+                else:
+                    yield f"copy {existing} to {path}{replacing}"
             case Duplicate():
                 yield f"copy {self._shown(step.existing)} to {path}{_replacing(step.replaced)}"
             case Rewrite():

@@ -1,5 +1,5 @@
-"""What earlier commits keep of base, named as store inodes are: so that a tree can show it, and a
-plan bring it back.
+"""What earlier commits keep of base, with numbers like store inodes, so that a tree can show it and
+a plan can bring it back.
 
 Each is ``commits/N/replaced/SLOT`` of the session, or something in a directory there.  Its number
 is above all that a store gives out, and says which it is.  A directory counts as one thing, with

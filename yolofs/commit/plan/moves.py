@@ -55,6 +55,18 @@ class Moves:
             above = over
         return found
 
+    def stays(self, directory: RelPath) -> RelPath:
+        """Return the nearest directory that stays where it is, of those that are or hold one that
+        base has before the commit.
+        """
+        found = above = directory
+        while above:
+            over = split(above)[0]
+            if above in self._new:
+                found = over
+            above = over
+        return found
+
     def goes(self, path: RelPath) -> bool:
         """Tell whether the very thing at an old path is moved or removed by a step of its own."""
         return path in self._new

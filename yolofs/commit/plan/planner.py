@@ -82,6 +82,8 @@ class _Planner:
             self._set_first(staged, rel)
         for name in self._survivors.names:
             self._plan_name(name)
+        for path, rel, staged in self._survivors.given_unseen:
+            self._set(path, rel, staged)
         self._out.sort(key=lambda step: step.path.split(b"/"), reverse=True)
         finish = [step for name in reversed(self._survivors.names) if (step := self._finish(name)) is not None]
         there = (*self._fetched, *self._in, *self._duplicates, *self._in_place, *self._links)
@@ -223,21 +225,25 @@ class _Planner:
 
     def _set_in_place(self, name: Name) -> None:
         """Add what a file that keeps its base inode needs: new content or new metadata."""
-        staged = name.entry.staged
-        if staged is None or self._survivors.first[staged] is not name.entry:
+        given = self._survivors.given.get(name.entry)
+        staged = name.entry.staged or given
+        if staged is None or (given is None and self._survivors.first[staged] is not name.entry):
             return
         st = self._survivors.st(staged)
         if stat.S_ISDIR(st.st_mode):
             return
-        survivor = self._survivors.of[name.entry]
-        if stat.S_ISREG(st.st_mode) and staged.origin is None:
-            inode = self._base.lstat(survivor).st_ino
-            was = self._attributes(survivor, xattrs=True)
-            self._in_place.append(Rewrite(name.path, staged.ino, self._slot(), inode, was=was))
-        else:
-            was = self._attributes(survivor, xattrs=True)
-            if not self._has_metadata_of(was, staged):
-                self._in_place.append(SetMetadata(name.path, staged.ino, was))
+        self._set(name.path, self._survivors.of[name.entry], staged)
+
+    def _set(self, path: RelPath, rel: RelPath, staged: Staged) -> None:
+        """Add what gives a file that base has at ``rel`` what is staged, at the path that it will
+        have.
+        """
+        was = self._attributes(rel, xattrs=True)
+        if stat.S_ISREG(self._survivors.st(staged).st_mode) and staged.origin is None:
+            inode = self._base.lstat(rel).st_ino
+            self._in_place.append(Rewrite(path, staged.ino, self._slot(), inode, was=was))
+        elif not self._has_metadata_of(was, staged):
+            self._in_place.append(SetMetadata(path, staged.ino, was))
 
     def _set_first(self, staged: Staged, rel: RelPath) -> None:
         """Add what a file needs of whose names in the view none is known: while it is still where

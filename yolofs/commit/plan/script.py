@@ -60,6 +60,10 @@ _HEAD = (
     b"""  else mv --no-clobber --no-target-directory -- "$1" "$kept/replaced/$2"; fi""",
     b"""  [ ! -e "$1" ] && [ ! -L "$1" ]""",
     b"}",
+    b"link() {  # no hard link leads to another disk or mount: a copy has to do there",
+    b"""  ln --no-target-directory --physical -- "$1" "$2" 2>/dev/null || {""",
+    b"""    [ ! -e "$2" ] && [ ! -L "$2" ] && copy "$1" "$2"; }""",
+    b"}",
 )
 _COPY = b"copy"
 _MOVE = b"mv --no-clobber --no-target-directory --"
@@ -140,7 +144,7 @@ class _Script:
                 yield b"%s %s %s" % (_MOVE, _slot(b"parked", step.number), path)
             case Link():
                 yield from self._out_of_the_way(step, path)
-                yield b"ln --no-target-directory --physical -- %s %s" % (self._at(step.existing), path)
+                yield b"link %s %s" % (self._at(step.existing), path)
             case Duplicate():
                 yield from self._out_of_the_way(step, path)
                 yield b"%s %s %s" % (_COPY, self._at(step.existing), path)

@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from yolofs.commit.plan.kept import kept_of
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.errors import YolofsError
-from yolofs.paths import RelPath, display, split
+from yolofs.paths import RelPath, display, join, split
+from yolofs.state.hard_links import staged_for
+from yolofs.state.link_names import find_names
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import StorePaths
@@ -30,6 +32,7 @@ class Survivors:
             YolofsError: two names show the same base object without being hard links.
             OSError: base or the store cannot be read.
         """
+        self._tree = tree
         self._base = base
         self._store = store
         self.names = names
@@ -44,16 +47,29 @@ class Survivors:
         """Of several hard links the one that is made first; the others are linked to it."""
         self.nameless: list[tuple[Staged, RelPath]] = []
         """Files that base has under names that nobody has looked at, and where it has them now."""
+        self.given: dict[Entry, Staged] = {}
+        """Names that survive, and get what is staged beside the :attr:`first` one: they are no
+        links of it any more, as one of the two moves to another device or mount.
+        """
+        self.given_unseen: list[tuple[RelPath, RelPath, Staged]] = []
+        """The same of names that nobody has looked at: where they come to be, where base has them,
+        and what they get.
+        """
         self.cut_off = [name.path for name in self.names if name.is_cut_off]
         """What cannot be committed, as its directory is gone from base."""
         self.without_content: list[RelPath] = []
         """What cannot be committed, as its content was in base alone and is gone."""
+        self._moved: dict[RelPath, Entry] = {}
+        self._gone: set[RelPath] = set()
+        """The base paths at which the view has something else, or nothing."""
         self._versions: dict[tuple[int, int], list[Staged]] = {}
         """What the view makes of each base file: several, if the host made hard links of what was
         staged apart.
         """
         self._keep_redirects()
         self._keep_staged(list(tree.staged.values()))
+        if tree.linked and base.mounts:
+            self._give_to_copies()
 
     def st(self, staged: Staged) -> os.stat_result:
         """Return the attributes of a store inode."""
@@ -106,7 +122,8 @@ class Survivors:
                     self.nameless.append((staged, staged.home))
                 continue
             rel = self._base_object(staged)
-            first = next((entry for entry in names if self.by_entry[entry].natural == rel), names[0])
+            at_home = next((entry for entry in names if self.by_entry[entry].natural == rel), None)
+            first = at_home or next((entry for entry in names if rel and not self._is_far(entry, rel)), names[0])
             self.first[staged] = first
             if rel is not None:
                 self._keep(first, rel)
@@ -121,6 +138,65 @@ class Survivors:
             return
         if _file(name.here) == _file(survivor):
             self._keep(name.entry, name.natural)
+
+    # ---- what moves to another device or mount
+
+    def _give_to_copies(self) -> None:
+        """Let each copy get what is staged: what cannot be renamed is copied, and is a link of
+        nothing that is not copied with it.
+        """
+        self._moved = {rel: entry for entry, rel in self.of.items() if self.by_entry[entry].natural != rel}
+        if not any(self._is_far(entry, rel) for rel, entry in self._moved.items()):
+            return
+        has_it = {(self._copy_of(rel), one) for one, e in self.first.items() if (rel := self.of.get(e)) is not None}
+        named: set[Staged] = set()
+        for entry, rel in self.of.items():
+            staged = self._linked(rel)
+            if staged is not None and (self._copy_of(rel), staged) not in has_it:
+                has_it.add((self._copy_of(rel), staged))
+                self.given[entry] = staged
+                named.add(staged)
+        overridden = {name.natural for name in self.names if name.natural is not None}
+        self._gone = overridden.difference(self.name_of)
+        for rel in find_names(self._base, self._tree.linked.values()):
+            staged, path = self._linked(rel), self._path_afterwards(rel)
+            if staged is None or path is None or rel in overridden or (self._copy_of(rel), staged) in has_it:
+                continue
+            has_it.add((self._copy_of(rel), staged))
+            self.given_unseen.append((path, rel, staged))
+            named.add(staged)
+        self.nameless = [one for one in self.nameless if one[0] not in named]
+
+    def _linked(self, rel: RelPath) -> Staged | None:
+        st = self._base.look(rel)
+        return staged_for(self._tree, self._base, st) if st is not None else None
+
+    def _is_far(self, entry: Entry, rel: RelPath) -> bool:
+        return self._base.mount_above(self.by_entry[entry].path) != self._base.mount_above(rel)
+
+    def _copy_of(self, rel: RelPath) -> RelPath | None:
+        """Return the base path of what is copied as it moves, if it is, or holds, what base has at
+        a path.
+        """
+        while rel:
+            if (entry := self._moved.get(rel)) is not None:
+                return rel if self._is_far(entry, rel) else None
+            rel = split(rel)[0]
+        return None
+
+    def _path_afterwards(self, rel: RelPath) -> RelPath | None:
+        """Return where something comes to be that is no entry; None if it goes with a directory."""
+        names: list[bytes] = []
+        at = rel
+        while at and at not in self.name_of and at not in self._gone:
+            at, name = split(at)
+            names.append(name)
+        if at in self._gone:
+            return None
+        path = self.by_entry[self.name_of[at]].path if at in self.name_of else at
+        for name in reversed(names):
+            path = join(path, name)
+        return path
 
     def _base_file(self, staged: Staged) -> tuple[int, int] | None:
         """Return which file of base a staged file is a version of, None for a directory or if it is
@@ -163,10 +239,10 @@ class Survivors:
         """Tell whether to change a base file in place: a regular file with hard links, or one that
         holds no data.
 
-        Others are replaced, so that nobody ever sees half of the new content; but for a file that
-        may be written in a directory that may not, and one that an undo gives back the links that
-        it had (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the place
-        of any.
+        Others are replaced, so that nobody ever sees half of the new content; except for a file
+        that may be written in a directory that may not, and one that an undo gives back the links
+        that it had (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the
+        place of any.
         """
         if kept_of(staged.ino) is not None:
             return False

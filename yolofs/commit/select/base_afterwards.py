@@ -1,4 +1,4 @@
-"""What base has when it has become what a tree shows, while it is not that yet."""
+"""What base will have after a commit of a tree, computed before the commit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Home(NamedTuple):
 
 
 class BaseAfterwards:
-    """Base as ``first`` makes it.  Only looks."""
+    """Base as it will be after a commit of ``first``.  Changes nothing."""
 
     def __init__(
         self,

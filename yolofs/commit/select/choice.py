@@ -219,8 +219,8 @@ class Choice:
     # ---- what they need of each other
 
     def _settle_directories(self) -> bool:
-        """See that new directories are taken with what is in them; return whether that changed
-        anything.
+        """Make sure that new directories are taken with what is in them; return whether that
+        changed anything.
         """
         before = set(self.taken)
         for unit in sorted(before, key=_first_path):

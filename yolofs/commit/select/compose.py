@@ -2,8 +2,8 @@
 the first shows.
 
 ``first`` is a tree that is about to be committed, ``second`` one that shows the view.  The result
-is a tree over base as ``first`` makes it that shows the very same view.  Everything that the view
-shows is told by what it is.  A thing of base that stays is shown from where it then lies.  What
+is a tree over base as ``first`` makes it that shows the very same view.  Each name of the view is
+recorded by what it shows.  A thing of base that stays is shown from where it then lies.  What
 ``first`` takes out of base, or changes, has to be staged.
 """
 
@@ -144,8 +144,8 @@ class _Composing:
         return self._anew.found
 
     def check_links(self) -> None:
-        """Find the files with hard links of which both change names; refuse if that cannot be
-        told.
+        """Find the files with hard links of which both trees change names; refuse if their names
+        cannot be told apart.
         """
         try:
             self._linked.find(self._names)
@@ -277,7 +277,7 @@ class _Composing:
         return Thing(None, None, rel) if self._base.look(rel) is not None else None
 
     def _hide(self, path: RelPath, entry: Entry | None) -> None:
-        """Let a name show nothing that base has there afterwards."""
+        """Hide what base will have at a name."""
         self._anew.add(Keep(0, path))
         todo = [entry] if entry is not None else []
         while todo:
@@ -292,7 +292,7 @@ class _Composing:
     def _show(
         self, path: RelPath, thing: Thing, slot: RelPath | None, there: Entry | None, rel: RelPath | None
     ) -> _Directory | None:
-        """Let a name show what it shows now; return it if it is a directory to be looked into.
+        """Record what a name shows now; return it if it is a directory to look into.
 
         ``there`` and ``rel``: what base has at the name afterwards, as :meth:`_there` tells.
         """
@@ -432,9 +432,7 @@ class _Composing:
     # ---- the rest
 
     def _part_what_still_shows(self) -> None:
-        """Let what was renamed be a file of its own where the view shows the file that comes back,
-        too.
-        """
+        """Make a renamed file a file of its own if the view also shows the file that comes back."""
         renamed = [record for record in self._anew.found.records if self._after.is_renamed(record.path, record.home)]
         if not renamed:
             return

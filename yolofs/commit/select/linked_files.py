@@ -1,5 +1,4 @@
-"""Base files with hard links of which two states, one after the other, have both changed names or
-content.
+"""Base files with hard links of which two successive states both change names or content.
 
 When base has become what the first state shows, what stays staged of such a file cannot be found
 name by name: which of its names a change was about depends on all of them.  So all are found: those
@@ -53,8 +52,8 @@ class CannotTellError(Exception):
 
 
 class LinkedFiles:
-    """The files to be told so, by device and inode number; and how many names the first takes from
-    others.
+    """These files, by device and inode number; and how many names the first state takes from other
+    files.
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class LinkedFiles:
         """By inode number, of files that neither state has staged."""
 
     def find(self, names: Iterable[Name]) -> None:
-        """Look at the ``names`` that the first state changes.
+        """Examine the ``names`` that the first state changes.
 
         Raises:
             CannotTellError: of some file it cannot be told what becomes of its names.
@@ -177,7 +176,7 @@ class LinkedFiles:
 
     @staticmethod
     def _check_alone(tree: Tree, staged: Staged | None, rel: RelPath, names: list[RelPath]) -> None:
-        """See that a tree makes one file of the one with these names in base; the host may have
+        """Check that a tree makes one file of the one with these names in base; the host may have
         joined some since.
         """
         homes = set(names)

@@ -1,5 +1,5 @@
-"""A state said anew, without some of its changes, and with others merged: what settles conflicts in
-the view.
+"""Writes a state anew, without some of its changes and with others merged: this settles conflicts
+in the view.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Restated(msgspec.Struct, frozen=True):
 
 
 class _Kept:
-    """All units but some, and what cannot be without those."""
+    """The units that stay: all except some, and those that depend on them."""
 
     def __init__(self, units: Units, dropped: Collection[RelPath]) -> None:
         self.taken: set[Unit] = {unit for unit in units.all if unit.paths.keys().isdisjoint(dropped)}

@@ -1,4 +1,4 @@
-"""What base loses or gets otherwise is staged, so that the view goes on showing it."""
+"""Stages what base loses or gets changed, so that the view goes on showing it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StagedAnew:
         self._noted: set[RelPath] = set()
 
     def stage(self, path: RelPath, thing: Thing, st: os.stat_result, slot: RelPath | None, there: Entry | None) -> None:
-        """Stage what base has no more afterwards."""
+        """Stage what base will no longer have."""
         assert thing.base is not None
         touched = thing.entry.touched_ns if thing.entry is not None else 0
         if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
@@ -95,7 +95,7 @@ class StagedAnew:
     def stage_again(
         self, path: RelPath, thing: Thing, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
     ) -> None:
-        """Stage what base has otherwise afterwards: as it is now."""
+        """Stage, as it is now, what base will have in another version."""
         assert thing.base is not None
         if stat.S_ISDIR(st.st_mode):
             ino = self.copy(thing.base, data=False)

@@ -1,5 +1,4 @@
-"""What can be committed apart: the changes of a state as units, each of which is taken whole or
-stays.
+"""Units: groups of changes that are committed together or not at all.
 
 Seen as names in directories, an override tree is a list of *slots*: one name in one directory,
 which base fills with one thing and the view with another (or nothing).  A directory is known by its
@@ -203,7 +202,7 @@ class Units:
     # ---- what is no change
 
     def are_unchanged(self, unit: Unit, paths: Iterable[RelPath]) -> bool:
-        """Tell whether base has just what the view has at some paths of a unit, but for new hard
+        """Tell whether base has just what the view has at some paths of a unit, except for new hard
         links of a file.
         """
         files = {entry.staged for entry in unit.slots if entry.staged is not None}

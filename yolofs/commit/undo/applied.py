@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
-from yolofs.commit.apply.part_links import parted_from
+from yolofs.commit.apply.part_links import File, parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
@@ -55,13 +55,15 @@ class Applied:
         """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
         copy.
         """
-        self._steps_of: dict[int, list[Step]] = {}
-        """What gave base each thing, or changed it, by inode number."""
+        self._steps_of: dict[int, list[int]] = {}
+        """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
             if not isinstance(step, Park | Remove | Fetch) and (inode := self.came(index)) is not None:
-                self._steps_of.setdefault(inode, []).append(step)
+                self._steps_of.setdefault(inode, []).append(index)
         self._ended_ns = _mtime_ns(os.path.join(directory, DONE))
-        self._ctimes = {line.came.inode: line.came.ctime_ns for line in self.lines if line.came is not None}
+        self._ctimes = {
+            (line.came.device, line.came.inode): line.came.ctime_ns for line in self.lines if line.came is not None
+        }
 
     @classmethod
     def read(cls, number: int, directory: bytes) -> Applied:
@@ -86,6 +88,20 @@ class Applied:
         made = self.ready.made.get(getattr(step, "number", -1))
         return made.inode if made is not None else None
 
+    def _device(self, index: int) -> int | None:
+        """Return the number that the device of what a step (by its index) put at its path had then;
+        None if that is not known.
+        """
+        line = self.lines[index] if index < len(self.lines) else None
+        return line.came.device if line is not None and line.came is not None else None
+
+    def _steps_at(self, device: int | None, inode: int) -> list[int]:
+        """Return the indexes of the steps about one file: each disk has a file with that inode
+        number.
+        """
+        indexes = self._steps_of.get(inode, [])
+        return [index for index in indexes if device is None or self._device(index) in (None, device)]
+
     def kept(self, number: int) -> os.stat_result | None:
         """Return what it keeps in a slot, None if it does not (any more)."""
         try:
@@ -93,11 +109,13 @@ class Applied:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def changes_in_place(self, inode: int) -> bool:
-        """Tell whether the commit has changed content or metadata of a file of base that keeps its
-        inode number.
+    def changed_in_place(self, file: File) -> int | None:
+        """Return the index of the last step that has changed content or metadata of a file of base
+        that keeps its inode number, given the numbers of then; None if there is none.
         """
-        return any(isinstance(step, Rewrite | SetMetadata) for step in self._steps_of.get(inode, ()))
+        indexes = self._steps_at(*file)
+        changes = [index for index in indexes if isinstance(self.plan.steps[index], Rewrite | SetMetadata)]
+        return changes[-1] if changes else None
 
     def is_older(self, path: bytes, st: os.stat_result) -> bool:
         """Tell whether what is at an absolute path was there when the commit ended.
@@ -108,17 +126,21 @@ class Applied:
         birth_ns = syscalls.birth_ns(path)
         return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self._ended_ns
 
-    def is_unchanged(self, st: os.stat_result) -> bool:
-        """Tell whether something is, to its time of change, what a step has left."""
-        return self._ctimes.get(st.st_ino) == st.st_ctime_ns
-
-    def is_as_left(self, st: os.stat_result, store: StoreFiles, restored: Mapping[int, int]) -> bool:
-        """Tell whether nobody has changed the content or metadata of what the commit gave base;
-        ``st`` is it now.
+    def is_unchanged(self, index: int, st: os.stat_result) -> bool:
+        """Tell whether something is, to its time of change, what a step (by its index) and those
+        after it have left.
         """
-        if self.is_unchanged(st) or restored.get(st.st_ino) == st.st_ctime_ns:
+        device = self._device(index)
+        return device is not None and self._ctimes.get((device, st.st_ino)) == st.st_ctime_ns
+
+    def is_as_left(self, index: int, st: os.stat_result, store: StoreFiles, restored: Mapping[int, int]) -> bool:
+        """Tell whether nobody has changed the content or metadata of what a step (by its index) and
+        those after it gave base; ``st`` is it now.
+        """
+        if self.is_unchanged(index, st) or restored.get(st.st_ino) == st.st_ctime_ns:
             return True
-        changed = [step for step in self._steps_of.get(st.st_ino, ()) if not isinstance(step, Place | Link)]
+        steps = [self.plan.steps[one] for one in self._steps_at(self._device(index), st.st_ino)]
+        changed = [step for step in steps if not isinstance(step, Place | Link)]
         if not changed:
             return self.ready.looks.get(st.st_ino) == looks_of(st)
         made = self.ready.made.get(getattr(changed[-1], "number", -1))
@@ -126,11 +148,13 @@ class Applied:
             return made.has_looks_of(st)
         return _has_looks_of(changed[-1], st, store)
 
-    def has_metadata_left(self, step: FinishDirectory, st: os.stat_result, store: StoreFiles) -> bool | None:
-        """Tell whether a directory has the mode and owner that a step has given it, or all of these
-        that it could give; None if nobody knows any more.
+    def has_metadata_left(
+        self, index: int, step: FinishDirectory, st: os.stat_result, store: StoreFiles
+    ) -> bool | None:
+        """Tell whether a directory has the mode and owner that a step (with its index) has given
+        it, or all of these that it could give; None if nobody knows any more.
         """
-        if self.is_unchanged(st):
+        if self.is_unchanged(index, st):
             return True
         try:
             wanted = os.lstat(store.path(step.ino)) if step.ino is not None else None

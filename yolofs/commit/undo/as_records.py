@@ -1,4 +1,4 @@
-"""What is to show at each path, written as records, with the store inodes that they need."""
+"""Writes what is to show at each path as records, and makes the store inodes that they need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which file that comes back the commit had renamed, and to which name.
+"""Which of the files that come back the commit had renamed, and to which name.
 
 A rename with an edit is a new file at one name and the removal of another in a plan.  What is
 staged when such a commit is undone has its *home* again, so that it is a rename, and both names are

@@ -192,7 +192,7 @@ class _Inverting(LinksAgain, AsRecords):
         if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(step.was.mode) or not self._is_it(index, now, st):
             self._blame(now, "it is not there any more")
             return
-        if not self._is_as_left(now, st) and not self._blame(now, inode=st.st_ino):
+        if not self._is_as_left(index, now, st) and not self._blame(now, inode=st.st_ino):
             return
         content = step.number if isinstance(step, Rewrite) else None
         if content is not None and self._applied.kept(content) is None:
@@ -225,7 +225,7 @@ class _Inverting(LinksAgain, AsRecords):
             return
         place = self._place(self._view(step.path))
         place.source = step.path
-        if step.ino is not None and self._may_be_set_back(step, st):
+        if step.ino is not None and self._may_be_set_back(index, step, st):
             place.was = step.was
         if st.st_mtime_ns == step.mtime_ns:
             place.touched_ns = step.was.mtime_ns
@@ -240,17 +240,17 @@ class _Inverting(LinksAgain, AsRecords):
             return "it is not there any more"
         return self._why_lost(lost) if lost == path else self._why_lost(lost, "its directory", "that")
 
-    def _may_be_set_back(self, step: FinishDirectory, st: os.stat_result) -> bool:
+    def _may_be_set_back(self, index: int, step: FinishDirectory, st: os.stat_result) -> bool:
         """Tell whether a directory may get its metadata back: it has those that the commit gave it,
         or it is forced.
         """
-        is_as_left = self._applied.has_metadata_left(step, st, self._store)
+        is_as_left = self._applied.has_metadata_left(index, step, st, self._store)
         if is_as_left is None:
             is_as_left = self._is_as_before_later(step.path, st.st_ino)
         return is_as_left or self._blame(step.path)
 
     def _as_it_is(self, path: RelPath, st: os.stat_result) -> Attributes:
-        """Return what a directory of base is, but for its time, which is to be 0."""
+        """Return what a directory of base is, except for its time, which is to be 0."""
         xattrs = copying.read_metadata(self._base.path(path)).xattrs
         found = tuple((os.fsencode(name), value) for name, value in xattrs)
         return Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)

@@ -68,8 +68,8 @@ class LinksAgain(Whose):
         """
         if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
             return True
-        is_changed = self._applied.changes_in_place(st.st_ino)
-        return is_changed and self._applied.is_as_left(st, self._store, self._restored)
+        index = self._applied.changed_in_place((st.st_dev, st.st_ino))
+        return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
 
     def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:
         """Return what comes back at a path of a file that base has no more: all names of it become

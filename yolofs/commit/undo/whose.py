@@ -1,4 +1,4 @@
-"""Whose is what base has where a commit changed it: what may go back, and where it shows then.
+"""Decides, for each name that a commit changed, whether it may be undone, and where it shows then.
 
 A name goes back only if base has there what the commit left.  Where another commit has changed it
 since, it stays, and so does what cannot go without it.  Where the host has, that is drift.
@@ -84,7 +84,7 @@ class Becoming(msgspec.Struct):
 
 
 class Whose:
-    """Tells what may go back, and where things show then."""
+    """Tells what may be undone, and where it shows then."""
 
     def __init__(
         self,
@@ -165,14 +165,14 @@ class Whose:
             return self._force
         return False
 
-    def _is_as_left(self, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether nobody has changed what the commit left at a path.
+    def _is_as_left(self, index: int, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether nobody has changed what a step (by its index) left at a path.
 
         A ctime that an undo gave says so only if that undo brought back what this commit had left:
         not if it took this one back, or an earlier one.
         """
         known = self._restored if self._is_as_before_later(path, st.st_ino) else {}
-        return self._applied.is_as_left(st, self._store, known)
+        return self._applied.is_as_left(index, st, self._store, known)
 
     def _is_as_before_later(self, path: RelPath, inode: int) -> bool:
         """Tell whether undos have taken back all that later commits have changed at a path."""
@@ -189,7 +189,7 @@ class Whose:
         return any(later.touches(path) for later in self._later)
 
     def _check_identity(self, index: int, step: Arrival) -> None:
-        """Block what a step put at its path if it is not there any more, or was changed since."""
+        """Block a step's path if what the step put there is gone, or was changed since."""
         st = self._base.look(step.path)
         is_moved = isinstance(step, Place) and step.number in self._applied.parks
         lost = self._lost_at(split(step.path)[0])
@@ -200,7 +200,7 @@ class Whose:
         is_it = st is not None and self._is_it(index, step.path, st)
         if st is not None and is_it:
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
-            if is_moved or is_directory or self._is_as_left(step.path, st):
+            if is_moved or is_directory or self._is_as_left(index, step.path, st):
                 return
         elif is_moved:
             self._blame(step.path, "it is not there any more")
@@ -221,7 +221,9 @@ class Whose:
         return self._anew.stands_for(came, place, st)
 
     def _settle(self) -> bool:
-        """Block what cannot go as something else stays; return whether there was anything."""
+        """Block what cannot be undone because something else stays; return whether anything was
+        blocked.
+        """
         before = len(self._blocked)
         for path, (_, step) in sorted(self._arrivals.items(), reverse=True):  # what is in a directory before that
             if path in self._blocked:
@@ -235,7 +237,7 @@ class Whose:
         return len(self._blocked) != before
 
     def _block_with(self, path: RelPath, others: Iterable[RelPath], why: str) -> None:
-        """Block what cannot go as others stay; it is told if one of them is."""
+        """Block what cannot be undone as others stay; report it if one of those is reported."""
         self._blocked.add(path)
         if any(other in self._found.stays for other in others):
             self._found.stays.setdefault(path, why)

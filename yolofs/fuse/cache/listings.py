@@ -1,9 +1,9 @@
-"""What the kernel was told of the names in a directory, to be told again while it may trust that
-anyway.
+"""Listings that the kernel was told, to be repeated for as long as it may trust them anyway.
 
-The kernel cannot be allowed to keep a listing (``docs/design/performance.md``), and asks for the
-attributes of each name every time.  It may use an answer until its lifetime is over or we take it
-back.  So may we: the same answer is given again for what is left of that time.
+By libfuse the kernel cannot be allowed to keep a listing (``docs/design/performance.md``), and
+asks for the attributes of each name every time.  It may use an answer until its lifetime is over or
+we take it back.  So may we: the same answer is given again for what is left of that time.  On the
+direct transport a listing tells whether the kernel may keep the one that it has.
 
 A change of a file ends the rows that tell of it.  A change of the names in a directory ends its
 listing (:attr:`~yolofs.overlay.inodes.Inode.changes`).  Other rules end all of them, and so does
@@ -113,7 +113,7 @@ class Listings:
         self._names = 0
 
     def find(self, directory: Inode) -> Listing | None:
-        """Return the listing of a directory if it may be told again, but for single rows.
+        """Return the listing of a directory if it may be told again, except for single rows.
 
         One whose inode has changed since, or has no look-ups as the kernel has forgotten it, must
         be looked up anew.

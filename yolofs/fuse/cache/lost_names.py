@@ -2,8 +2,8 @@
 
 After a name is removed, the kernel takes one off the link count that it knows of the file.  If it
 has heard of the new count before, it counts the same name twice.  Then a file with one name left
-has none, and link(2) finds nothing (``vfs_link`` in the kernel's ``fs/namei.c``).  It hears of the
-count if somebody else asks for the file's attributes by another name at that very moment.
+has none, and link(2) finds nothing (``vfs_link`` in the kernel's ``fs/namei.c``).  That happens if
+somebody else asks for the file's attributes by another name at that very moment.
 
 So whoever asks waits until the removal has come to its end.  The kernel keeps the directory locked
 until then: a message about a name in there waits for the lock.

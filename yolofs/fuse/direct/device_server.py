@@ -3,7 +3,7 @@
 A request is answered before the next one is read, unless it has to wait: then
 :mod:`yolofs.fuse.direct.waiting` has it carried out later, from the bytes that came.  An
 :class:`OSError` becomes its errno, anything unexpected a logged traceback and EIO, and the mount
-lives on.
+lives on.  There is one method for each kind of request, so the file is long.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import time
 from collections.abc import Callable, Iterator
 
 from yolofs.access.refusals import UndecidedError
-from yolofs.fuse.answers import Answer, PostponedError
 from yolofs.fuse.direct import incoming
 from yolofs.fuse.direct.agreement import MAX_WRITE, agree
 from yolofs.fuse.direct.directory_names import Listed
@@ -55,6 +54,7 @@ from yolofs.fuse.direct.waiting import Waiting
 from yolofs.fuse.loop.loop import Future
 from yolofs.fuse.request import Name
 from yolofs.fuse.requests import Requests
+from yolofs.fuse.results import Answer, PostponedError
 from yolofs.fuse.transport import Options, Served
 from yolofs.overlay import Owner
 

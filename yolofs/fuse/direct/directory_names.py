@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yolofs.fuse.answers import DirHandle
 from yolofs.fuse.cache.listings import Row
 from yolofs.fuse.direct.kernel_protocol import OUT_SIZE
 from yolofs.fuse.direct.replies import DirEntry
 from yolofs.fuse.handlers import Handlers
+from yolofs.fuse.results import DirHandle
 
 
 class Listed:

@@ -9,7 +9,6 @@ import os
 import stat
 from typing import TypeAlias
 
-from yolofs.fuse.answers import Answer, Opened
 from yolofs.fuse.direct.kernel_protocol import (
     ATTR_OUT,
     COUNT_OUT,
@@ -28,6 +27,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     STATX_BIRTH,
     STATX_OUT,
 )
+from yolofs.fuse.results import Answer, Opened
 from yolofs.overlay.inodes import Attr
 
 _SECOND_NS = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Requests that something is in the way of: they wait in tasks of the loop, and are answered later.
+"""Requests that cannot be answered yet: they wait in tasks of the loop, and are answered later.
 
 What is in the way is a question to the user, a large copy, a full disk, or pages that the kernel
 has to drop first.  Other requests only wait for a disk, in a worker thread.

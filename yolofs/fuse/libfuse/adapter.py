@@ -17,11 +17,11 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.access.refusals import UndecidedError
-from yolofs.fuse.answers import Answer, DirHandle, PostponedError
 from yolofs.fuse.cache.listings import Row
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import Kind, Name, Request
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
+from yolofs.fuse.results import Answer, DirHandle, PostponedError
 from yolofs.fuse.transport import Kernel, Served
 from yolofs.overlay import Owner
 

@@ -36,7 +36,7 @@ class Poll(Protocol):
 
 
 class Spin:
-    """Polls for at most ``longest_s`` seconds (0: never), as long as that has paid of late."""
+    """Polls for at most ``longest_s`` seconds (0: never), as long as that has paid off recently."""
 
     __slots__ = ("_clock", "_free_from", "_gap_s", "_skip", "_skipped", "longest_s")
 

@@ -7,13 +7,13 @@ picked.  To change anything the session has to be open for writing, and a mount 
     finding_hunks  the hunks of two states, and finding those that were picked
     wanted_hunks   which of them are to be there
     placing        where things lie while some changes are taken back
-    together       what cannot be without the rest
+    dependencies   what cannot be without the rest
     dropping       the view without what is not to be there
     actions        dropping, committing, editing
 """
 
 from yolofs.session.selecting.actions import Dropped, Selected, drop_hunks, select_hunks, stage_text
+from yolofs.session.selecting.dependencies import HeldHunk
 from yolofs.session.selecting.finding_hunks import Hunks
-from yolofs.session.selecting.together import HeldHunk
 
 __all__ = ["Dropped", "HeldHunk", "Hunks", "Selected", "drop_hunks", "select_hunks", "stage_text"]

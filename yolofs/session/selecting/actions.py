@@ -15,11 +15,11 @@ from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
 from yolofs.session.history import BEFORE_SELECTED, SELECTED
-from yolofs.session.journal_beside import Beside, beside, trying_beside
+from yolofs.session.journal_copy import JournalCopy, journal_copy, trying_journal_copy
+from yolofs.session.selecting.dependencies import Dependencies, HeldHunk
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places
-from yolofs.session.selecting.together import HeldHunk, Together
 from yolofs.session.selecting.wanted_hunks import Kept
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
@@ -59,11 +59,11 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
     hunks = Hunks(session, old, paths=paths)
     kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=True)
     places = Places(hunks.changes)
-    together = Together(kept, places, session.base.root)
+    together = Dependencies(kept, places, session.base.root)
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
         return Dropped((), session.timeline.present, together.held)
-    with trying_beside(session) as trying:
+    with trying_journal_copy(session) as trying:
         before = trying.snapshot(if_changed=True)
         left_out = take_back(trying, old, kept, places)
         trying.snapshot(name)
@@ -105,11 +105,11 @@ def select_hunks(
     hunks = Hunks(session, base, new=session.state(up_to), paths=paths)
     kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
     places = Places(hunks.changes)
-    together = Together(kept, places, session.base.root)
+    together = Dependencies(kept, places, session.base.root)
     together.settle_commit()
     chosen = [change for index, change in enumerate(hunks.changes) if not kept.is_none(index)]
     touched = tuple(dict.fromkeys(path for change in chosen for path in change.paths))
-    with beside(session) as trying:
+    with journal_copy(session) as trying:
         before = trying.snapshot(BEFORE_SELECTED, if_changed=True)
         if up_to is not None:
             trying.travel(up_to)
@@ -133,7 +133,7 @@ def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Gen
         YolofsError: it cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
-    with trying_beside(session) as trying:
+    with trying_journal_copy(session) as trying:
         before = trying.snapshot(if_changed=True)
         _write(trying, path, text)
         trying.snapshot(name)
@@ -141,7 +141,7 @@ def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Gen
     return before
 
 
-def _write(trying: Beside, path: RelPath, text: bytes) -> None:
+def _write(trying: JournalCopy, path: RelPath, text: bytes) -> None:
     state = trying.present()
     overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
     try:

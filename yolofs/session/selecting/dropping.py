@@ -24,29 +24,30 @@ from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
-from yolofs.session.journal_beside import Beside
+from yolofs.session.journal_copy import JournalCopy
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
-from yolofs.store import copying
+from yolofs.store import copying, file_data
 from yolofs.system.clock import coarse_clock_ns
 
 _CONTENT = frozenset({HunkKind.TEXT, HunkKind.BINARY})
 _PARKED = b".yolofs-hunk-%b"
 """The name of what is on its way, while another thing is in its place.
 
-It ends in what nobody can tell before: who may write to the directory could take it, or any number.
+It ends in what nobody can foresee. Otherwise another user of the directory could take it, or any
+number.
 """
 
 
-def take_back(trying: Beside, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
+def take_back(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
     """Have the state beside a session show the old state with just the kept hunks; what cannot be
     set is returned.
 
-    ``kept`` has to be settled (:mod:`yolofs.session.selecting.together`).  What was there before is
-    a generation.
+    ``kept`` has to be settled (:mod:`yolofs.session.selecting.dependencies`).  What was there
+    before is a generation.
 
     Raises:
         HardLinksError: it would part the names of one file.
@@ -77,7 +78,7 @@ def _is_base(tree: Tree) -> bool:
 
 
 class _Anew(NamedTuple):
-    """What came of saying a state anew."""
+    """The result of writing a state anew."""
 
     done: frozenset[int] = frozenset()
     """The changes that are taken back."""
@@ -87,8 +88,8 @@ class _Anew(NamedTuple):
     """
 
 
-def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
-    """Say the state anew without what is wholly taken back and stands alone."""
+def _say_anew(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> _Anew:
+    """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
     alone = [unit for unit in units if _stands_alone(unit, kept, places)]
@@ -109,7 +110,7 @@ def _say_anew(trying: Beside, old: Tree, kept: Kept, places: Places) -> _Anew:
 
 
 def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
-    """Tell whether a unit is nothing but changes that are wholly taken back."""
+    """Tell whether all changes of a unit are wholly taken back."""
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     if not touched or not all(map(kept.is_none, touched)):
         return False
@@ -279,7 +280,7 @@ class _TakingBack(ViewWriter):
                 assert change.old is not None
                 source = change.old.open(self.files.reader.store)
                 try:
-                    copying.copy_data(source, fd, change.old.size)
+                    file_data.copy_data(source, fd, change.old.size)
                 finally:
                     os.close(source)
         finally:

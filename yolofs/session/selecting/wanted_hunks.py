@@ -81,9 +81,7 @@ class Kept:
         return not self.picks[index] if index in self.picks else not self._default
 
     def has_place(self, index: int) -> bool:
-        """Tell whether what a change says of places is to be so; of one that says nothing it is
-        false.
-        """
+        """Tell whether the part of a change about its place is kept; false if it has none."""
         if not has_place(self.changes[index]):
             return False
         if index not in self.picks:

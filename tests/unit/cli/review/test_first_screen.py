@@ -16,7 +16,7 @@ import pytest
 
 from yolofs.cli.review.first_screen import FirstScreen, as_text
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.system import stopping
+from yolofs.system import stop_signals
 
 _SLOW = {"prompt_toolkit", "asyncio", "pygments", "rich"}
 
@@ -31,7 +31,7 @@ def at_a_terminal() -> Iterator[int]:
             yield master
         finally:
             sys.stdin, sys.stdout = before
-            stopping.restore()
+            stop_signals.restore()
             os.close(slave)
             os.close(master)
 
@@ -55,7 +55,7 @@ def show_and_fail(terminal: int, error: BaseException) -> None:
         raise error
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), stopping.StoppedError(15), OSError()])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), stop_signals.StoppedError(15), OSError()])
 def test_the_terminal_is_given_back_whatever_happens(error: BaseException) -> None:
     with at_a_terminal() as terminal:
         before = termios.tcgetattr(terminal)

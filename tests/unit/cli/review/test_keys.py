@@ -239,6 +239,34 @@ def test_what_is_accepted_while_all_is_compared_is_stale_if_it_is_something_else
     assert model.accepted_since(model.parts(), comparison()) == []
 
 
+def new_directory(path: bytes) -> Change:
+    made = side()
+    return Change(Kind.ADDED, RelPath(path), new=msgspec.structs.replace(made, type=stat.S_IFDIR, data=None))
+
+
+def test_opening_a_directory_opens_those_that_are_alone_in_it() -> None:
+    model = ReviewModel()
+    tops = (b"p/new", b"p/new/one", b"p/new/one/two", b"p/new/one/two/left", b"p/new/one/two/right")
+    files = (change(b"p/new/one/two/left/f", Kind.ADDED), change(b"p/new/one/two/right/g", Kind.ADDED))
+    model.compared(comparison(*map(new_directory, tops), *files))
+    press(model, "-gj")
+    assert shown(model)[:2] == ["  in the project (7)", "  A +new/ (7)"]
+    press(model, "l")
+    rows = ["  A new/", "    A one/", "      A two/", "        A +left/ (2)", "        A +right/ (2)"]
+    assert shown(model)[1:6] == rows
+    press(model, "h")
+    assert shown(model)[1:3] == ["  A +new/ (7)", ""]
+
+
+def test_a_large_new_directory_is_closed_at_first_and_a_changed_one_is_not() -> None:
+    model = ReviewModel()
+    files = [change(b"p/%b/f%03d" % (top, number), Kind.ADDED) for top in (b"new", b"old") for number in range(45)]
+    model.compared(comparison(new_directory(b"p/new"), change(b"p/z"), *files))
+    assert shown(model)[:4] == ["  in the project (92)", "  A +new/ (46)", "    old/", "    A f000"]
+    press(model, "l")
+    assert shown(model)[2:3] == ["    A f000"]
+
+
 def test_searching_opens_what_is_closed_and_goes_round(model: ReviewModel) -> None:
     press(model, "jjjhg")
     press(model, "/c")

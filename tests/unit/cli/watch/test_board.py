@@ -8,19 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
+from tests.support.hand_clock import HandClock
 from yolofs.access.answers import Lifetime
 from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Board, Look, Mode, Quit
 from yolofs.cli.watch.board_lines import draw, wrap
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
 from yolofs.daemon.rpc.protocol import quote
 from yolofs.rules import RuleState
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def ask(number: int, path: bytes, *, group: int | None = None, operation: str = "read") -> AskInfo:
@@ -36,16 +30,16 @@ def ended(number: int, by: str = "yolofs watch, process 1") -> EndedInfo:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> HandClock:
+    return HandClock()
 
 
 @pytest.fixture
-def board(clock: Clock) -> Board:
+def board(clock: HandClock) -> Board:
     return Board(clock)
 
 
-def show(board: Board, clock: Clock) -> None:
+def show(board: Board, clock: HandClock) -> None:
     """Draw the board and let it stand for long enough."""
     assert draw(board, 80, 24).is_whole
     board.painted()
@@ -56,7 +50,7 @@ def answer(number: int, decision: str, **more: object) -> AnswerParams:
     return AnswerParams(number, decision, **({"seen": number, "by": "yolofs watch"} | more))  # type: ignore[arg-type]
 
 
-def test_a_key_answers_what_has_been_shown_for_a_moment(board: Board, clock: Clock) -> None:
+def test_a_key_answers_what_has_been_shown_for_a_moment(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     assert board.key("y") is None
     board.painted()
@@ -71,7 +65,7 @@ def test_a_key_answers_what_has_been_shown_for_a_moment(board: Board, clock: Clo
     assert board.key("y") is None
 
 
-def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(board: Board, clock: Clock) -> None:
+def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     board.take(ask(2, b"/e/a"))
     show(board, clock)
@@ -81,7 +75,7 @@ def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(boar
     assert board.key("n") == answer(2, "deny")
 
 
-def test_what_joined_a_group_just_now_is_not_answered_with_it(board: Board, clock: Clock) -> None:
+def test_what_joined_a_group_just_now_is_not_answered_with_it(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     board.take(ask(2, b"/d/b", group=1))
     show(board, clock)
@@ -93,7 +87,7 @@ def test_what_joined_a_group_just_now_is_not_answered_with_it(board: Board, cloc
     assert board.key("y") == answer(3, "allow")
 
 
-def test_an_answer_that_came_to_nothing_can_be_given_again(board: Board, clock: Clock) -> None:
+def test_an_answer_that_came_to_nothing_can_be_given_again(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     show(board, clock)
     params = board.key("y")
@@ -104,7 +98,7 @@ def test_an_answer_that_came_to_nothing_can_be_given_again(board: Board, clock: 
 
 
 @pytest.mark.parametrize("sequence", ["Oy", "On", "[1;2y", "[?2026;2$y", "[a"])
-def test_a_sequence_that_nobody_knows_answers_nothing(board: Board, clock: Clock, sequence: str) -> None:
+def test_a_sequence_that_nobody_knows_answers_nothing(board: Board, clock: HandClock, sequence: str) -> None:
     """Keypads, and terminals that are asked what they can do, send such; they come as Escape and
     characters.
     """
@@ -116,7 +110,7 @@ def test_a_sequence_that_nobody_knows_answers_nothing(board: Board, clock: Clock
     assert board.key("y") == answer(1, "allow")
 
 
-def test_the_pieces_of_a_sequence_may_come_slowly(board: Board, clock: Clock) -> None:
+def test_the_pieces_of_a_sequence_may_come_slowly(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     show(board, clock)
     for key in ("escape", *"[?2026;2$y", "\x9b", *"1;2y"):
@@ -126,7 +120,7 @@ def test_the_pieces_of_a_sequence_may_come_slowly(board: Board, clock: Clock) ->
     assert board.key("n") == answer(1, "deny")
 
 
-def test_scope_and_state_are_picked(board: Board, clock: Clock) -> None:
+def test_scope_and_state_are_picked(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/e/a"))
     show(board, clock)
     assert board.key("a") is None
@@ -154,7 +148,7 @@ def test_scope_and_state_are_picked(board: Board, clock: Clock) -> None:
     ],
 )
 def test_no_directory_is_offered_above_the_one_whose_rule_decides(
-    board: Board, clock: Clock, widest: str, scopes: list[bytes]
+    board: Board, clock: HandClock, widest: str, scopes: list[bytes]
 ) -> None:
     """A rule there would leave what was asked as it is, and change what was not asked about."""
     board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest=widest))
@@ -173,7 +167,7 @@ def test_no_directory_is_offered_above_the_one_whose_rule_decides(
     ],
 )
 def test_a_state_says_by_itself_whether_a_change_is_allowed(
-    board: Board, clock: Clock, key: str, decision: str, state: RuleState
+    board: Board, clock: HandClock, key: str, decision: str, state: RuleState
 ) -> None:
     board.take(ask(1, b"/d/a", operation="write"))
     show(board, clock)
@@ -182,7 +176,7 @@ def test_a_state_says_by_itself_whether_a_change_is_allowed(
     assert board.key(key) == answer(1, decision, lifetime=Lifetime.SESSION, scope="/d/a", state=state)
 
 
-def test_of_a_group_it_is_told_how_many_a_directorys_rule_leaves_open(board: Board, clock: Clock) -> None:
+def test_of_a_group_it_is_told_how_many_a_directorys_rule_leaves_open(board: Board, clock: HandClock) -> None:
     board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), widest="/d"))
     board.take(msgspec.structs.replace(ask(2, b"/d/e/.env", group=1), widest="/d/e/.env"))
     board.take(msgspec.structs.replace(ask(3, b"/d/e/f/b", group=1), widest="/d/e"))
@@ -196,7 +190,7 @@ def test_of_a_group_it_is_told_how_many_a_directorys_rule_leaves_open(board: Boa
     assert "2  all below, but for 1 of these: /d/e" in text(board)
 
 
-def test_how_long_is_left_is_told_anew_when_another_process_joins(board: Board, clock: Clock) -> None:
+def test_how_long_is_left_is_told_anew_when_another_process_joins(board: Board, clock: HandClock) -> None:
     board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=30_000))
     clock.now += 10
     board.take(msgspec.structs.replace(ask(1, b"/d/e/a"), left_ms=20_000, requesters=2))
@@ -204,7 +198,7 @@ def test_how_long_is_left_is_told_anew_when_another_process_joins(board: Board, 
     assert board.left_s(board.asks[1]) == 19
 
 
-def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(board: Board, clock: Clock) -> None:
+def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(board: Board, clock: HandClock) -> None:
     path = b"/d/" + b"/".join(b"%030d" % number for number in range(40))
     board.take(ask(1, path))
     show(board, clock)
@@ -216,7 +210,7 @@ def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(board: Board, clo
     assert "what it holds" in "".join(lines)
 
 
-def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board, clock: Clock) -> None:
+def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board, clock: HandClock) -> None:
     board.take(WarningsInfo((".yolofs.toml:2: not TOML; the rules that it had before stay in force",)))
     assert "warning: .yolofs.toml:2: not TOML" in text(board)
     board.take(ask(1, b"/d/e/a"))
@@ -227,7 +221,7 @@ def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board,
     assert "warning" not in text(board)
 
 
-def test_what_was_answered_just_once_is_told(board: Board, clock: Clock) -> None:
+def test_what_was_answered_just_once_is_told(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/e/a"))
     show(board, clock)
     board.key("s")
@@ -238,7 +232,7 @@ def test_what_was_answered_just_once_is_told(board: Board, clock: Clock) -> None
     assert "by you, just once: the rule leaves it open: read /d/e/a" in text(board)
 
 
-def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(board: Board, clock: Clock) -> None:
+def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/e/a"))
     board.take(ask(2, b"/d/f/b", group=1))
     show(board, clock)
@@ -246,7 +240,7 @@ def test_the_rule_for_a_group_is_for_each_or_for_what_holds_them_all(board: Boar
     assert [choice.value for choice in board.choices] == [None, b"/d"]
 
 
-def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(board: Board, clock: Clock) -> None:
+def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     board.take(ask(2, b"/e/a"))
     show(board, clock)
@@ -258,7 +252,7 @@ def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(boa
 
 
 @pytest.mark.parametrize("mode_key", ["", "s", "?", "l", "v"])
-def test_ctrl_c_and_ctrl_d_leave_from_everywhere(board: Board, clock: Clock, mode_key: str) -> None:
+def test_ctrl_c_and_ctrl_d_leave_from_everywhere(board: Board, clock: HandClock, mode_key: str) -> None:
     board.take(ask(1, b"/d/a"))
     board.take(ask(2, b"/d/b", group=1))
     show(board, clock)
@@ -268,7 +262,7 @@ def test_ctrl_c_and_ctrl_d_leave_from_everywhere(board: Board, clock: Clock, mod
     assert board.key("c-d") == Quit()
 
 
-def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(board: Board, clock: Clock) -> None:
+def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(board: Board, clock: HandClock) -> None:
     for key in ("y", "n", "s", "a", "v", "l", "tab", "x", "enter"):
         assert board.key(key) is None
     assert board.mode is Mode.CARD
@@ -276,7 +270,7 @@ def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(board: Board, cl
     assert board.key("v") == Look(b"/d/\xff")
 
 
-def test_what_was_looked_at_is_not_shown_with_another_card(board: Board, clock: Clock) -> None:
+def test_what_was_looked_at_is_not_shown_with_another_card(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/harmless", group=1))
     board.take(ask(2, b"/d/secret", group=2))
     show(board, clock)
@@ -293,7 +287,7 @@ def text(board: Board, width: int = 80, height: int = 24) -> str:
     return "\n".join("".join(part for _, part in line) for line in draw(board, width, height).lines)
 
 
-def test_a_card_in_80_columns(board: Board, clock: Clock) -> None:
+def test_a_card_in_80_columns(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a file", operation="write"))
     show(board, clock)
     shown = text(board)
@@ -316,7 +310,7 @@ def test_too_small_a_screen_is_said_and_a_card_is_not_whole(board: Board) -> Non
     assert draw(board, 80, 24).is_whole
 
 
-def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(board: Board, clock: Clock) -> None:
+def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(board: Board, clock: HandClock) -> None:
     path = b"/d/" + b"x" * 4000
     board.take(ask(1, path))
     board.take(ask(2, b"/d/next"))
@@ -360,7 +354,7 @@ def test_a_card_says_of_each_rule_that_it_is_one_of_why(board: Board) -> None:
     assert lines[at + 1] == '            asked, as /d/3 is "ask" (rules.toml:1)'
 
 
-def test_what_is_at_stake_is_told_of_each_path_of_a_card(board: Board, clock: Clock) -> None:
+def test_what_is_at_stake_is_told_of_each_path_of_a_card(board: Board, clock: HandClock) -> None:
     for number, size in ((1, 12), (2, None), (3, 20_000)):
         one = ask(number, b"/d/%d" % number, group=1, operation="write")
         board.take(msgspec.structs.replace(one, size=size))
@@ -380,7 +374,7 @@ texts = st.text(min_size=1, max_size=80).map(lambda name: name.encode(errors="su
 def test_whatever_a_name_holds_the_screen_shows_printable_text_that_fits(
     name: bytes, width: int, height: int, keys: str
 ) -> None:
-    clock = Clock()
+    clock = HandClock()
     board = Board(clock)
     process = ProcessInfo(7, quote(name), (quote(name), quote(name)))
     board.take(
@@ -420,7 +414,7 @@ def test_wrapping_loses_nothing_but_spaces(line: str, width: int) -> None:
 
 @pytest.mark.parametrize("height", range(9, 25))
 def test_each_choice_of_a_list_can_be_reached_and_a_digit_is_for_one_that_is_drawn(
-    board: Board, clock: Clock, height: int
+    board: Board, clock: HandClock, height: int
 ) -> None:
     for number in range(1, 12):
         board.take(ask(number, b"/d/%d/f" % number))

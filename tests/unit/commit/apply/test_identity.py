@@ -24,7 +24,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Create, Rewrite, Step
 from yolofs.errors import CommitError
-from yolofs.store import copying
+from yolofs.store import file_data
 from yolofs.system import syscalls
 
 __all__ = ["scribe"]
@@ -43,7 +43,7 @@ def test_a_copy_in_found_is_durable_before_the_file_is_written_over(
     killed_after(Steps, "_back_up", lambda *_: True, lambda: execute(plan, scribe.store, parking=parking))
     at(scribe, b"g2").write_text("the host's\n")
     calls: list[str] = []
-    really_copy, really_sync = copying.copy_data, os.fsync
+    really_copy, really_sync = file_data.copy_data, os.fsync
 
     def name_of(fd: int) -> str:
         return "/".join(os.readlink(f"/proc/self/fd/{fd}").split("/")[-2:])
@@ -56,7 +56,7 @@ def test_a_copy_in_found_is_durable_before_the_file_is_written_over(
         calls.append(f"sync {name_of(fd)}")
         really_sync(fd)
 
-    monkeypatch.setattr(copying, "copy_data", copy_data)
+    monkeypatch.setattr(file_data, "copy_data", copy_data)
     monkeypatch.setattr(os, "fsync", fsync)
     resume(plan, scribe.store, parking=parking)
     assert found_in(parking) == {"the host's\n"}
@@ -152,7 +152,7 @@ def test_a_backup_that_is_made_late_is_durable_before_the_file_is_written_over(
     scribe.write(b"g1", b"staged")
     plan = scribe.plan()
     calls: list[str] = []
-    really_back_up, really_copy, really_sync = Steps._back_up, copying.copy_data, os.fsync
+    really_back_up, really_copy, really_sync = Steps._back_up, file_data.copy_data, os.fsync
 
     def back_up(self: Steps, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
         at(scribe, b"g2").write_text("the host's\n")
@@ -168,7 +168,7 @@ def test_a_backup_that_is_made_late_is_durable_before_the_file_is_written_over(
         really_sync(fd)
 
     monkeypatch.setattr(Steps, "_back_up", back_up)
-    monkeypatch.setattr(copying, "copy_data", copy_data)
+    monkeypatch.setattr(file_data, "copy_data", copy_data)
     monkeypatch.setattr(os, "fsync", fsync)
     execute(plan, scribe.store, parking=parking)
     number = next(step.number for step in plan.steps if isinstance(step, Rewrite))
@@ -187,7 +187,7 @@ def test_what_is_written_back_is_durable_before_its_backup_goes(
         Steps, "do", lambda step: isinstance(step, Rewrite), partial(execute, plan, scribe.store, parking=parking)
     )
     calls: list[str] = []
-    really_copy, really_sync, really_clear = copying.copy_data, syscalls.sync_filesystem, BackSteps.clear_backups
+    really_copy, really_sync, really_clear = file_data.copy_data, syscalls.sync_filesystem, BackSteps.clear_backups
 
     def copy_data(source: int, target: int, size: int) -> None:
         calls.append("write back")
@@ -201,7 +201,7 @@ def test_what_is_written_back_is_durable_before_its_backup_goes(
         calls.append("clear")
         really_clear(self)
 
-    monkeypatch.setattr(copying, "copy_data", copy_data)
+    monkeypatch.setattr(file_data, "copy_data", copy_data)
     monkeypatch.setattr(syscalls, "sync_filesystem", sync)
     monkeypatch.setattr(BackSteps, "clear_backups", clear_backups)
     roll_back(plan, scribe.store, parking=parking)

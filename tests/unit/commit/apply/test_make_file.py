@@ -15,7 +15,7 @@ import pytest
 from tests.support.user_identity import NOBODY, ORDINARY, ROOT, make, room_of
 from tests.unit.file_looks import mode_of
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
-from yolofs.store import copying
+from yolofs.store import file_data
 from yolofs.store.store import Store
 
 IS_ROOT = os.geteuid() == 0
@@ -138,7 +138,7 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(
         raise OSError(errno.ENOSPC, "no space")
 
     source = open_inode(store, add(store))
-    monkeypatch.setattr(copying, "copy_small", fail)
+    monkeypatch.setattr(file_data, "copy_small", fail)
     with pytest.raises(OSError, match="no space"):
         make_file(source, folder, b"1")
     source.close()

@@ -17,7 +17,7 @@ from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
-from yolofs.store import copying
+from yolofs.store import file_data
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -172,7 +172,7 @@ def test_what_the_host_wrote_into_a_rewritten_file_is_kept_once_however_often_it
     (name,) = [step.path for step in plan.steps if isinstance(step, Rewrite)][:1]
     at(scribe, name).write_bytes(b"the host's")
     with monkeypatch.context() as patch:
-        patch.setattr(copying, "copy_data", lambda *_: fail(errno.EIO))
+        patch.setattr(file_data, "copy_data", lambda *_: fail(errno.EIO))
         with pytest.raises(CommitError, match="could not be undone: Input/output error"):
             roll_back(plan, scribe.store, parking=parking, durable=False)
     assert roll_back(plan, scribe.store, parking=parking, durable=False).found == [name]

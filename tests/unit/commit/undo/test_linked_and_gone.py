@@ -11,7 +11,7 @@ from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe
 from tests.support.undo_model import Commits
 from tests.unit.commit.old_base import at, scribe
-from tests.unit.commit.undo.test_inverse import commits
+from tests.unit.commit.undo.undoing import commits
 from yolofs.errors import HardLinksError
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo

@@ -11,7 +11,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, scan
 from tests.support.undo_model import Commits
 from tests.unit.commit.old_base import at, scribe
-from tests.unit.commit.undo.test_inverse import commits
+from tests.unit.commit.undo.undoing import commits
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.commit.merge.conflicts import find_conflicts
 from yolofs.commit.select.units import Units

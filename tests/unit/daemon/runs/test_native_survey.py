@@ -11,7 +11,7 @@ from pathlib import Path
 
 from yolofs.daemon.runs import native_survey
 from yolofs.registry.state import SESSIONS
-from yolofs.system import marks
+from yolofs.system import own_names
 
 
 def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_a_daemon_that_is_gone_is_no_error(tmp_path: Path) -> None:
 
 def test_the_survey_knows_what_belongs_to_sessions_by_the_same_names_as_a_view() -> None:
     names = ("SESSION_LINK", "JOURNAL", "STATE_MARK", "DISK_STATE", "NATIVE_SURVEY")
-    assert [getattr(native_survey, name) for name in names] == [getattr(marks, name) for name in names]
+    assert [getattr(native_survey, name) for name in names] == [getattr(own_names, name) for name in names]
     assert native_survey.SESSIONS == SESSIONS
 
 
@@ -41,7 +41,7 @@ def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
     (tmp_path / "plain/sessions").mkdir(parents=True)
     for place in ("anywhere", "home/yolofs"):
         (tmp_path / place / "sessions/1").mkdir(parents=True)
-        (tmp_path / place / os.fsdecode(marks.STATE_MARK)).touch()
+        (tmp_path / place / os.fsdecode(own_names.STATE_MARK)).touch()
     (tmp_path / "disk/.yolofs-1000/sessions").mkdir(parents=True)
     (tmp_path / "old/.yolofs").mkdir(parents=True)
     (tmp_path / "old/.yolofs/journal").touch()

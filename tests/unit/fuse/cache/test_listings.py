@@ -7,22 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.hand_clock import HandClock
 from yolofs.fuse.cache.listings import MAX_NAMES, Listing, Listings
 from yolofs.overlay.inodes import Inode
 
 
-class Clock:
-    """A clock that is set by hand, in seconds."""
-
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> HandClock:
+    return HandClock()
 
 
 class Stamp:
@@ -40,7 +32,7 @@ def stamp() -> Stamp:
 
 
 @pytest.fixture
-def listings(stamp: Stamp, clock: Clock) -> Listings:
+def listings(stamp: Stamp, clock: HandClock) -> Listings:
     return Listings(stamp, clock)
 
 
@@ -58,7 +50,7 @@ def told(listings: Listings, inode: Inode, *lifetimes_s: float | None) -> Listin
     return listing
 
 
-def test_a_listing_is_told_for_what_is_left_of_the_shortest_lifetime(listings: Listings, clock: Clock) -> None:
+def test_a_listing_is_told_for_what_is_left_of_the_shortest_lifetime(listings: Listings, clock: HandClock) -> None:
     inode = directory()
     listing = told(listings, inode, 1.0, 60.0, None)
     for after_s in (0.0, 0.1, 0.124, 0.3, 0.5, 0.8):
@@ -70,7 +62,7 @@ def test_a_listing_is_told_for_what_is_left_of_the_shortest_lifetime(listings: L
     assert listings.find(inode) is None
 
 
-def test_what_only_the_view_can_change_is_told_as_it_was(listings: Listings, stamp: Stamp, clock: Clock) -> None:
+def test_what_only_the_view_can_change_is_told_as_it_was(listings: Listings, stamp: Stamp, clock: HandClock) -> None:
     inode = directory()
     listing = told(listings, inode, None, None)
     clock.now += 1e6
@@ -88,7 +80,7 @@ def test_a_change_of_the_names_ends_it(listings: Listings) -> None:
     assert not listings.holds(listing)
 
 
-def test_a_name_that_is_looked_up_anew_lives_no_longer_than_the_others(listings: Listings, clock: Clock) -> None:
+def test_a_name_that_is_looked_up_anew_lives_no_longer_than_the_others(listings: Listings, clock: HandClock) -> None:
     inode = directory()
     listing = told(listings, inode, 8.0, None)
     clock.now += 3.5
@@ -105,7 +97,7 @@ def test_a_name_that_is_looked_up_anew_lives_no_longer_than_the_others(listings:
     assert listings.find(inode) is None
 
 
-def test_a_name_with_a_shorter_lifetime_shortens_them_all(listings: Listings, clock: Clock) -> None:
+def test_a_name_with_a_shorter_lifetime_shortens_them_all(listings: Listings, clock: HandClock) -> None:
     inode = directory()
     listing = told(listings, inode, 60.0, None)
     assert listings.find(inode) is listing
@@ -125,7 +117,7 @@ def test_dropping_one_leaves_a_newer_one_alone(listings: Listings) -> None:
     assert listings.find(inode) is newer
 
 
-def test_that_there_are_no_more_names_lives_no_longer_than_it_may(listings: Listings, clock: Clock) -> None:
+def test_that_there_are_no_more_names_lives_no_longer_than_it_may(listings: Listings, clock: HandClock) -> None:
     inode = directory()
     listing = listings.begin(inode, 1.0)
     listings.keep(listing)

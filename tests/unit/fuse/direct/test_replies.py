@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
-from yolofs.fuse.answers import Answer
 from yolofs.fuse.direct import kernel_protocol
 from yolofs.fuse.direct.replies import DirEntry, Replies
+from yolofs.fuse.results import Answer
 from yolofs.overlay.inodes import Attr
 
 SIZES = {

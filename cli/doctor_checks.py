@@ -1,0 +1,435 @@
+"""What ``yolofs doctor`` looks at.  Each check returns findings and changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import importlib
+import importlib.metadata
+import os
+import platform
+import pwd
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import yolofs
+from yolofs.cli.run.untrusted_settings import waiting_lines
+from yolofs.cli.which_project import session_directory
+from yolofs.commit import plan_commit
+from yolofs.compiled import is_compiled, stale_sources
+from yolofs.config.trust import NEXT, count_text
+from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
+from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError, reason
+from yolofs.journal import cuts
+from yolofs.journal.journal import Journal
+from yolofs.paths import RelPath, display
+from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
+from yolofs.registry.trust import load_in_force
+from yolofs.session.archive import commit_directory, journal_loss
+from yolofs.session.history import chapters
+from yolofs.session.lock import locked
+from yolofs.session.session import Access, Session
+from yolofs.state.hard_links import misnamed
+from yolofs.state.tree import Staged, Tree
+from yolofs.system.host_programs import find_program
+from yolofs.system.mounts import is_ours, mounts_at
+
+PACKAGE = os.path.dirname(yolofs.__file__)
+"""Where the program lies."""
+_OLDEST_PYTHON = (3, 11)
+_OLDEST_KERNEL = (5, 4)
+"""The oldest one that is still cared for upstream; older ones may work."""
+_LITTLE_SPACE = 1 << 30
+_NO_SPACE = 16 << 20
+_MOST_LOST = 5
+"""How many lost files are named."""
+_FUSE_CONF = "/etc/fuse.conf"
+
+
+class Level(enum.Enum):
+    """How a check went."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(NamedTuple):
+    """What a check found, and what to do about it."""
+
+    check: str
+    level: Level
+    message: str
+    advice: str = ""
+
+
+def check_machine() -> Iterator[Finding]:
+    """Check what every session needs."""
+    yield _python()
+    yield _core()
+    yield _kernel()
+    yield _device()
+    yield _fusermount()
+    yield from _transports()
+    yield _bubblewrap()
+
+
+def check_session(project: bytes) -> Iterator[Finding]:
+    """Check the session of a project."""
+    directory = session_directory(project)
+    yield _permissions(directory)
+    yield from _config(project)
+    yield _journal(directory)
+    yield from _cuts(directory)
+    yield from _daemon_and_lock(directory)
+    yield from _commits(project)
+    yield from _history(project)
+    yield from _store(project)
+    yield from _plan(project)
+    yield _space(directory)
+
+
+# ---- the machine
+
+
+def _python() -> Finding:
+    version = platform.python_version()
+    if sys.version_info < _OLDEST_PYTHON:
+        return Finding("python", Level.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
+    return Finding("python", Level.OK, f"Python {version}")
+
+
+def _core() -> Finding:
+    stale = stale_sources(PACKAGE)
+    if stale:
+        more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
+        message = f"{display(os.fsencode(stale[0]))}{more} has changed since it was compiled, so the older version runs"
+        return Finding("core", Level.WARN, message, "install yolofs again, or remove the .so beside it")
+    if is_compiled():
+        return Finding("core", Level.OK, "compiled")
+    return Finding("core", Level.OK, "pure Python; pip compiles it where a C compiler and Python's headers are")
+
+
+def _kernel() -> Finding:
+    release = platform.release()
+    found = re.match(r"(\d+)\.(\d+)", release)
+    if found and (int(found[1]), int(found[2])) < _OLDEST_KERNEL:
+        return Finding("kernel", Level.WARN, f"Linux {release} is older than what yolofs is tested on", "upgrade it")
+    return Finding("kernel", Level.OK, f"Linux {release}")
+
+
+def _device() -> Finding:
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
+    except FileNotFoundError:
+        advice = "modprobe fuse; in a container: give it --device /dev/fuse"
+        return Finding("/dev/fuse", Level.FAIL, "is not there", advice)
+    except OSError as error:
+        advice = "chmod 666 /dev/fuse; in a container: give it --device /dev/fuse --cap-add SYS_ADMIN"
+        return Finding("/dev/fuse", Level.FAIL, f"cannot be opened: {error.strerror}", advice)
+    return Finding("/dev/fuse", Level.OK, "can be opened")
+
+
+def _has_name(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
+
+
+def _fusermount() -> Finding:
+    program = find_program("fusermount3")
+    if program is None:
+        if os.geteuid() == 0:
+            return Finding("fusermount3", Level.OK, "is not there, and root does not need it")
+        return Finding("fusermount3", Level.FAIL, "is not there", "install the package fuse3")
+    if os.geteuid() and not os.stat(program).st_mode & stat.S_ISUID:
+        return Finding("fusermount3", Level.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root")
+    if os.geteuid() and not _has_name(os.geteuid()):
+        advice = "run yolofs as a user that /etc/passwd knows"
+        return Finding("fusermount3", Level.FAIL, f"refuses users without a name, and {os.geteuid()} has none", advice)
+    return Finding("fusermount3", Level.OK, program)
+
+
+def _transports() -> Iterator[Finding]:
+    """Check the view's way to the kernel: its own, and pyfuse3 where that is installed."""
+    try:
+        importlib.import_module("yolofs.fuse.direct.transport")
+    except ImportError as error:
+        yield Finding("transport", Level.FAIL, f"cannot be imported: {error}", "install yolofs again")
+    else:
+        yield Finding("transport", Level.OK, "direct")
+    try:
+        version = importlib.metadata.version("pyfuse3")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    wanted = _wanted_range("pyfuse3")
+    if wanted and not is_in_range(version, wanted):
+        message = f"version {version} is not {wanted}, which the device loop was made for"
+        yield Finding("pyfuse3", Level.WARN, message, "pip install 'yolofs[pyfuse3]'")
+        return
+    try:
+        importlib.import_module("yolofs.fuse.libfuse.transport")
+    except ImportError as error:
+        yield Finding("pyfuse3", Level.WARN, f"cannot be imported: {error}", "pip install 'yolofs[pyfuse3]'")
+    else:
+        yield Finding("pyfuse3", Level.OK, f'{version}, for mount.transport = "pyfuse3"')
+
+
+def _wanted_range(package: str) -> str:
+    """Return the versions of a package that yolofs itself asks for, such as ``<3.6,>=3.4``."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        for requirement in importlib.metadata.requires("yolofs") or []:
+            found = re.match(rf"{package}\s*([<>=!~][^;]*)", requirement)
+            if found:
+                return found[1].strip()
+    return ""
+
+
+def is_in_range(version: str, wanted: str) -> bool:
+    """Tell whether a version meets all of ``wanted``: ``>=X`` and ``<X``; other conditions are
+    passed over.
+    """
+    number = _numbers(version)
+    for condition in wanted.split(","):
+        found = re.fullmatch(r"\s*(>=|<)\s*([\d.]+)\s*", condition)
+        if found and (number >= _numbers(found[2])) != (found[1] == ">="):
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    found = re.match(r"[\d.]+", version)
+    numbers = [int(part) for part in found[0].split(".") if part] if found else []
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def _bubblewrap() -> Finding:
+    program = find_program("bwrap")
+    if program is None:
+        return Finding("bubblewrap", Level.WARN, "is not there: no sandbox", "install the package bubblewrap")
+    return Finding("bubblewrap", Level.OK, program)
+
+
+# ---- the session
+
+
+def _permissions(directory: bytes) -> Finding:
+    st = os.lstat(directory)
+    name = display(directory)
+    if st.st_uid != os.geteuid():
+        return Finding("permissions", Level.FAIL, f"{name} belongs to user {st.st_uid}", "work as that user")
+    if st.st_mode & 0o077:
+        return Finding("permissions", Level.FAIL, f"others can look into {name}", f"chmod 700 {name}")
+    return Finding("permissions", Level.OK, f"only you can look into {name}")
+
+
+def _config(project: bytes) -> Iterator[Finding]:
+    try:
+        settings = load_in_force(project, session_directory(project)).settings
+    except YolofsError as error:
+        yield Finding("config", Level.FAIL, error.message, "correct the file")
+        return
+    yield Finding("config", Level.OK, ".yolofs.toml can be used")
+    yield from _trust(project)
+    if settings.mount.allow_other is True and os.geteuid():
+        yield _allow_other()
+
+
+def _trust(project: bytes) -> Iterator[Finding]:
+    try:
+        count = len(waiting_lines(project))
+    except YolofsError as error:  # the user's own file, or the learned rules
+        yield Finding("rules", Level.FAIL, error.message, error.hint or "correct the file")
+        return
+    if count:
+        yield Finding("trust", Level.WARN, count_text(count), NEXT)
+    else:
+        yield Finding("trust", Level.OK, "no line of .yolofs.toml waits for you to agree to it")
+
+
+def _allow_other() -> Finding:
+    with contextlib.suppress(OSError), open(_FUSE_CONF, encoding="utf-8", errors="replace") as lines:
+        if any(line.strip() == "user_allow_other" for line in lines):
+            return Finding("user_allow_other", Level.OK, f"is in {_FUSE_CONF}")
+    message = "allow_other is set, and fusermount3 will refuse it"
+    return Finding("user_allow_other", Level.FAIL, message, f"add the line user_allow_other to {_FUSE_CONF}, as root")
+
+
+def _journal(directory: bytes) -> Finding:
+    path = os.path.join(directory, b"journal")
+    try:
+        damage = Journal.find_damage(path)
+    except FileNotFoundError:
+        lost = journal_loss(directory)
+        if lost is not None:
+            return Finding("journal", Level.FAIL, lost.message, lost.hint)
+        return Finding("journal", Level.WARN, "is not there; the next command makes one")
+    except YolofsError as error:
+        return Finding("journal", Level.FAIL, error.message, error.hint)
+    except OSError as error:
+        return Finding("journal", Level.FAIL, f"cannot be read: {error.strerror}")
+    if damage is not None:
+        if damage.is_torn:
+            message = cuts.torn_message(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
+            return Finding("journal", Level.WARN, message, cuts.TORN_NEXT)
+        message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
+        advice = (
+            "yolofs doctor --repair --keep-rest leaves out the bad lines alone; yolofs doctor --repair cuts "
+            f"{cuts.record_text(damage.cut_lines)} off, from there on; either keeps all in journal.torn"
+        )
+        return Finding("journal", Level.FAIL, message, advice)
+    with Journal.open(path, read_only=True) as journal:
+        if journal.missing_records:
+            told = cuts.missing_sentence(journal.missing_records, journal.record_count + 2)
+            return Finding("journal", Level.FAIL, *told.split("; ", 1))
+    text = f"every line of {os.stat(path).st_size} bytes is sound"
+    if Journal.form_of(path).version == 1:
+        text += "; of version 1, in which a line that is missing does not show, until a commit or abort ends it"
+    return Finding("journal", Level.OK, text)
+
+
+def _cuts(directory: bytes) -> Iterator[Finding]:
+    path = os.path.join(directory, b"journal")
+    with contextlib.suppress(YolofsError, OSError):  # said by another check
+        found = cuts.read(path, Journal.form_of(path).key)
+        if found:
+            yield Finding("cut", Level.WARN, "; ".join(cuts.message(cut, path) for cut in found), cuts.advice())
+
+
+def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
+    try:
+        client = Client.connect(directory)
+        if client is not None:
+            with client:
+                yield Finding("daemon", Level.OK, f"process {client.info().pid} serves the mount")
+            return
+    except YolofsError as error:
+        yield Finding("daemon", Level.FAIL, error.message, "yolofs unmount --force")
+        return
+    try:
+        with locked(directory):
+            yield Finding("lock", Level.OK, "is free")
+            yield _stale_mounts(directory)
+    except SessionBusyError as error:
+        yield Finding("lock", Level.WARN, error.message, error.hint)
+
+
+def _stale_mounts(directory: bytes) -> Finding:
+    """Look for mounts that a dead daemon left.  The caller holds the lock."""
+    described = read_daemon_file(directory)
+    places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
+    if described is not None:
+        places.add(mountpoint_path(described))
+    stale = [display(place) for place in sorted(places) if any(map(is_ours, mounts_at(place)))]
+    if stale:
+        return Finding("mount", Level.FAIL, f"the daemon has died and left {', '.join(stale)}", "yolofs unmount")
+    return Finding("mount", Level.OK, "nothing is left mounted")
+
+
+def _commits(project: bytes) -> Iterator[Finding]:
+    try:
+        with Session.open(project, Access.READ) as session:
+            at_work = session.at_work
+            found = session.interrupted()
+    except (YolofsError, OSError):
+        return  # said by another check
+    if at_work is not None:
+        yield Finding("commits", Level.WARN, at_work.text, at_work.hint)
+    elif found is not None:
+        yield Finding("commits", Level.FAIL, found.text, found.hint)
+    else:
+        yield Finding("commits", Level.OK, "none was interrupted")
+
+
+def _history(project: bytes) -> Iterator[Finding]:
+    """Check that the journals of earlier commits can be read."""
+    damaged: list[tuple[int, YolofsError | OSError]] = []
+    try:
+        with Session.open(project, Access.READ) as session, chapters(session, lambda *one: damaged.append(one)):
+            directory = session.directory
+    except (YolofsError, OSError):
+        return  # said by another check
+    for number, error in reversed(damaged):
+        path = display(os.path.join(commit_directory(directory, number), b"journal"))
+        why = error.message if isinstance(error, YolofsError) else f"{path}: {reason(error)}"
+        is_missing = isinstance(error, FileNotFoundError)
+        yield Finding(
+            "history",
+            Level.WARN,
+            f"the journal of commit {number} is missing: {path}"
+            if is_missing
+            else f"the journal of commit {number} is damaged: {why}",
+            "put it back from a backup, or go on: log, runs, timeline and blame leave out what was done before that "
+            f"commit, and yolofs undo {number} works all the same",
+        )
+
+
+def _store(project: bytes) -> Iterator[Finding]:
+    """Check that the store has every file that is staged."""
+    try:
+        with Session.open(project, Access.READ) as session:
+            session.interrupted()  # the store knows then what has got into base
+            staged = session.state().staged
+            missing = [staged[ino] for ino in sorted(staged) if not os.path.lexists(session.store.path(ino))]
+    except (YolofsError, OSError):
+        return  # said by another check
+    if not missing:
+        yield Finding("store", Level.OK, f"all {len(staged)} staged files are there" if staged else "nothing is staged")
+        return
+    paths = sorted(display(entry.path()) for lost in missing for entry in lost.names)
+    more = f" and {len(paths) - _MOST_LOST} more" if len(paths) > _MOST_LOST else ""
+    message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from the store"
+    advice = "copy what you need from the mount, then travel to a generation without it (yolofs timeline), or abort"
+    yield Finding("store", Level.FAIL, message, advice)
+
+
+def _plan(project: bytes) -> Iterator[Finding]:
+    """Check that a commit would give base exactly the names that the view shows."""
+    try:
+        with Session.open(project, Access.READ) as session:
+            if session.interrupted_commit() is not None:
+                return
+            tree, wrong = misnamed(session.live_changes())
+            yield _hard_links(tree, wrong)
+            steps = len(plan_commit(tree, session.base, session.store).steps)
+    except (ConflictError, JournalError, OSError):
+        return  # said by another check, or by the commit: base has changed
+    except YolofsError as error:
+        yield Finding("plan", Level.FAIL, f"nothing can be committed: {error.message}", error.hint)
+        return
+    yield Finding("plan", Level.OK, f"a commit of all would take {steps} step{'' if steps == 1 else 's'}")
+
+
+def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
+    """Report the files of which an older version recorded the wrong one of several names."""
+    if not wrong:
+        count = len(tree.linked)
+        message = f"{count} staged file{'' if count == 1 else 's'} with several names in base"
+        return Finding("hard links", Level.OK, message if count else "no staged file has several names in base")
+    staged, recorded = wrong[0]
+    name = display(staged.names[0].path() if staged.names else staged.home or b"")
+    more = f", and so of {len(wrong) - 1} more" if len(wrong) > 1 else ""
+    right = display(staged.home or b"")
+    message = (
+        f"an older yolofs recorded that {name} is {display(recorded)} in base, but it is {right}{more}:"
+        " a commit by that version would lose a name"
+    )
+    advice = "commit with this version, or abort; do not open the session with an older one"
+    return Finding("hard links", Level.WARN, message, advice)
+
+
+def _space(directory: bytes) -> Finding:
+    figures = os.statvfs(directory)
+    free = figures.f_bavail * figures.f_frsize
+    text = f"{free / (1 << 30):.1f} GiB are free for what is staged"
+    if free < _NO_SPACE:
+        return Finding("space", Level.FAIL, text, "make room")
+    return Finding("space", Level.WARN if free < _LITTLE_SPACE else Level.OK, text)

@@ -1,0 +1,37 @@
+"""Carries out a command on behalf of a program inside a sandbox.
+
+``python -m yolofs.cli.guarded_command PROJECT PID DIRECTORY WORD…``: the daemon starts it, outside,
+for the words that came through the restricted socket from process PID.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from yolofs.cli import main
+from yolofs.cli.guard import SandboxGuard
+from yolofs.cli.options import Options
+from yolofs.cli.which_project import session_directory
+from yolofs.daemon.rpc.client import Client
+from yolofs.errors import DaemonError
+from yolofs.rules import RuleBook
+
+
+def run(arguments: list[str]) -> int:
+    """Carry out a command as the rules in force let programs in the view see it."""
+    project, pid, directory, *words = arguments
+    try:
+        client = Client.connect(session_directory(os.fsencode(project)))
+    except DaemonError:  # its other socket is gone: the user is told what to do
+        client = None
+    if client is None:
+        sys.stderr.write("yolofs: the daemon has ended\n")
+        return 1
+    with client:
+        guard = SandboxGuard(RuleBook(*client.rules().sets()), int(pid))
+    return main.main(words, Options(os.fsencode(directory), os.fsencode(project), guard))
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

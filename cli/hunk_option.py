@@ -1,0 +1,81 @@
+"""``--hunk ID``, as commit and restore take it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from yolofs.changes.picks import Lines, parse_picks
+from yolofs.cli.completing import offered
+from yolofs.errors import UsageError
+
+if TYPE_CHECKING:  # only a completion needs it
+    from yolofs.session.session import Session
+
+_FROM_STDIN = "-"
+_MOST_BYTES = 64 << 20
+_SOON_S = 1.0
+"""How long a completion looks for hunks, as the user waits."""
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def hunk_option(sentence: str) -> Callable[[F], F]:
+    """Return the option, with a sentence that says what it does."""
+    return click.option(
+        "--hunk",
+        "words",
+        metavar="ID[:LINES]",
+        multiple=True,
+        shell_complete=hunk_ids,
+        help=f"{sentence} Repeatable; - reads ids from stdin; ID:1-3,5 takes some of its changed lines.",
+    )
+
+
+def picks_of(words: Iterable[str]) -> dict[str, Lines | None]:
+    """Return what the words of the option pick.
+
+    Raises:
+        UsageError: one is no id, or there is none.
+    """
+    picks = parse_picks(_all(words))
+    if not picks:
+        raise UsageError("stdin names no hunk", hint="yolofs hunks")
+    return picks
+
+
+def _all(words: Iterable[str]) -> Iterator[str]:
+    for word in words:
+        if word != _FROM_STDIN:
+            yield word
+        elif sys.stdin is not None:
+            yield from sys.stdin.buffer.read(_MOST_BYTES).decode(errors="surrogateescape").split()
+
+
+def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer the ids of hunks, each with what it is, as many as are found soon."""
+    source, up_to = context.params.get("text"), context.params.get("up_to")
+    return offered(lambda session, text: _ids(session, text, source, up_to))(context, parameter, incomplete)
+
+
+def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
+    from yolofs.cli.show.hunk_lines import title
+    from yolofs.cli.show.listing import Place
+    from yolofs.session.restore import source_of
+    from yolofs.session.selecting import Hunks
+    from yolofs.state.tree import Tree
+
+    end_s = time.monotonic() + _SOON_S
+    old = source_of(session, source)[0] if source else Tree()
+    new = session.state(session.timeline.resolve(up_to) if up_to else None)
+    place = Place(session.base.root, session.base.relative(session.project))
+    for file in Hunks(session, old, new=new).files():
+        for hunk in file.hunks:
+            if hunk.id.startswith(incomplete):
+                yield CompletionItem(hunk.id, help=title(hunk, place))
+        if time.monotonic() > end_s:
+            return

@@ -1,0 +1,149 @@
+"""What a command that failed may have tried to write where a run cannot: in a directory that comes
+straight from the disk, the kernel refuses it, and nobody else learns of that.
+
+So the command line is read, for what it names to be written.  This is a hint and no record: a
+program's own writes are not in its command line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from yolofs.cli.output import say
+from yolofs.paths import display, in_shell, is_below
+
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
+_PUNCTUATION = "();<>|&\n"
+_ALL_OPERANDS = frozenset(
+    {"chgrp", "chmod", "chown", "mkdir", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"}
+)
+"""Programs that write to each path that they are given."""
+_LAST_OPERAND = frozenset({"cp", "install", "ln", "rsync"})
+"""Programs that write to the last path, or into the directory that an option names."""
+_FIRST_WORDS = frozenset({"env", "exec", "nice", "nohup", "sudo", "time", "command"})
+"""Programs that run another one."""
+_NODE_TOOLS = frozenset({"npm", "pnpm", "yarn"})
+_BUILDERS = frozenset({"make", "gmake", "ninja", "meson", "cmake"})
+_MOST_SHOWN = 3
+
+
+class Place(NamedTuple):
+    """What a command may have tried to write."""
+
+    path: bytes
+    advice: str | None = None
+    """What to do instead of opening the place by a rule."""
+
+
+def say_what_is_read_only(
+    native: Sequence[bytes], words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes
+) -> None:
+    """Tell which paths a command that failed was to write to, as far as they lie in directories
+    that come straight from the disk; nothing if there are none.
+    """
+    if not native:
+        return
+    places = places_written(words, environment, directory)
+    found = list({place.path: place for place in places if any(is_below(place.path, top) for top in native)}.values())
+    if not found:
+        return
+    say("yolofs: read-only in a run, so the command cannot have written there (a refusal there is in no list):")
+    for place in found[:_MOST_SHOWN]:
+        say(f"  {display(place.path)}: yolofs rule explain {in_shell(place.path)}")
+    if len(found) > _MOST_SHOWN:
+        say(f"  … and {len(found) - _MOST_SHOWN} more")
+    advice = list(dict.fromkeys(place.advice for place in found if place.advice is not None))
+    opened = [place.path for place in found[:_MOST_SHOWN] if place.advice is None]
+    for text in advice:
+        say(f"instead: {text}")
+    if opened:
+        say(f"to allow it next time: yolofs rule allow {' '.join(map(in_shell, opened))}")
+
+
+def places_written(words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes) -> Iterator[Place]:
+    """Yield what a command line names to be written, be it in a script for a shell."""
+    for simple in _simple_commands(list(map(os.fsdecode, words))):
+        for place in _of_simple(simple, environment):
+            yield place._replace(path=os.path.normpath(os.path.join(directory, place.path)))
+
+
+def _simple_commands(words: list[str]) -> Iterator[list[str]]:
+    """Yield the commands of a command line, each a list of words; a redirection stays in it."""
+    script = _script(words)
+    if script is None:
+        yield words
+        return
+    lexer = shlex.shlex(script, posix=True, punctuation_chars=_PUNCTUATION)
+    lexer.whitespace = " \t\r"
+    lexer.commenters = ""
+    lexer.whitespace_split = True
+    command: list[str] = []
+    try:
+        for word in lexer:
+            if set(word) <= set("();|&\n"):
+                yield from _simple_commands(command) if command else ()
+                command = []
+            else:
+                command.append(word)
+    except ValueError:  # a quote is missing: a shell does not run that either
+        return
+    yield from _simple_commands(command) if command else ()
+
+
+def _script(words: Sequence[str]) -> str | None:
+    """Return the script of ``sh -c``, None if this is no such command."""
+    if os.path.basename(words[0]) not in _SHELLS:
+        return None
+    for option, text in itertools.pairwise(words[1:]):
+        if not option.startswith("-"):
+            return None
+        if option.endswith("c") and not option.startswith("--"):
+            return text
+    return None
+
+
+def _of_simple(words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[Place]:
+    rest: list[str] = []
+    previous = ""
+    for word in words:
+        if set(previous) <= set("<>&") and ">" in previous:
+            if not (previous.endswith("&") and (word.isdigit() or word == "-")):  # another descriptor, or none
+                yield Place(os.fsencode(word))
+        elif not (set(word) <= set("<>&")) and not (not rest and "=" in word):
+            rest.append(word)
+        previous = word
+    while rest and os.path.basename(rest[0]) in _FIRST_WORDS:
+        del rest[0]
+    if rest:
+        yield from _of_program(os.path.basename(rest[0]), rest[1:], environment)
+
+
+def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[Place]:
+    operands = [word for word in words if not word.startswith("-")]
+    if program in _ALL_OPERANDS:
+        yield from (Place(os.fsencode(word)) for word in operands if "/" in word)
+    elif program == "mv":
+        yield from (Place(os.fsencode(word)) for word in operands)
+    elif program in _LAST_OPERAND and len(operands) > 1:
+        yield from (Place(os.fsencode(word)) for word in operands[-1:])
+    elif program in _NODE_TOOLS and {"-g", "--global", "link"}.intersection(words):
+        prefix = "npm_config_prefix=$PWD/.npm yolofs run -- npm install -g …, a prefix in the project"
+        yield Place(_node_modules(program, environment), prefix)
+    elif program in _BUILDERS and ("install" in words or "--install" in words):
+        yield Place(b"/usr/local", "a prefix or DESTDIR in the project")
+
+
+def _node_modules(program: str, environment: Mapping[bytes, bytes]) -> bytes:
+    """Return the directory that a package manager of Node's installs into for everybody."""
+    for name in (b"npm_config_prefix", b"NPM_CONFIG_PREFIX"):
+        if environment.get(name):
+            return os.path.join(environment[name], b"lib/node_modules")
+    search = os.fsdecode(environment.get(b"PATH", os.fsencode(os.defpath)))
+    found = shutil.which("node", path=search) or shutil.which(program, path=search) or "/usr/bin/node"
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(found)))
+    return os.path.join(os.fsencode(prefix), b"lib/node_modules")

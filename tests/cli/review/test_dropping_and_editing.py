@@ -1,0 +1,87 @@
+"""Dropping and editing what is staged, in ``yolofs review``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.review.reviewing import LINES, at, review
+
+pytestmark = pytest.mark.mount
+
+
+def test_d_drops_a_file_with_a_note_and_u_takes_that_back(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("d")
+        terminal.wait_for_screen("drop gone.txt? enter drops, escape does not")
+        terminal.type("I need it\r")
+        terminal.wait_for_screen("dropped gone.txt; u takes it back", "2 changes")
+        assert (view / "gone.txt").read_text() == "precious\n"
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: gone.txt", "3 changes")
+        assert not (view / "gone.txt").exists()
+
+
+def test_escape_drops_nothing(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("d")
+        terminal.wait_for_screen("enter drops")
+        terminal.type("\x1b")
+        terminal.wait_for_screen("nothing dropped")
+        assert not (view / "gone.txt").exists()
+
+
+def test_d_drops_a_hunk_and_a_line(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("lJd\r")
+        terminal.wait_for_screen("dropped text of src/a.py")
+        assert (view / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n")
+        terminal.type("h")
+        at(terminal, "new.txt")
+        terminal.wait_for_screen("+first")
+        terminal.type("sjd\r")
+        terminal.wait_for_screen("dropped a line of src/new.txt")
+        assert (view / "src/new.txt").read_text() == "first\nthird\n"
+
+
+def test_what_was_accepted_of_a_file_stays_so_when_another_hunk_of_it_is_dropped(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("l Jd\r")
+        terminal.wait_for_screen("dropped text of src/a.py", "x┃+line two", "1 accepted", gone="line twenty")
+        terminal.type("\r")
+        terminal.wait_for_screen("this commit would apply 1 change")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done")
+    assert (yolofs.project / "src/a.py").read_text() == LINES.replace("line 2\n", "line two\n")
+
+
+def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None:
+    with review(yolofs, editor="sed -i s/two/TWO/") as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("le")
+        terminal.wait_for_screen("edited a.py; u takes it back", "+line TWO")
+        assert (view / "src/a.py").read_text().splitlines()[1] == "line TWO"
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: the edit of a.py", "+line two")
+        assert (view / "src/a.py").read_text().splitlines()[1] == "line two"
+
+
+@pytest.mark.parametrize(
+    ("editor", "said"),
+    [("false", "the editor false ended with exit code 1"), ("rm", "what the editor rm has left cannot be read")],
+)
+def test_an_editor_that_fails_is_told_on_the_screen(yolofs: Program, view: Path, editor: str, said: str) -> None:
+    with review(yolofs, editor=editor) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.type("le")
+        terminal.wait_for_screen(said)

@@ -1,0 +1,143 @@
+"""What ``yolofs review`` shows at terminals of any size, and how it leaves them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.review.reviewing import at, review
+
+pytestmark = pytest.mark.mount
+
+
+def test_the_first_screen_has_deletions_first_and_the_lines_of_what_the_cursor_is_on(
+    yolofs: Program, view: Path
+) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("yolofs review: 3 changes", "deleted (1)", "-precious")
+        rows = [line.partition("│")[0].strip() for line in terminal.screen.splitlines()[1:7]]
+        assert rows == ["deleted (1)", "D gone.txt", "in the project (2)", "src/", "M a.py", "A new.txt"]
+        terminal.type("q")
+        assert terminal.wait() == 0
+
+
+def test_enter_counts_too_that_was_typed_before_the_screen_was_there(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.type("/new.txt\r")  # the terminal, which is not raw yet, makes a line feed of it
+        terminal.wait_for_screen("+first", gone="/new.txt")
+
+
+def test_question_mark_shows_all_keys(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("?")
+        terminal.wait_for_screen("walk the generations", "any other key goes back")
+        terminal.type("x")
+        terminal.wait_for_screen("-precious")
+
+
+def test_what_git_keeps_and_ignores_is_a_closed_line_here_and_on_the_page(yolofs: Program, view: Path) -> None:
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-c", "gc.auto=0"]
+    (yolofs.project / ".gitignore").write_text("*.log\nout/\n")
+    subprocess.run([*git, "init", "-q"], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "add", "."], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "commit", "-qm", "one"], cwd=yolofs.project, check=True)
+    subprocess.run([*git, "commit", "-qam", "two"], cwd=view, check=True)
+    for name in ("out/a", "src/x.log", "src/y.log"):
+        (view / name).parent.mkdir(exist_ok=True)
+        (view / name).write_text("x\n")
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious", "+git: 1 commit on m", "+ignored by git (4)", gone="comparing")
+        rows = [line.partition("│")[0].strip() for line in terminal.screen.splitlines()[1:-2]]
+        assert [row for row in rows if row][:6] == [
+            "deleted (1)", "D gone.txt", "in the project (2)", "src/", "M a.py", "A new.txt"
+        ]  # fmt: skip
+        assert len([row for row in rows if row]) == 8
+        terminal.type("a")
+        terminal.wait_for_screen("x +ignored by git (4)")
+        terminal.type("\r")
+        terminal.wait_for_screen("enter commits")
+        lines = terminal.screen.splitlines()
+        assert [line[:20] for line in lines[2:5]] == ["D  gone.txt", "M  src/a.py", "A  src/new.txt"]
+        assert lines[5].startswith("-  git: 1 commit on m")
+        assert lines[6].startswith("-  ignored by git: out/, src/x.log, src/y.log  (4 changes; ")
+        terminal.type("\r")
+        terminal.wait_for_screen("commit 1 done", "nothing is staged")
+    assert (yolofs.project / "out/a").exists()
+
+
+def test_help_and_pages_can_be_read_to_their_end_at_60_by_15(yolofs: Program, view: Path) -> None:
+    for number in range(40):
+        (view / f"new {number:02}").write_text("x\n")
+    with review(yolofs, size=(60, 15)) as terminal:
+        terminal.wait_for_screen("43 changes")
+        terminal.type("?")
+        terminal.wait_for_screen("more lines: j, k scroll", "any other key goes back")
+        terminal.type("G")
+        terminal.wait_for_screen("is to be looked at again.", gone="more lines")
+        terminal.type("xa\r")
+        terminal.wait_for_screen("this commit would apply 43 changes", "more lines: j, k scroll", "enter commits")
+        assert all(len(line) <= 60 for line in terminal.screen.splitlines())
+        terminal.type(" ")
+        terminal.wait_for_screen("new 16")
+        terminal.type("\x1b[F")
+        terminal.wait_for_screen("new 39", "nothing else is staged", "enter commits", gone="more lines")
+
+
+def test_the_review_stays_usable_at_60_by_15(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(60, 15)) as terminal:
+        terminal.wait_for_screen("yolofs review: 3 changes", "-precious", "q quit")
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.type("l ")
+        terminal.wait_for_screen("x┃+line two")
+        assert all(len(line) <= 60 for line in terminal.screen.splitlines())
+
+
+@pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_at_every_end_the_terminal_is_given_back_as_it_was(
+    yolofs: Program, view: Path, how: str | signal.Signals, code: int
+) -> None:
+    with review(yolofs) as terminal:
+        before = terminal.modes
+        terminal.wait_for_screen("-precious")
+        terminal.type("j")
+        terminal.wait_for_screen("2 changes")
+        assert terminal.modes != before
+        if isinstance(how, str):
+            terminal.type(how)
+        else:
+            os.kill(terminal.process.pid, how)
+        assert terminal.wait() == code
+        assert terminal.modes == before
+        assert terminal.seen.rfind("\x1b[?1049l") > terminal.seen.rfind("\x1b[?1049h") >= 0
+        assert terminal.seen.rfind("\x1b[?25h") > terminal.seen.rfind("\x1b[?25l")
+
+
+def test_a_terminal_of_another_size_is_drawn_anew(yolofs: Program, view: Path) -> None:
+    with review(yolofs, size=(120, 30)) as terminal:
+        terminal.wait_for_screen("-precious", "? keys  q quit")
+        terminal.resize(60, 15)
+        terminal.wait_for_screen("? all keys   q quit", "D gone.txt")
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.resize(120, 30)
+        terminal.wait_for_screen("? keys  q quit", "+line twenty")
+
+
+def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Program, view: Path) -> None:
+    (view / "\x1b]0;evil\x07").write_text("\x1b[2J\x1b]0;owned\x07" + "y" * 5000 + "\u202e\n")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("4 changes")
+        at(terminal, "evil")
+        terminal.wait_for_screen("+^[[2J^[]0;owned^G")
+        terminal.type("q")
+        assert terminal.wait() == 0
+        assert "]0;evil" not in terminal.seen.replace("\\033]0;evil", "")
+        assert "\x1b]0;owned" not in terminal.seen
+        assert "\u202e" not in terminal.seen

@@ -1,0 +1,181 @@
+"""``diff --run N`` shows what that run did, whatever the host has done to the same files since."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+FORMS = ((), ("--list",), ("--stat",))
+LARGE = "".join(f"line {number}\n" for number in range(500_000))
+"""A text that nothing is kept of."""
+
+
+@pytest.fixture
+def yolofs(tmp_path: Path) -> Iterator[Program]:
+    """Return the program in a project with some files."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    for name in ("text", "moves", "same", "mode", "gone"):
+        (project / name).write_text("a\nb\n")
+    (project / "binary").write_bytes(b"\0" * 9)
+    (project / "large").write_text(LARGE)
+    program = Program(project)
+    program("init")
+    program("mount", "--root", "/")
+    yield program
+    program("unmount", "--force")
+
+
+def told(program: Program, *paths: str) -> dict[tuple[str, ...], str]:
+    """Return what the first run did, in each form."""
+    return {form: program("diff", "--run", "1", *form, *(("--", *paths) if paths else ())).out for form in FORMS}
+
+
+def host_appends(program: Program, *names: str) -> None:
+    """Let the host change files."""
+    for name in names:
+        with (program.project / name).open("a") as file:
+            file.write("of the host\n")
+
+
+def test_what_a_run_changed_stays_that_whatever_the_host_does_to_the_same_files(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text; mv moves moved; echo run >> moved; sed -i s/a/A/ same")
+    before = told(yolofs)
+    host_appends(yolofs, "text", "moves", "same")
+    for form, seen in before.items():
+        done = yolofs("diff", "--run", "1", *form)
+        assert (done.out, done.err) == (seen, "")
+    assert yolofs("diff", "--run", "1", "--", "text").out == before[()][before[()].index("diff --git a/text") :]
+    assert list(yolofs.session.glob("diff-*")) == []
+
+
+def test_what_the_host_has_removed_or_changed_in_the_same_way_is_shown_as_the_run_did_it(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text; sed -i s/a/A/ same; chmod 600 mode")
+    before = told(yolofs)
+    notes = yolofs("diff", "--run", "1").err
+    (yolofs.project / "text").unlink()
+    (yolofs.project / "same").write_text("A\nb\n")
+    (yolofs.project / "mode").chmod(0o600)
+    assert told(yolofs) == before
+    assert yolofs("diff", "--run", "1").err == notes
+
+
+def test_a_mode_that_a_run_set_is_told_from_the_one_that_it_found(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "chmod 755 mode binary large")
+    before = told(yolofs)
+    host_appends(yolofs, "mode", "binary", "large")
+    (yolofs.project / "mode").chmod(0o640)
+    assert told(yolofs) == before
+    assert "of the host" not in before[()]
+    assert "old mode 100644" in before[()]
+
+
+@pytest.mark.parametrize("name", ["binary", "large"])
+def test_of_what_is_not_kept_the_patch_has_nothing_and_a_note_says_what_is_known(yolofs: Program, name: str) -> None:
+    size = (yolofs.project / name).stat().st_size
+    yolofs("run", "sh", "-c", f"echo run >> {name}")
+    listed = yolofs("diff", "--run", "1", "--list").out
+    host_appends(yolofs, name)
+    done = yolofs("diff", "--run", "1", "--binary")
+    assert done.out == ""
+    known = "9 B" if name == "binary" else "5.6 MiB"
+    assert f"note: {name} is left out: base has changed since" in done.err
+    assert f"all that is known is that it had {known}" in done.err
+    assert yolofs("diff", "--run", "1", "--list").out == listed
+    document = yolofs("diff", "--run", "1", "--json").json
+    (change,) = document["changes"]
+    assert (change["kind"], change["old"]["size"], change["new"]["size"]) == ("M", size, size + 4)
+    assert document["unknown"] == [{"path": str(yolofs.project / name)}]
+
+
+@pytest.mark.parametrize("host", ["changes", "removes", "replaces"])
+def test_what_a_run_deleted_and_the_host_changed_too_is_noted_as_unknown(yolofs: Program, host: str) -> None:
+    yolofs("run", "sh", "-c", "rm gone")
+    path = yolofs.project / "gone"
+    if host == "changes":
+        host_appends(yolofs, "gone")
+    elif host == "removes":
+        path.unlink()
+    else:
+        path.rename(yolofs.project / "elsewhere")
+        path.write_text("of the host\n")
+    done = yolofs("diff", "--run", "1")
+    assert done.out == ""
+    has = "base has nothing there any more" if host == "removes" else "base has changed since"
+    assert f"note: gone is left out: {has}, and what the run found there is not kept" in done.err
+    assert "D  gone" in yolofs("diff", "--run", "1", "--list").out
+
+
+def test_a_file_that_a_run_moved_and_the_host_removed_is_a_rename_still(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "mv moves moved")
+    before = told(yolofs)
+    (yolofs.project / "moves").unlink()
+    assert told(yolofs) == before
+    assert "rename to moved" in before[()]
+
+
+def test_after_a_commit_of_ours_the_run_still_shows_what_it_wrote(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text; sed -i s/a/A/ same; echo run >> binary; rm gone")
+    before = told(yolofs, "text", "same")
+    host_appends(yolofs, "text", "same", "binary", "gone")
+    yolofs("commit", "--yes", "--ours")
+    assert told(yolofs, "text", "same") == before
+    done = yolofs("diff", "--run", "1")
+    assert "of the host" not in done.out
+    assert "note: binary is left out: base has changed since" in done.err
+    assert "note: gone is left out: base has changed since" in done.err
+
+
+def test_what_a_merge_made_of_it_is_not_taken_for_what_the_run_wrote(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text")
+    before = told(yolofs)
+    (yolofs.project / "text").write_text("of the host\na\nb\n")
+    yolofs("commit", "--yes", "--merge")
+    assert (yolofs.project / "text").read_text() == "of the host\na\nb\nrun\n"
+    assert told(yolofs) == before
+
+
+def test_two_commits_later_the_first_run_is_still_what_it_was(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text; echo two >> same")
+    before = told(yolofs)
+    host_appends(yolofs, "text", "same")
+    yolofs("commit", "--yes", "--ours", "text")
+    assert told(yolofs) == before
+    yolofs("commit", "--yes", "--ours")
+    yolofs("run", "sh", "-c", "echo more >> text")
+    yolofs("commit", "--yes")
+    assert told(yolofs) == before
+
+
+def test_what_is_kept_of_texts_goes_with_its_commit_and_counts_for_its_size(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text")
+    yolofs("commit", "--yes")
+    bases = yolofs.session / "commits/1/bases"
+    assert os.stat(bases).st_nlink == 1
+    assert b"a\nb\n" in bases.read_bytes()
+    assert not (yolofs.session / "files/bases").exists()
+
+
+def test_a_directory_that_is_gone_a_hard_link_and_a_mode_that_the_host_set_too(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "dir/sub").mkdir(parents=True)
+    for name in ("dir/sub/below", "one"):
+        (project / name).write_text("a\nb\n")
+    os.link(project / "one", project / "two")
+    yolofs("run", "sh", "-c", "echo run >> dir/sub/below; echo run >> one; chmod 700 dir")
+    before = told(yolofs)
+    (project / "dir/sub/below").unlink()
+    (project / "dir/sub").rmdir()
+    (project / "dir").chmod(0o700)
+    host_appends(yolofs, "two")
+    assert told(yolofs) == before
+    yolofs("commit", "--yes", "--ours")
+    assert told(yolofs) == before

@@ -1,0 +1,41 @@
+"""Where this user may not enter a directory, its path is told, the reason and the next command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.killed_command import as_user
+from yolofs.cli import main
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (("status",), ""),
+        (("-C", ".", "status"), ""),
+        (("-C", "sub", "status"), "sub"),
+        (("-C", "{}", "status"), ""),
+        (("-C", "{}/sub", "status"), "sub"),
+        (("-C", "{}/sub", "init"), "sub"),
+    ],
+)
+def test_where_a_command_starts(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], what: str) -> None:
+    def check(place: Path) -> None:
+        closed = place / "home/closed"
+        (closed / "sub").mkdir(parents=True)
+        os.chdir(closed)
+        closed.chmod(0)
+        said = place / "home/said"
+        with said.open("w") as file:
+            sys.stderr = file  # in a child, which ends
+            assert main.main([word.format(closed) for word in words]) == 1
+        assert said.read_text() == (
+            f"yolofs: {closed / what} may not be entered: Permission denied\n"
+            "hint: cd to a directory that you may enter, or: yolofs -C DIR ...\n"
+        )
+
+    as_user(check, monkeypatch, is_root=False)

@@ -1,0 +1,154 @@
+"""``yolofs undo`` where the host has changed since what a commit had applied."""
+
+from __future__ import annotations
+
+import stat
+import time
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.undone import Committed, committed, view_of
+from tests.support.looks import looks
+
+__all__ = ["committed"]
+
+pytestmark = pytest.mark.mount
+
+
+def test_what_the_host_has_changed_since_is_drift(committed: Committed) -> None:
+    yolofs, before = committed
+    time.sleep(0.05)  # a change by the host shows if it comes a tick of the clock later
+    (yolofs.project / "a.txt").write_text("the host's\n")
+    (yolofs.project / "new/by the host").write_text("the host's\n")
+    now = looks(yolofs.project)
+    told = yolofs.refused("undo", "--yes", code=9)
+    assert "base has changed at 2 paths since commit 1" in told
+    assert f"{yolofs.project}/a.txt" in told
+    assert f"{yolofs.project}/new/by the host" in told
+    assert looks(yolofs.project) == now
+    yolofs("undo", "1", "dir", "moved", "--yes")  # other paths can be taken back
+    assert (yolofs.project / "moved").exists()
+    yolofs("undo", "1", "--yes", "--force")
+    assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
+        path: one[1] for path, one in before.items()
+    }
+    shown = view_of(yolofs)
+    assert shown["a.txt"][1] == b"the host's\n"  # nothing is lost: what it replaced is staged
+    assert shown["new/by the host"][1] == b"the host's\n"
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_what_is_in_a_directory_that_the_host_has_moved_is_told_with_what_to_do(
+    committed: Committed, force: tuple[str, ...]
+) -> None:
+    yolofs, _ = committed
+    project = yolofs.project
+    with yolofs.mounted() as view:
+        (view / "dir/b.txt").write_text("new\n")
+        (view / "a.txt").write_text("new\n")
+    yolofs("commit", "--yes")
+    (project / "dir").rename(project / "elsewhere")
+    done = yolofs("undo", "2", "--yes", "--json", *force, code=16)
+    assert [one["path"] for one in done.json["stays"]] == [f"{project}/dir/b.txt"]
+    told = done.err
+    assert "yolofs: 1 path stays as it is; all else of commit 2 is undone\n" in told
+    why = f"the host has moved or removed its directory {project}/dir since; put that back, then: yolofs undo 2"
+    assert f"stays: {project}/dir/b.txt: {why}\n" in told
+    assert (project / "a.txt").read_text() == "one\ntwo\nthree\n"
+    assert (project / "elsewhere/b.txt").read_text() == "new\n"
+    (project / "elsewhere").rename(project / "dir")
+    yolofs("undo", "2", "--yes")
+    assert (project / "dir/b.txt").read_text() == "b\n"
+
+
+def test_a_conflict_of_a_dry_run_is_named_by_its_whole_path(
+    committed: Committed,
+) -> None:
+    yolofs, _ = committed
+    (yolofs.project / "a.txt").write_text("the host's\n")
+    assert f"  {yolofs.project}/a.txt\n" in yolofs("undo", "--dry-run", code=9).err
+
+
+def test_what_the_host_has_taken_away_may_still_be_undone_after_the_rest(yolofs: Program) -> None:
+    for name in ("a", "b"):
+        (yolofs.project / name).write_text("old\n")
+    with yolofs.mounted() as view:
+        for name in ("a", "b"):
+            (view / name).write_text("new\n")
+    yolofs("commit", "--yes")
+    (yolofs.project / "a").unlink()
+    assert "base has changed at 1 path" in yolofs("undo", "--yes", code=9).err
+    assert "is undone in part by commit 2" in yolofs("undo", "1", "b", "--yes").err
+    assert (yolofs.project / "b").read_text() == "old\n"
+    assert [one["undone"] for one in yolofs("commits", "--json").json["commits"]] == [False, False]
+
+
+@pytest.mark.parametrize("changed", ["nothing", "here", "in base"])
+def test_a_directory_that_is_applied_again_is_no_drift(yolofs: Program, changed: str) -> None:
+    """What came back in it was known then; what the host changes in it later is drift as ever."""
+    new = "new/deep/file"
+    with yolofs.mounted() as view:
+        (view / new).parent.mkdir(parents=True)
+        (view / new).write_text("new\n")
+    yolofs("commit", "--yes")
+    yolofs("undo", "--yes")
+    with yolofs.mounted() as view:  # else nothing of it would stay staged
+        (view / "new/deep/early").write_text("early\n")
+    yolofs("undo", "2", "--yes")
+    assert yolofs("status", "--json").json["drift"] == []
+    if changed == "nothing":
+        return
+    with yolofs.mounted() as view:
+        (view / "new/deep/other").write_text("other\n")
+    if changed == "here":
+        yolofs("commit", "--yes")
+        assert (yolofs.project / "new/deep/other").read_text() == "other\n"
+        return
+    (yolofs.project / new).write_text("by the host\n")
+    assert [one["path"] for one in yolofs("status", "--json").json["drift"]] == [str(yolofs.project / "new")]
+    yolofs("commit", "--yes", code=9)
+    assert (yolofs.project / new).read_text() == "by the host\n"
+
+
+def test_the_mode_of_a_directory_that_the_host_has_changed_since_is_drift(yolofs: Program) -> None:
+    directory = yolofs.project / "directory"
+    directory.mkdir(mode=0o755)
+    with yolofs.mounted() as view:
+        (view / "directory").chmod(0o750)
+    yolofs("commit", "--yes")
+    (directory / "by the host").write_text("no change of the directory itself\n")
+    directory.chmod(0o700)
+    assert str(directory) in yolofs.refused("undo", "--yes", code=9)
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    yolofs("undo", "--yes", "--force")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("instead", ["file", "relative link", "absolute link", "other directory"])
+def test_what_the_host_had_put_in_the_place_of_a_directory_comes_back(yolofs: Program, instead: str) -> None:
+    directory, outside = yolofs.project / "directory", yolofs.project / "outside"
+    for path in (directory, outside):
+        path.mkdir()
+        (path / "x").write_text(f"{path.name}\n")
+    with yolofs.mounted() as view:
+        (view / "directory/x").write_text("staged\n")
+    (directory / "x").unlink()
+    directory.rmdir()
+    match instead:
+        case "file":
+            directory.write_text("by the host\n")
+        case "other directory":
+            directory.mkdir()
+        case _:
+            directory.symlink_to(outside if instead == "absolute link" else "outside")
+    before = looks(yolofs.project)
+    yolofs("commit", "--yes", "--ours")
+    after = looks(yolofs.project)
+    yolofs("undo", "--yes")
+    assert looks(yolofs.project) == before
+    assert view_of(yolofs) == after
+    assert yolofs("status", "--json").json["drift"] == []
+    yolofs("commit", "--yes")
+    assert looks(yolofs.project) == after
+    assert (outside / "x").read_text() == "outside\n"

@@ -1,0 +1,158 @@
+"""``yolofs undo`` of a commit that later commits followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.cli.undone import Committed, committed, view_of
+from tests.property.core_driver import CoreDriver
+from tests.support.looks import looks
+
+__all__ = ["committed"]
+
+pytestmark = pytest.mark.mount
+
+
+def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
+    committed: Committed,
+) -> None:
+    yolofs, before = committed
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("again\n")
+        (view / "new/later").write_text("later\n")
+    yolofs("commit", "--yes")
+    done = yolofs("undo", "1", "--yes", code=16)
+    assert "yolofs: 3 paths stay as they are; all else of commit 1 is undone\n" in done.err
+    assert "hint: what each needs is told above; then: yolofs undo 1\n" in done.err
+    assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since" in done.err
+    assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
+    assert f"stays: {yolofs.project}/new: something in it stays" in done.err
+    assert "commit 1 is undone in part by commit 3" in done.err
+    now = looks(yolofs.project)
+    assert now["a.txt"][1] == b"again\n"
+    assert sorted(path for path in now if path.startswith("new")) == ["new", "new/later"]
+    for path in ("gone/deep/y", "other name of y", "moved"):
+        assert now[path] == before[path]
+    yolofs("undo", "2", "--yes")
+    yolofs("undo", "1", "--yes")
+    assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
+        path: one[1] for path, one in before.items()
+    }
+
+
+@pytest.mark.parametrize("written", ["a.txt", "other name"])
+@pytest.mark.parametrize("removed", [None, "a.txt", "other name"])
+def test_a_file_with_hard_links_that_was_changed_again_since(
+    yolofs: Program, written: str, removed: str | None
+) -> None:
+    project = yolofs.project
+    os.link(project / "a.txt", project / "other name")
+    os.link(project / "a.txt", project / "dir/third")
+    before = looks(project)
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("first\n")
+        yolofs("commit", "--yes")
+        (view / written).write_text("second\n")
+        if removed is not None:
+            (view / removed).unlink()
+        shown = looks(view)
+        yolofs("undo", "--yes")
+        assert looks(project) == before
+        assert looks(view) == shown
+    assert view_of(yolofs) == shown
+    yolofs("commit", "--yes")
+    assert looks(project) == shown
+    yolofs("undo", "3", "--yes")
+    assert looks(project) == before
+    assert view_of(yolofs) == shown
+
+
+def make_links_that_two_commits_write(yolofs: Program) -> Path:
+    """Have two commits change a file with hard links, each with another file that the next one
+    changes again; return the file.
+    """
+    links, other = yolofs.project / "links", yolofs.project / "other"
+    links.write_text("base\n")
+    os.link(links, yolofs.project / "second name")
+    other.write_text("base\n")
+    for number, text in enumerate(("one\n", "two\n", "three\n")):
+        with yolofs.mounted() as view:
+            if number < 2:
+                (view / "second name").write_text(text)
+            (view / "other").write_text(text)
+        yolofs("commit", "--yes")
+    return links
+
+
+def test_what_was_written_in_place_is_taken_back_but_once(yolofs: Program) -> None:
+    links = make_links_that_two_commits_write(yolofs)
+    yolofs("undo", "2", "--yes", code=16)
+    assert links.read_text() == "one\n"
+    again = yolofs("undo", "2", "--yes", code=16)
+    assert "nothing of commit 2 is to be undone" in again.err
+    yolofs("undo", "1", "--yes", code=16)
+    assert links.read_text() == "base\n"
+    for number in ("2", "1"):
+        assert f"nothing of commit {number} is to be undone" in yolofs("undo", number, "--yes", code=16).err
+        assert links.read_text() == "base\n"
+    assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [1, 2, 3, 4, 5]
+
+
+def test_an_undo_without_a_number_comes_down_to_the_first_commit(yolofs: Program) -> None:
+    links = make_links_that_two_commits_write(yolofs)
+    yolofs("undo", "2", "--yes", code=16)
+    for _ in range(3):
+        yolofs("undo", "--yes")
+    assert (links.read_text(), (yolofs.project / "other").read_text()) == ("base\n", "base\n")
+    assert all(one["undone"] for one in yolofs("commits", "--json").json["commits"][:3])
+
+
+@pytest.mark.parametrize("name", ["directory", "."])
+def test_the_mode_of_a_directory_that_a_later_commit_has_changed_stays(yolofs: Program, name: str) -> None:
+    directory = yolofs.project / name
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o755)
+    for mode in (0o750, 0o700):
+        with yolofs.mounted() as view:
+            (view / name).chmod(mode)
+        yolofs("commit", "--yes")
+    assert "commit 2 has changed it since" in yolofs("undo", "1", "--yes", code=16).err
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    for number in ("2", "1"):
+        yolofs("undo", number, "--yes")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("how", ["written", "chmod"])
+def test_a_link_whose_file_a_later_commit_changed_under_another_name_stays_and_is_no_drift(
+    tmp_path: Path, how: str
+) -> None:
+    """Nobody but commits has changed it; the later one is named."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "one").write_text("text\n")
+    (project / "two").hardlink_to(project / "one")
+    (project / "apart").write_text("apart\n")
+    program = Program(project)
+    program("init")
+    for number in (1, 2):
+        view = CoreDriver(os.fsencode(project))
+        if number == 1:
+            view.link(b"one", b"three")
+            view.unlink(b"apart")
+        elif how == "written":
+            view.append(b"two", b"more\n")
+        else:
+            view.chmod(b"two", 0o600)
+        view.close()
+        program("commit", "--yes")
+    done = program("undo", "1", "--yes", code=16)
+    assert "commit 2 has changed it since" in done.err
+    assert "three" in done.err
+    assert (project / "apart").read_text() == "apart\n"
+    assert (project / "three").samefile(project / "one")

@@ -1,0 +1,59 @@
+"""What a command line names to be written, for the hint after a command that failed."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from yolofs.cli.run.read_only_places import places_written, say_what_is_read_only
+
+NATIVE = [b"/usr", b"/opt"]
+
+
+def written(*words: str, directory: str = "/home/u/p") -> list[str]:
+    """Return the paths that are taken for written."""
+    return [os.fsdecode(one.path) for one in places_written(list(map(os.fsencode, words)), {}, os.fsencode(directory))]
+
+
+@pytest.mark.parametrize(
+    ("words", "paths"),
+    [
+        (["touch", "/usr/local/x", "/opt/y"], ["/usr/local/x", "/opt/y"]),
+        (["cp", "/usr/bin/python3", "/opt/python"], ["/opt/python"]),
+        (["cp", "a", "b", "../../../opt/"], ["/opt"]),
+        (["mv", "/usr/share/a", "here"], ["/usr/share/a", "/home/u/p/here"]),
+        (["sh", "-c", "echo x > /opt/y 2>&1; cat /usr/share/words"], ["/opt/y"]),
+        (["bash", "-lc", "cd /x && sudo install -m755 tool /usr/local/bin/tool"], ["/usr/local/bin/tool"]),
+        (["sh", "-c", "A=1 mkdir -p '/opt/a b'\nrm -rf /usr/lib/x"], ["/opt/a b", "/usr/lib/x"]),
+        (["bash", "-c", "sh -c 'touch /opt/z'"], ["/opt/z"]),
+        (["make", "-j4", "install"], ["/usr/local"]),
+        (["grep", "word", "/usr/share/dict/words"], []),
+        (["/usr/bin/python3", "/usr/share/script.py"], []),
+        (["sh", "-c", "touch '/opt/unfinished"], []),
+        (["sh", "script.sh", "/opt/x"], []),
+        (["npm", "install", "cowsay"], []),
+    ],
+)
+def test_what_a_command_writes_is_read_off_its_words(words: list[str], paths: list[str]) -> None:
+    assert written(*words) == paths
+
+
+def test_a_global_package_of_node_goes_below_the_prefix() -> None:
+    environment = {b"npm_config_prefix": b"/usr/local"}
+    (place,) = places_written([b"npm", b"install", b"-g", b"cowsay"], environment, b"/")
+    assert place.path == b"/usr/local/lib/node_modules"
+    assert place.advice is not None
+
+
+def test_a_place_that_is_not_straight_from_the_disk_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
+    say_what_is_read_only(NATIVE, [b"touch", b"/etc/x", b"/usr2/x"], {}, b"/")
+    say_what_is_read_only([], [b"touch", b"/usr/x"], {}, b"/")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_hostile_name_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    say_what_is_read_only(NATIVE, [b"touch", b"/usr/a\n\x1b[31m\xff"], {}, b"/")
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 3
+    assert "\x1b" not in said

@@ -1,0 +1,221 @@
+"""Holds the parts of a selection that cannot be without the rest, so that the others can be
+committed or dropped.
+
+Of a commit, what needs a hunk that was not picked stays staged; a new directory comes along with
+what is picked in it. Of a drop, what a hunk needs that was not picked stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Iterator
+
+import msgspec
+
+from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.hunks import PLACES, Hunk
+from yolofs.paths import absolute, display
+from yolofs.session.selecting.placing import Places
+from yolofs.session.selecting.wanted_hunks import Kept
+
+
+class HeldHunk(msgspec.Struct, frozen=True):
+    """A hunk that was picked and stays as it is all the same."""
+
+    hunk: Hunk
+    reason: str
+    """In words, to follow a colon."""
+    needs: tuple[str, ...] = ()
+    """The ids of the hunks that have to be picked with it."""
+
+
+class Dependencies:
+    """Settles what goes together."""
+
+    def __init__(self, kept: Kept, places: Places, root: bytes) -> None:
+        self._kept = kept
+        self._places = places
+        self._root = root
+        self._held: dict[str, HeldHunk] = {}
+
+    @property
+    def held(self) -> tuple[HeldHunk, ...]:
+        """What was held, in the order of the paths."""
+        return tuple(sorted(self._held.values(), key=lambda held: (held.hunk.path, held.hunk.old_start)))
+
+    def settle_commit(self) -> None:
+        """Take everything out of what is kept that needs something that is not kept, and add new
+        directories.
+        """
+        needs = self._places.needs()
+        along: set[int] = set()
+        links = list(self._links())
+        changed = True
+        while changed:
+            changed = self._hold_linked(links, keeps=False)
+            for index, needed in needs.items():
+                if not self._kept.has_place(index):
+                    continue
+                missing = [other for other in sorted(needed) if not self._kept.has_place(other)]
+                for other in missing:
+                    if self._is_new_directory(other) and other not in along:
+                        along.add(other)
+                        self._kept.of(other)[self._kept.place(other).id] = None
+                        changed = True
+                missing = [other for other in missing if not self._kept.has_place(other)]
+                if missing:
+                    self._hold(index, self._and_theirs(missing, needs, keeps=False), keeps=False)
+                    changed = True
+        while unneeded := {one for one in along if not self._is_needed(one, needs)}:
+            along -= unneeded
+            for index in unneeded:
+                self._kept.of(index).clear()
+
+    def settle_drop(self) -> None:
+        """Add everything to what is kept that something in it needs.  But a deleted directory comes
+        back by itself with what is brought back in it.
+        """
+        needs = self._places.needs()
+        needed_by: dict[int, set[int]] = {}
+        for index, needed in needs.items():
+            for other in needed:
+                needed_by.setdefault(other, set()).add(index)
+        links = list(self._links())
+        along: set[int] = set()
+        changed = True
+        while changed:
+            changed = self._hold_linked(links, keeps=True)
+            for index, needed in needs.items():
+                if not self._kept.has_place(index):
+                    continue
+                others = [other for other in needed if not self._kept.has_place(other)]
+                if others and index not in along and self._may_come_back(index, needs):
+                    along.add(index)
+                    del self._kept.of(index)[self._kept.place(index).id]
+                    changed = True
+                    continue
+                for other in others:
+                    self._hold(other, self._and_theirs([index], needed_by, keeps=True), keeps=True)
+                    changed = True
+
+    def _may_come_back(self, index: int, needs: dict[int, set[int]]) -> bool:
+        """Tell whether a change deletes a directory in whose place nothing has to be."""
+        change = self._places.changes[index]
+        if change.kind is not Kind.DELETED or change.old is None or change.old.type != stat.S_IFDIR:
+            return False
+        by = [other for other, needed in needs.items() if index in needed and self._kept.has_place(other)]
+        return all(self._places.changes[other].kind is Kind.DELETED for other in by)
+
+    def _is_new_directory(self, index: int) -> bool:
+        change = self._places.changes[index]
+        return change.kind is Kind.ADDED and change.new is not None and change.new.type == stat.S_IFDIR
+
+    def _is_needed(self, index: int, needs: dict[int, set[int]]) -> bool:
+        return any(index in needed and self._kept.has_place(other) for other, needed in needs.items())
+
+    def _and_theirs(self, found: list[int], needs: dict[int, set[int]], *, keeps: bool) -> list[int]:
+        """Return some changes and all that go with them for their part, so that whoever picks them
+        all need not try again.
+        """
+        everything = dict.fromkeys(found)
+        todo = list(found)
+        while todo:
+            for other in sorted(needs.get(todo.pop(), ())):
+                if other not in everything and self._kept.has_place(other) is keeps:
+                    everything[other] = None
+                    todo.append(other)
+        return list(everything)
+
+    def _hold(self, index: int, by: list[int], *, keeps: bool) -> None:
+        """Hold the part of a change that is about its place, because of other changes."""
+        hunk = self._kept.place(index)
+        if keeps:
+            self._kept.of(index)[hunk.id] = None
+        else:
+            del self._kept.of(index)[hunk.id]
+        self._note(hunk, [self._kept.place(other) for other in by])
+
+    def _note(self, hunk: Hunk, others: list[Hunk]) -> None:
+        where = display(absolute(self._root, others[0].path))
+        known = self._held.get(hunk.id)
+        needs = (*(known.needs if known is not None else ()), *(other.id for other in others))
+        reason = known.reason if known is not None else f"it goes together with {others[0].kind.value} {where}"
+        self._held[hunk.id] = HeldHunk(hunk, reason, tuple(one for one in dict.fromkeys(needs) if one != hunk.id))
+
+    # ---- files with several names
+
+    def _links(self) -> Iterator[list[tuple[int, Hunk]]]:
+        """Yield the hunks that have to be picked all or none, as they are about one file with
+        several names.
+        """
+        changes = self._places.changes
+        for side in ("new", "old"):
+            groups: defaultdict[object, list[int]] = defaultdict(list)
+            for index, change in enumerate(changes):
+                what = getattr(change, side)
+                if what is not None and what.type != stat.S_IFDIR:
+                    groups[_file(what)].append(index)
+            for group in groups.values():
+                if len(group) > 1:
+                    yield from self._tied(group)
+
+    def _tied(self, group: list[int]) -> Iterator[list[tuple[int, Hunk]]]:
+        hunks = [(index, hunk) for index in group for hunk in self._kept.file(index).hunks]
+        in_place = [(index, hunk) for index, hunk in hunks if hunk.kind not in PLACES]
+        if not in_place:
+            if any(self._kept.of(index).get(hunk.id) for index, hunk in hunks):  # some lines of a new file
+                yield hunks
+            return
+        inner = {index for index, _ in in_place}
+        names = [one for one in hunks if one[1].kind in PLACES and one[0] not in inner]
+        was_one = len({_old_file(self._places.changes[index]) for index in inner}) == 1
+        if names or not was_one or not self._are_alike(inner):
+            yield [*in_place, *names]
+            return
+        alike: defaultdict[tuple[object, ...], list[tuple[int, Hunk]]] = defaultdict(list)
+        for index, hunk in in_place:
+            alike[_what(hunk)].append((index, hunk))
+        yield from alike.values()
+
+    def _are_alike(self, indices: set[int]) -> bool:
+        said = [[_what(hunk) for hunk in self._kept.file(index).hunks if hunk.kind not in PLACES] for index in indices]
+        return all(one == said[0] for one in said)
+
+    def _hold_linked(self, links: list[list[tuple[int, Hunk]]], *, keeps: bool) -> bool:
+        changed = False
+        for tied in links:
+            picked = [self._kept.of(index).get(hunk.id, frozenset()) for index, hunk in tied]
+            if all(one == picked[0] for one in picked):
+                continue
+            changed = True
+            different = [hunk for (_, hunk), lines in zip(tied, picked, strict=True) if (lines is None) is keeps]
+            others = different or [tied[0][1]]
+            for index, hunk in tied:
+                kept = self._kept.of(index)
+                if keeps and kept.get(hunk.id, frozenset()) is not None:
+                    kept[hunk.id] = None
+                elif not keeps and hunk.id in kept:
+                    del kept[hunk.id]
+                else:
+                    continue
+                self._note(hunk, others)
+        return changed
+
+
+def _file(side: Side) -> object:
+    """Return what stands for a file, whichever of its names it was found by."""
+    try:
+        st = os.lstat(side.meta) if side.ino is None else None
+    except OSError:
+        st = None
+    return (st.st_dev, st.st_ino) if st is not None else side.meta
+
+
+def _old_file(change: Change) -> object:
+    return _file(change.old) if change.old is not None else None
+
+
+def _what(hunk: Hunk) -> tuple[object, ...]:
+    return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_start, hunk.new_lines, hunk.old, hunk.new
