@@ -4,10 +4,11 @@ what is meant.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import msgspec
 
 from yolofs.rules import PathRule, Rule, RuleState, subject
 
@@ -95,9 +96,9 @@ def with_places(rules: Sequence[Rule], project: bytes, target_of: Callable[[byte
         if is_made_inside and not _is_in(way.place, project) and rule.state not in (RuleState.DENY, RuleState.HIDDEN):
             continue
         if isinstance(rule, PathRule):
-            moved: Rule = dataclasses.replace(rule, path=way.place)
+            moved: Rule = msgspec.structs.replace(rule, path=way.place)
         else:
-            moved = dataclasses.replace(rule, scope=way.place)
+            moved = msgspec.structs.replace(rule, scope=way.place)
         by_subject.setdefault(subject(moved), moved)
     return tuple(by_subject.values())
 

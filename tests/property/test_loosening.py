@@ -4,11 +4,11 @@ of a small world.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import os
 from collections.abc import Sequence
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,7 +66,7 @@ def _is_looser(before: Index, now: Index, path: bytes) -> bool:
 def test_nothing_gets_through_that_would_not_without_the_tree(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject
 ) -> None:
-    tree = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
+    tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
 
     def index_of(chosen: Sequence[int]) -> Index:
         of_tree = RuleSet(tuple(tree[number] for number in chosen))
@@ -85,7 +85,7 @@ def test_nothing_gets_through_that_would_not_without_the_tree(
 def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes]
 ) -> None:
-    tree = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
+    tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
     before = Index(RuleSet(tuple(near)), RuleSet(), RuleSet(tuple(far), exempt))
     now = Index(RuleSet(tuple(near)), RuleSet(tuple(tree)), RuleSet(tuple(far), exempt))
     found = blamed(before, now, tree, frozenset(range(len(tree))))
@@ -116,7 +116,7 @@ PROJECT = b"/a/b"
 
 
 def _lesser(rule: Rule) -> Rule | None:
-    return dataclasses.replace(rule, is_whole=False) if rule.is_whole else None
+    return msgspec.structs.replace(rule, is_whole=False) if rule.is_whole else None
 
 
 @so_many(ci=72, nightly=3000)
@@ -124,7 +124,7 @@ def _lesser(rule: Rule) -> Rule | None:
 def test_rules_that_are_sure_let_nothing_through_together(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject
 ) -> None:
-    tree = [dataclasses.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
+    tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
     agreed = frozenset(data.draw(st.sets(st.sampled_from(range(len(tree))))) if tree else ())
     known = [tree[number] for number in sorted(agreed)]
     most = data.draw(st.sampled_from((10**6, 40)))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.property.naive_rules import holds, in_force, walk
 from tests.support.model_steps import so_many
@@ -94,7 +93,7 @@ def test_below_what_is_mostly_in_a_state_no_path_but_the_exceptions_has_another(
     sources: list[RuleSet], state: RuleState, data: st.DataObject, below: list[list[bytes]]
 ) -> None:
     alike = [
-        RuleSet(tuple(dataclasses.replace(rule, state=data.draw(MOSTLY_READ_ONLY)) for rule in one.rules), one.exempt)
+        RuleSet(tuple(replace(rule, state=data.draw(MOSTLY_READ_ONLY)) for rule in one.rules), one.exempt)
         for one in sources
     ]
     for top, exceptions in RuleBook(*alike).mostly(state).items():
