@@ -18,6 +18,7 @@ import pytest
 from tests.cli.program import Program, connected, replace_text, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import CREATE, READ, Reader, reader, settings
+from tests.support.fault_points import points
 from yolofs.daemon.rpc.ask_messages import WarningsInfo
 from yolofs.system.clock import coarse_clock_ns
 
@@ -75,15 +76,17 @@ def test_every_ask_is_noted_with_its_answer(yolofs: Program, view: Path) -> None
     assert (yolofs.session / "audit.jsonl").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("answer", ["--always", "--session"])
+ASKED = [
+    ("secret/a", READ),
+    ("secret/new", CREATE),
+    ("secret/a", "import os, sys; os.unlink(sys.argv[1])"),
+    ("secret/d", "import os, sys; os.chdir(os.path.dirname(sys.argv[1])); os.mkdir('d')"),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "script"),
-    [
-        ("secret/a", READ),
-        ("secret/new", CREATE),
-        ("secret/a", "import os, sys; os.unlink(sys.argv[1])"),
-        ("secret/d", "import os, sys; os.chdir(os.path.dirname(sys.argv[1])); os.mkdir('d')"),
-    ],
+    ("name", "script", "answer"),
+    points([(*asked, answer) for asked in ASKED for answer in ("--always", "--session")], "asked", some=4),
 )
 def test_what_was_asked_is_no_refusal_as_well(yolofs: Program, view: Path, name: str, script: str, answer: str) -> None:
     def noted() -> list[str]:

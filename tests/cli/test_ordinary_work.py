@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, connected, wait_until
+from tests.support.fault_points import points
 from tests.support.required import is_required
 from yolofs.audit.audit import AskNote, Note, RefusalNote, read_audit
 
@@ -100,7 +101,11 @@ def noted(yolofs: Program) -> list[Note]:
 
 
 @pytest.mark.parametrize(
-    "tool", [pytest.param(tool, marks=pytest.mark.nightly if tool == "pip3" else ()) for tool in WORK]
+    "tool",
+    [
+        *points([tool for tool in WORK if tool != "pip3"], "ordinary work", some=5),
+        pytest.param("pip3", marks=pytest.mark.nightly),
+    ],
 )
 def test_ordinary_work_asks_nothing(view: tuple[Program, Path], home: Path, tool: str) -> None:
     program = tool.partition(" ")[0]

@@ -119,7 +119,7 @@ def test_where_compiling_fails_it_goes_on_without_and_leaves_no_part_of_it(fresh
     assert done.stderr.count("yolofs: the core is not compiled, and slower: CompileError: ") == 1
 
 
-@pytest.mark.parametrize("compiler", ["/not-there/cc", None])
+@pytest.mark.parametrize("compiler", ["/not-there/cc", pytest.param(None, marks=pytest.mark.nightly)])
 def test_who_insists_on_it_gets_no_other_wheel(fresh: Path, refusing: str, compiler: str | None) -> None:
     done = build(fresh, YOLOFS_COMPILE="1", CC=compiler or refusing)
     assert done.returncode != 0

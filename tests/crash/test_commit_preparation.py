@@ -5,6 +5,7 @@ no harm.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import signal
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.crash.test_commit_every_line import prepare
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.security.planting import interrupt_commit, session_of
+from tests.support.fault_points import points
 from yolofs.commit.apply import execution, steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
@@ -63,9 +65,10 @@ def tree_of(project: Path) -> dict[bytes, tuple[object, ...]]:
     return by_first_name(dict(walk_tree(os.fsencode(project))))
 
 
-@pytest.mark.parametrize("after", [0, 2])
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("way", ["copied", "linked"])
+@pytest.mark.parametrize(
+    ("way", "failure", "after"),
+    points(list(itertools.product(["copied", "linked"], FAILURES, [0, 2])), "preparation", some=10),
+)
 def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
     tmp_path: Path, failure: str, after: int, way: str
 ) -> None:

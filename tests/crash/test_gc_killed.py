@@ -4,6 +4,7 @@ next ends it.
 
 from __future__ import annotations
 
+import itertools
 import os
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from tests.crash.test_commands_killed import Driver, Scene, base_of, fresh, view_of
 from tests.crash.test_commit_every_step import USERS
 from tests.property.core_driver import CoreDriver
+from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import as_user, end_it, kill_points, place_of, run, users
 from tests.support.model_steps import how_many
@@ -167,8 +169,10 @@ def replaced_by_a_commit(project: bytes) -> None:
     view.close()
 
 
-@pytest.mark.parametrize("words", [("undo", "1", "--yes"), ("commit", "--yes")], ids=["undo", "commit"])
-@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+@pytest.mark.parametrize(
+    ("goes_back", "words"),
+    points(list(itertools.product([False, True], [("undo", "1", "--yes"), ("commit", "--yes")])), "sizes", some=2),
+)
 def test_sizes_are_right_after_a_look_half_way(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], goes_back: bool
 ) -> None:

@@ -3,6 +3,7 @@ session: base is what the view was."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from tests.cli.terminal import Terminal, start
 from tests.crash.test_kill import Project
 from tests.mount.test_whole_path import manifest
 from tests.security.planting import interrupt_commit, run, session_of, staged
+from tests.support.fault_points import points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.session.archive import CARRIED, interrupted_commit
@@ -191,8 +193,18 @@ def two_staged(directory: Path) -> Project:
     return project
 
 
-@pytest.mark.parametrize("leaves", ["nothing", "something"])
-@pytest.mark.parametrize("words", [("status",), ("log",), ("commit", "--yes"), ("abort", "--yes"), ("mount",)])
+@pytest.mark.parametrize(
+    ("words", "leaves"),
+    points(
+        list(
+            itertools.product(
+                [("status",), ("log",), ("commit", "--yes"), ("abort", "--yes"), ("mount",)], ["nothing", "something"]
+            )
+        ),
+        "between two journals",
+        some=5,
+    ),
+)
 def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: tuple[str, ...], leaves: str) -> None:
     """The old journal is away and the next one not yet there: whoever comes next, to look only,
     makes it.

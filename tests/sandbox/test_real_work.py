@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program
+from tests.support.fault_points import points
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
 
@@ -69,7 +70,7 @@ WORK = {
 }
 
 
-@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("name", points(list(WORK), "real work", some=4))
 def test_work_is_done_without_an_ask_and_staged(yolofs: Program, name: str) -> None:
     check(yolofs, *WORK[name])
 

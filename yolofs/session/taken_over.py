@@ -118,8 +118,8 @@ class TakenOver:
         self._is_past = chapter.commit is not None
         self._directories = (session.store.directory, *([chapter.directory] if self._is_past else ()))
         self._forced = (read_forced(chapter.directory) if self._is_past else None) or frozenset()
-        self._restored = {} if self._is_past else restored.read(session.directory)
-        self._unset = {} if self._is_past else restored.read_unset(session.directory)
+        self._restored = frozenset() if self._is_past else restored.read(session.directory)
+        self._unset = frozenset() if self._is_past else restored.read_unset(session.directory)
         self._known: dict[RelPath, Known] = {}
         self._gone: set[RelPath] = set()
 
