@@ -23,7 +23,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import struct
 import zlib
@@ -134,7 +133,11 @@ def recorded_xattrs(extra: Extra) -> bytes:
 def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
     """Return a digest of extended attributes, empty if there are none."""
     fields = [os.fsencode(name) + b"\0%d\0" % len(value) + value for name, value in sorted(xattrs)]
-    return hashlib.blake2b(b"".join(fields), digest_size=16).digest() if fields else b""
+    if not fields:
+        return b""
+    import hashlib  # takes long, and status wants only the size of what is kept
+
+    return hashlib.blake2b(b"".join(fields), digest_size=16).digest()
 
 
 def known_by(staged: Staged) -> bytes:
