@@ -1,7 +1,8 @@
 """Where a session's runtime directory is: the mountpoint and the control sockets, outside the
 project.
 
-It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory.
+It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory; so it does
+``/run/user/UID``, where keyrings, agents and other programs of the user have their sockets.
 """
 
 from __future__ import annotations
@@ -19,6 +20,13 @@ AGENT_SOCKET_NAME = b"agent.sock"
 NO_RUNTIME_HINT = "make that writable, or set XDG_RUNTIME_DIR to a directory of yours"
 
 
+def login_directory() -> bytes:
+    """Return the directory that a login gives this user for sockets and the like; it need not
+    exist.
+    """
+    return b"/run/user/%d" % os.getuid()
+
+
 def runtime_root() -> bytes:
     """Return the directory that holds the runtime directories of all this user's sessions; it may
     not exist yet.
@@ -29,8 +37,8 @@ def runtime_root() -> bytes:
     uid = os.getuid()
     if configured and os.path.isabs(configured):
         return os.path.join(os.path.realpath(configured), b"yolofs")
-    if os.access(b"/run/user/%d" % uid, os.W_OK):
-        return b"/run/user/%d/yolofs" % uid
+    if os.access(login_directory(), os.W_OK):
+        return os.path.join(login_directory(), b"yolofs")
     if os.access(b"/run", os.W_OK):
         return b"/run/yolofs-%d" % uid
     return b"/tmp/yolofs-%d" % uid

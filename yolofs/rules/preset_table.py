@@ -143,6 +143,7 @@ SECTIONS: tuple[Section, ...] = (
         "/opt/**",
         "/proc",
         "/run",
+        ("/run/user/UID", "your own, which every view shows as an empty directory"),
         "/sbin/**",
         ("/snap/**", "programs of Snap"),
         "/sys",

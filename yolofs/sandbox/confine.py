@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.errors import NotExecutableError, SandboxError, YolofsError
-from yolofs.paths import display, in_shell
-from yolofs.registry.runtime import AGENT_SOCKET_NAME
+from yolofs.paths import display, in_shell, is_below
+from yolofs.registry.runtime import AGENT_SOCKET_NAME, login_directory
 from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
 from yolofs.sandbox.host_files import make_read_only, own_host_files
@@ -195,7 +195,7 @@ def confined(
             view=place.mountpoint,
             runtime_root=place.runtime_root,
             agent_socket=place.agent_socket,
-            covered=tuple(path for path in (b"/run/user/%d" % os.getuid(),) if os.path.isdir(path)),
+            covered=_covered(place, tmp),
             has_network=place.has_network,
             has_user_namespace=possible.user_namespace,
             is_root=is_root,
@@ -226,6 +226,27 @@ def confined(
             raise _command_error(error, command, place) from None
         finally:
             running.end()
+
+
+def _covered(place: Place, tmp: PrivateTmp) -> tuple[bytes, ...]:
+    """Return the directories that are covered besides the runtime root.
+
+    Raises:
+        SandboxError: a rule keeps the runtime root out of the view, so it cannot be covered.
+    """
+    login = login_directory()
+    covered = (login,) if _is_shown(place, login) else ()
+    root = place.runtime_root
+    if not (covered and is_below(root, login)) and not _is_shown(place, root) and not tmp.lies_in(root):
+        raise SandboxError(
+            f"the sandbox needs {display(root)} for its socket, and the view does not show that",
+            hint=f"yolofs rule explain {in_shell(root)}; let its rule be read-only: it shows as empty",
+        )
+    return covered
+
+
+def _is_shown(place: Place, path: bytes) -> bool:
+    return os.path.isdir(place.mountpoint + path)
 
 
 def _popen(

@@ -22,7 +22,7 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation, display
-from yolofs.registry.runtime import runtime_root
+from yolofs.registry.runtime import login_directory, runtime_root
 from yolofs.registry.search import Found
 from yolofs.registry.state import state_directory, state_of
 from yolofs.session.archive import (
@@ -71,7 +71,7 @@ class Session(States):
         """Take over the journal and the lock; use :meth:`open`."""
         directory = found.session
         hidden = [os.path.join(found.project, SESSION_LINK), state_of(directory), state_directory()]
-        base = Base(root, hidden=hidden, runtime=[runtime_root()])
+        base = Base(root, hidden=hidden, runtime=[runtime_root(), login_directory()])
         super().__init__(directory, base, Store(os.path.join(directory, b"files")), journal)
         self.project = found.project
         self.access = access

@@ -147,7 +147,7 @@ def test_the_system_and_programs_are_readable_and_never_ask(path: str) -> None:
         "/srv/app/.env",
         "~/.cache/huggingface/token",
         "/run/secrets/kubernetes.io/serviceaccount/token",
-        "/run/user/1000/x",
+        "/run/user/1001/x",
         "/run/secrets.d/1/db-password",
         "/run/agenix/x",
         "/run/cloud-init/instance-data-sensitive.json",
