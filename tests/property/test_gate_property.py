@@ -8,6 +8,7 @@ import contextlib
 import errno
 import os
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,6 +55,7 @@ class HandlersDriver:
         self.gate = Gate(self.overlay, self.book)
         lifetimes = Lifetimes(self.overlay.base, staged_s=1, base_s=1)
         self.handlers = Handlers(self.overlay, self.gate, lifetimes)
+        self.handlers.lost_names.thread_of_request = threading.get_native_id  # each request waits for the one before
         self.is_yes = False
 
     def close(self) -> None:
