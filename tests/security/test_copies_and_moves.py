@@ -123,7 +123,7 @@ def test_a_project_that_is_deleted_under_its_mount_is_unmounted_by_its_id(yolofs
     said = yolofs.refused("sessions", "--rebase", ".", code=5)
     assert f"yolofs unmount {entry['id']}" in said
     yolofs("unmount", entry["id"])
-    assert "yolofs commit marks it, and takes it with --ours" in yolofs("sessions", "--rebase", ".").err
+    assert "yolofs commit marks those, and takes them with --ours" in yolofs("sessions", "--rebase", ".").err
     done = yolofs("commit", "--yes", code=9)  # the changed file is the same, with another number
     assert "base has changed at 1 path since" in done.err
     assert "dir/b.txt" in done.err
