@@ -182,7 +182,8 @@ def test_what_an_older_version_recorded_is_found_by_doctor_and_committed_rightly
     findings = {one["check"]: one for one in yolofs("doctor", "--json").json["findings"]}
     found = findings["hard links"]
     assert found["level"] == "warn"
-    assert f"an older yolofs recorded that {c.decode()} is {b.decode()} in base, but it is {a.decode()}" in found["message"]
+    told = f"an older yolofs recorded that {c.decode()} is {b.decode()} in base, but it is {a.decode()}"
+    assert told in found["message"]
     assert "commit with this version" in found["advice"]
     assert findings["plan"]["level"] == "ok"
     yolofs("commit", "--yes", ".")
