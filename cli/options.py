@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolofs.errors import UsageError
+from yolofs.errors import UsageError, YolofsError
+from yolofs.paths import display
 
 if TYPE_CHECKING:  # what it needs takes time to import
     from yolofs.cli.guard import Guard
@@ -53,3 +56,13 @@ def start_directory() -> bytes:
         return os.path.abspath(options().start)
     except FileNotFoundError:
         raise UsageError("the current directory no longer exists", hint="cd to one that does") from None
+
+
+def not_entered(directory: bytes, *, is_start: bool) -> YolofsError:
+    """Return the error for a directory that this user may not enter; with ``is_start`` the command
+    starts there.
+    """
+    with contextlib.suppress(OSError):  # the current one was removed
+        directory = os.path.abspath(directory)
+    hint = "cd to a directory that you may enter, or: yolofs -C DIR ..." if is_start else "name one that you may enter"
+    return YolofsError(f"{display(directory)} may not be entered: {os.strerror(errno.EACCES)}", hint=hint)

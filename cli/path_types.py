@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
 import stat
 from typing import Any
 
 import click
 
-from yolofs.errors import YolofsError
+from yolofs.cli.options import not_entered
 from yolofs.paths import display
 from yolofs.system.mounts import is_plainly_inside_mount
 
@@ -35,22 +33,15 @@ class Directory(click.Path):
         path = os.fsencode(value)
         if is_plainly_inside_mount(path):  # who needs to know more of it says so, without a look there
             return path
+        is_start = param is not None and param.name == "start"
         try:
             is_directory = stat.S_ISDIR(os.stat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):
             self.fail(f"Directory '{display(path)}' does not exist.", param, ctx)
         except PermissionError as error:
-            raise _not_entered(path, param) from error
+            raise not_entered(path, is_start=is_start) from error
         if not is_directory:
             self.fail(f"Directory '{display(path)}' is a file.", param, ctx)
         if not os.access(path, os.X_OK, effective_ids=True):
-            raise _not_entered(path, param)
+            raise not_entered(path, is_start=is_start)
         return path
-
-
-def _not_entered(path: bytes, param: click.Parameter | None) -> YolofsError:
-    with contextlib.suppress(OSError):  # the current one was removed
-        path = os.path.abspath(path)
-    is_start = param is not None and param.name == "start"
-    hint = "cd to a directory that you may enter, or: yolofs -C DIR ..." if is_start else "name one that you may enter"
-    return YolofsError(f"{display(path)} may not be entered: {os.strerror(errno.EACCES)}", hint=hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from yolofs.cli.options import options, start_directory
+from yolofs.cli.options import not_entered, options, start_directory
 from yolofs.cli.output import say
 from yolofs.errors import NoSessionError, SessionBusyError
 from yolofs.paths import display
@@ -31,6 +31,7 @@ def find_project(*, follow_move: bool = True) -> bytes:
         NoSessionError: there is no session here.
         TrustError: this directory is somebody else's, or its session cannot be trusted.
         SessionBusyError: the session has to be moved, and is in use.
+        YolofsError: this user may not enter the directory in which the command starts.
     """
     known = options().project
     if known is not None:
@@ -43,6 +44,8 @@ def find_project(*, follow_move: bool = True) -> bytes:
     except NoSessionError:
         if is_inside_mount(start):
             raise _no_session_in_mount(start) from None
+        if not os.access(start, os.X_OK, effective_ids=True):
+            raise not_entered(start, is_start=True) from None
         raise
     if isinstance(found, EarlierLayout):
         from yolofs.cli.adopting import adopt_harmless  # sessions of earlier versions are few

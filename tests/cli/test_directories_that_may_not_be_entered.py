@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.killed_command import as_user
-from yolofs.cli import main
+from yolofs.cli import group, main
+from yolofs.cli.commands import init
+from yolofs.cli.plain import status
+
+IMPORTED = (group, init, status)
+"""The ordinary user may not read where Python lies."""
 
 
 @pytest.mark.parametrize(
@@ -30,8 +35,7 @@ def test_where_a_command_starts(monkeypatch: pytest.MonkeyPatch, words: tuple[st
         os.chdir(closed)
         closed.chmod(0)
         said = place / "home/said"
-        with said.open("w") as file:
-            sys.stderr = file  # in a child, which ends
+        with said.open("w") as file, contextlib.redirect_stderr(file):
             assert main.main([word.format(closed) for word in words]) == 1
         assert said.read_text() == (
             f"yolofs: {closed / what} may not be entered: Permission denied\n"

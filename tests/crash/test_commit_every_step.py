@@ -72,8 +72,10 @@ def in_child(act: Callable[[], object], *, is_root: bool) -> int:
         act()
         os._exit(0)
     except BaseException:  # noqa: BLE001 - the child must end here, whatever happened
-        traceback.print_exc()
-        os._exit(1)
+        try:
+            traceback.print_exc()
+        finally:  # also if there is nowhere to print it to: else the child would go on as pytest
+            os._exit(1)
 
 
 def make(place: Path, *, is_root: bool) -> tuple[CommitScribe, Plan, bytes]:
