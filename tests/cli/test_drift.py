@@ -14,6 +14,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
 from tests.property.core_driver import CoreDriver
+from yolofs.state.drift import CLOCK_SLACK_NS
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("2\n", "two\n"), TEN.replace("9\n", "nine\n")
