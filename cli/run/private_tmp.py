@@ -106,10 +106,9 @@ def _found_by_path(word: bytes, environment: Mapping[bytes, bytes]) -> bytes | N
     search = environment.get(b"PATH", b"")
     if b"/" in word or b"tmp" not in search:
         return None
-    import shutil  # takes long, and hardly any PATH leads there
-
-    found = shutil.which(os.fsdecode(word), path=os.fsdecode(search))
-    return os.path.abspath(os.fsencode(found)) if found is not None else None
+    paths = (os.path.join(directory, word) for directory in search.split(b":"))
+    found = next((path for path in paths if os.access(path, os.X_OK) and not os.path.isdir(path)), None)
+    return os.path.abspath(found) if found is not None else None
 
 
 def _mode_in_the_view_alone(tmp: PrivateTmp, path: bytes, mountpoint: bytes) -> int:
