@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def silent(yolofs: Program, request: pytest.FixtureRequest, tmp_path: Path) -> I
             mountpoint = bound
         base = Base(b"/")
         assert list((mountpoint / "d").iterdir()) == []
-        time.sleep(ATTRIBUTES_S)
+        time.sleep(ATTRIBUTES_S)  # the kernel tells nobody when it has forgotten them
         pid = yolofs.daemon["pid"]
         os.kill(pid, signal.SIGSTOP)
         stack.callback(os.kill, pid, signal.SIGCONT)
@@ -84,5 +85,5 @@ def test_nothing_below_it_is_looked_at(silent: tuple[Base, bytes]) -> None:
     raising = {"lstat", "names", "open"}
     for name, look in LOOKS.items():
         for path in (rel, rel + b"/deep", rel.rpartition(b"/")[0] + b"/link"):
-            how = ended(lambda look=look, path=path: look(base, path))  # type: ignore[misc]
+            how = ended(partial(look, base, path))
             assert how == ("nothing there" if name in raising else "answered"), (name, path)

@@ -28,7 +28,7 @@ def _in_silence(yolofs: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     (yolofs.project / "d").mkdir()
     with yolofs.mounted() as view, monkeypatch.context() as patch:
         patch.chdir(view / "d")  # before it stops: nobody gets there then
-        time.sleep(ATTRIBUTES_S)
+        time.sleep(ATTRIBUTES_S)  # the kernel tells nobody when it has forgotten them
         pid = yolofs.daemon["pid"]
         os.kill(pid, signal.SIGSTOP)
         try:
