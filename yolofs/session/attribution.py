@@ -129,6 +129,12 @@ def _nearest(where: dict[RelPath, set[int]], path: RelPath) -> set[int]:
     return set()
 
 
+def runs_of(changes: Iterable[Change], records: Iterable[Record]) -> set[int]:
+    """Return the runs that differences from base are due to, by the records since then."""
+    attribution = Attribution(records)
+    return {run for change in changes for run in attribution.runs_of(change)} - {NO_RUN}
+
+
 def attribute(timeline: Timeline, journal: Journal, before: int, after: int | None) -> Attribution | None:
     """Return who made the differences between two generations (``after`` None: until now).
 
