@@ -72,6 +72,25 @@ def test_an_ask_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_
     assert asking("run", "sh", "-c", "cat secret/a 'secret/b b'; echo x > secret/new").out == "the secret\nanother\n"
 
 
+def test_a_refusal_because_of_names_that_are_not_known_says_so(asking: Program, tmp_path: Path) -> None:
+    """And not that the rule of the path allows it."""
+    for number in range(6_000):  # more than are looked at for other names
+        (asking.project / f"{number}").touch()
+    (tmp_path / "elsewhere").mkdir()
+    linked = asking.project / "z/linked"
+    linked.parent.mkdir()
+    linked.write_text("x\n")
+    (tmp_path / "elsewhere/name").hardlink_to(linked)
+    done = asking("run", "sh", "-c", "echo 1 > z/linked; echo 2 > z/linked; true")
+    (line,) = [line for line in done.err.splitlines() if line.startswith("  refusal  ")]
+    assert line.startswith(f"  refusal  write {linked}, sh ")
+    assert line.endswith(": the file has other names (hard links) that were not found, and rules may be about these")
+    asking("rule", "allow", linked)
+    asking("run", "sh", "-c", "echo 3 > z/linked")
+    assert linked.read_text() == "x\n"
+    assert "+3" in asking("diff", "--", "z/linked").out
+
+
 def test_what_somebody_did_not_answer_in_time_is_told_with_what_allows_it(asking: Program) -> None:
     path = asking.project / ".yolofs.toml"
     replace_text(path, path.read_text().replace("ask_timeout = 600.0", "ask_timeout = 0.3"))
