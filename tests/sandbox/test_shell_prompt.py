@@ -55,7 +55,8 @@ def test_the_prompt_begins_with_a_mark_whatever_the_start_files_say(
 
 
 def test_a_shell_whose_last_command_was_interrupted_ends_by_no_signal(yolofs: Program) -> None:
-    with Terminal(yolofs.project, ["shell", "--no-review"], SHELL="/bin/sh") as terminal:
+    command = ["setsid", "--ctty", "--wait", *yolofs.command]  # else no signal comes from the terminal
+    with Terminal(yolofs.project, ["shell", "--no-review"], command=command, SHELL="/bin/sh") as terminal:
         terminal.wait_for("(yolofs) ")
         terminal.type("echo sle''eps; sleep 1000\n")
         terminal.wait_for("sleeps")
