@@ -22,7 +22,7 @@ CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
 @pytest.fixture
 def yolofs(yolofs: Program) -> Program:
     """The program in the project, whose daemon starts a watcher as everywhere."""
-    return replace(yolofs, starts_cold=True)
+    return replace(yolofs, daemon_starts_cold=True)
 
 
 @pytest.fixture
@@ -32,8 +32,7 @@ def view(yolofs: Program) -> Iterator[Path]:
     (project / ".yolofs.toml").write_text(CONFIG)
     (project / "top/sub").mkdir(parents=True)
     (project / "top/file").write_text("1")
-    yolofs("mount", "--root", ".")
-    with replace(yolofs, starts_cold=False).mounted() as mountpoint:  # which is mounted already
+    with yolofs.mounted() as mountpoint:
         wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
         yield mountpoint
 

@@ -19,6 +19,9 @@ from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
 
+MANY = 20
+"""As many as tests are below, and more."""
+
 
 def reads(program: Program) -> list[int]:
     """Return how many directories each survey has read, one after the other."""
@@ -41,13 +44,25 @@ def surveys_of(daemon: int) -> list[str]:
     return [line for line in lines if "native_survey" in line]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return as many directories as tests here want, made at the same time: each is to be some
+    seconds old.
+    """
+    found = []
+    for number in range(MANY):
+        static = tmp_path_factory.getbasetemp() / f"native.{number}" / "static"
+        (static / "sub").mkdir(parents=True)
+        (static / "other").mkdir()
+        (static / "file").write_text("base\n")
+        found.append(static)
+    return found
+
+
 @pytest.fixture
-def static(tmp_path: Path) -> Path:
-    """Return a read-only directory outside of the project."""
-    (tmp_path / "static/sub").mkdir(parents=True)
-    (tmp_path / "static/other").mkdir()
-    (tmp_path / "static/file").write_text("base\n")
-    return tmp_path / "static"
+def static(made: list[Path]) -> Path:
+    """Return a read-only directory outside of the project, which a test has for itself."""
+    return made.pop()
 
 
 @pytest.fixture(params=[False, True], ids=["forked", "started"])
@@ -64,7 +79,7 @@ def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeyp
     project.mkdir()
     rules = f'preset = "none"\n[rules]\n"/" = "allow"\n"{static}" = "read-only"\n'
     (project / ".yolofs.toml").write_text(rules)
-    program = Program(project, starts_cold=request.param)
+    program = Program(project, daemon_starts_cold=request.param)
     program("init")
     program.trust()
     quiet_at_s = static.stat().st_ctime + 3
