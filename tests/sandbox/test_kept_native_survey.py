@@ -15,6 +15,8 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.sandbox.binds import native_binds
+from tests.support.model_steps import is_nightly
+from tests.support.seed import dice
 from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
@@ -65,13 +67,14 @@ def static(made: list[Path]) -> Path:
     return made.pop()
 
 
-@pytest.fixture(params=[False, True], ids=["forked", "started"])
+@pytest.fixture(params=["forked", "started"] if is_nightly() else ["drawn"])
 def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Return a session of which all that was seen in that directory is kept.
 
     A daemon that is started, and not forked, has its first survey begun before it has read any
-    rule.
+    rule: by night each test has both, else one of them.
     """
+    how = request.param if is_nightly() else dice(request.node.name).choice(["forked", "started"])
     monkeypatch.setenv(
         "XDG_STATE_HOME", str(tmp_path / "state")
     )  # what other tests wanted would be looked through, too
@@ -79,7 +82,7 @@ def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeyp
     project.mkdir()
     rules = f'preset = "none"\n[rules]\n"/" = "allow"\n"{static}" = "read-only"\n'
     (project / ".yolofs.toml").write_text(rules)
-    program = Program(project, daemon_starts_cold=request.param)
+    program = Program(project, daemon_starts_cold=how == "started")
     program("init")
     program.trust()
     quiet_at_s = static.stat().st_ctime + 3
