@@ -5,13 +5,13 @@ it.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
+from tests.support.clocks import let_clocks_pass
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("5\n", "five\n"), TEN.replace("5\n", "FIVE\n").replace("1\n", "one\n", 1)
@@ -31,7 +31,7 @@ def yolofs(tmp_path: Path) -> Program:
     view.overwrite(b"clash", OURS.encode())
     view.create(b"anew", b"five\n", 0o600)
     view.close()
-    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
+    let_clocks_pass()
     (project / "clash").write_text(THEIRS)
     (project / "anew").write_text("FIVE\n")
     program("commit", "--yes", "--merge", code=9)

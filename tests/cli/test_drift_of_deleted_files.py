@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.clocks import let_clocks_pass
 from tests.support.fault_points import points
 
 
@@ -145,7 +145,7 @@ def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
     program("init")
     view = CoreDriver(os.fsencode(project))
     view.append(b"file", b"more\n")
-    time.sleep(0.03)  # the kernel's clock ticks
+    let_clocks_pass()
     match host:
         case "links":
             (project / "link").hardlink_to(file)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import shutil
 import stat
 import subprocess
-import time
 
 import pytest
 
 from tests.cli.program import Program
+from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 
@@ -119,7 +119,7 @@ def test_a_script_cannot_be_had_as_json(yolofs: Program) -> None:
 
 
 def test_what_would_be_refused_is(staged: Program) -> None:
-    time.sleep(0.05)  # a change by the host shows if it comes a tick of the clock later
+    let_clocks_pass()
     (staged.project / "a.txt").write_text("the host's\n")
     assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
     assert f"replace {staged.project}/a.txt by" in staged("commit", "--dry-run", "--force").out

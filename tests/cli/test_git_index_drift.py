@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
-from yolofs.state.drift import CLOCK_SLACK_NS
-
-LATER_S = 2 * CLOCK_SLACK_NS / 1e9
-"""So long after the view has replaced a file, what the host does to it is told by its ctime."""
+from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 
@@ -92,7 +88,7 @@ def tear(project: Path) -> None:
 def test_what_the_host_did_to_the_index_is_a_conflict(repository: Program, does: Callable[[Path], None]) -> None:
     with repository.mounted() as view:
         commit_in(view)
-        time.sleep(LATER_S)
+        let_clocks_pass()
         does(repository.project)
         before = (repository.project / ".git/index").read_bytes()
         assert "base has changed at 1 path " in repository("commit", "--yes", ".git", code=9).err
@@ -100,7 +96,7 @@ def test_what_the_host_did_to_the_index_is_a_conflict(repository: Program, does:
 
 
 def commit_by_host(project: Path) -> None:
-    time.sleep(LATER_S)
+    let_clocks_pass()
     (project / "dir/b.txt").write_text("by the host\n")
     git(project, "commit", "-a", "-m", "host's")
 

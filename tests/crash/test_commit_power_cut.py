@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import stat
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
+from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.disk_model import Image, Model, Recording, Synced, put
 from tests.support.memory_disk import memory_directory
@@ -125,7 +125,7 @@ def work(view: CoreDriver, count: int = 10) -> None:
 def record(project: Path, *paths: bytes) -> Recorded:
     project.mkdir()
     populate(project)
-    time.sleep(0.02)  # the kernel's clock ticks: base must not look as new as what is staged
+    let_clocks_pass()
     view = CoreDriver(os.fsencode(project))
     work(view)
     view.close()

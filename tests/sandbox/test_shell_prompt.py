@@ -58,7 +58,8 @@ def test_a_shell_whose_last_command_was_interrupted_ends_by_no_signal(yolofs: Pr
     command = ["setsid", "--ctty", "--wait", *yolofs.command]  # else no signal comes from the terminal
     with Terminal(yolofs.project, ["shell", "--no-review"], command=command, SHELL="/bin/sh") as terminal:
         terminal.wait_for("(yolofs) ")
-        terminal.type("echo sle''eps; sleep 1000\n")
+        # what says so is what gets the signal: the terminal's foreground is it by then
+        terminal.type("""sh -c "echo sle''eps; exec sleep 1000"\n""")
         terminal.wait_for("sleeps")
         terminal.type("\x03")
         terminal.wait_for("(yolofs) ", count=2)

@@ -211,7 +211,7 @@ def commit(
             if split.rest:
                 _write_rest(directory, number, split.rest)
             note_counts(directory, done)
-            note_runs(directory, runs_of(done, session.live_changes()))
+            note_runs(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:
                 forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
                 write_forced(directory, forced)

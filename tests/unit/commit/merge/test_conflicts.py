@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import CommitScribe
 from yolofs.commit import find_conflicts
 from yolofs.errors import ConflictError
@@ -32,13 +33,6 @@ def base(tmp_path: Path) -> Path:
 @pytest.fixture
 def scribe(tmp_path: Path, base: Path) -> RealTimeScribe:
     return RealTimeScribe(os.fsencode(base), os.fsencode(tmp_path / "store"))
-
-
-def tick() -> None:
-    """Wait until file times and the time of day are surely apart: no condition could be polled
-    instead.
-    """
-    time.sleep(0.03)
 
 
 def conflicts(scribe: CommitScribe) -> list[bytes]:
@@ -67,7 +61,7 @@ def work(scribe: CommitScribe) -> None:
 
 
 def test_none_if_base_stays_as_it_is(scribe: RealTimeScribe) -> None:
-    tick()
+    let_clocks_pass()
     work(scribe)
     assert conflicts(scribe) == []
 
@@ -97,7 +91,7 @@ def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: Re
     """As git does with its index, by a file beside it."""
     scribe.write(b"a.lock", b"both")
     scribe.rename(b"a.lock", b"a")
-    tick()
+    let_clocks_pass()
     (base / "a.lock").write_text("both")
     (base / "a.lock").rename(base / "a")
     assert conflicts(scribe) == []
@@ -107,7 +101,7 @@ def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: Re
 
 def test_a_new_file_that_both_made_alike_is_none(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"both")
-    tick()
+    let_clocks_pass()
     (base / "d/new").write_text("both")
     assert conflicts(scribe) == []
 
@@ -174,21 +168,21 @@ def test_a_directory_with_a_new_mode_that_the_host_replaced(scribe: RealTimeScri
 
 def test_a_new_file_where_the_host_made_one_too(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"")
-    tick()
+    let_clocks_pass()
     (base / "d" / "new").write_text("from the host")
     assert conflicts(scribe) == [b"d/new"]
 
 
 def test_a_removed_file_that_the_host_wrote_later(scribe: RealTimeScribe, base: Path) -> None:
     scribe.remove(b"d/x")
-    tick()
+    let_clocks_pass()
     (base / "d" / "x").write_text("from the host")
     assert conflicts(scribe) == [b"d/x"]
 
 
 def test_a_removed_file_that_the_host_wrote_before_is_none(scribe: RealTimeScribe, base: Path) -> None:
     (base / "d" / "x").write_text("from the host")
-    tick()
+    let_clocks_pass()
     scribe.remove(b"d/x")
     assert conflicts(scribe) == []
 
@@ -196,7 +190,7 @@ def test_a_removed_file_that_the_host_wrote_before_is_none(scribe: RealTimeScrib
 def test_a_file_moved_away_may_change_its_content(scribe: RealTimeScribe, base: Path) -> None:
     """The view shows it under its new name, with what the host wrote."""
     scribe.rename(b"a", b"z")
-    tick()
+    let_clocks_pass()
     (base / "a").write_text("from the host")
     assert conflicts(scribe) == []
 
