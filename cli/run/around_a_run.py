@@ -113,7 +113,7 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
     has_changes = generation is not None or not manner.has_snapshots
     read_only: list[ReadOnlyPlace] = []
     if manner.is_reviewed and ended:
-        from yolofs.cli.run.read_only_places import say_places, which_are_read_only
+        from yolofs.cli.run.read_only_places import which_are_read_only
 
         native = [unquote(path) for path in begun.native]
         read_only = which_are_read_only(native, words, os.environb, directory)
@@ -131,6 +131,8 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     if manner.is_reviewed and not manner.as_json:
         if read_only:
+            from yolofs.cli.run.read_only_places import say_places
+
             say_places(read_only)
         say_new_feedback(project, session)
     return ended
