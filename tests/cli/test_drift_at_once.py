@@ -168,11 +168,6 @@ def relinks(project: Path) -> None:
     (project / "link").symlink_to("dir")
 
 
-def makes_anew(project: Path) -> None:
-    (project / "empty").rmdir()
-    (project / "empty").mkdir()
-
-
 def replaces_the_tree(project: Path) -> None:
     shutil.rmtree(project / "dir")
     (project / "dir").mkdir()
@@ -201,7 +196,7 @@ CASES = (
     *(
         Case(work, edit, "empty")
         for work in (directory_removed, directory_by_file)
-        for edit in (writes("empty/new"), chmods("empty"), makes_anew)
+        for edit in (writes("empty/new"), chmods("empty"))
     ),
     *(Case(work, relinks, "link") for work in (symlink_removed, symlink_by_file)),
     *(

@@ -96,9 +96,9 @@ def checked(number: int, least: int) -> int:
     return number
 
 
-def write_fingerprint(base: Fingerprint) -> bytes:
+def write_fingerprint(base: Fingerprint, key: bytes = b"base") -> bytes:
     """Return the field for a fingerprint, with the space before it."""
-    text = b" base=%d:%d:%d" % (base.mtime_ns, checked(base.size, 0), checked(base.ino, 0))
+    text = b" %b=%d:%d:%d" % (key, base.mtime_ns, checked(base.size, 0), checked(base.ino, 0))
     if base.owner is None:
         return text
     mode, uid, gid = base.owner
