@@ -345,7 +345,8 @@ class Tree:
         if is_new:
             parent.touched_ns = record.time_ns
         self._show(entry, record)
-        if shown is not None and record.base is not None and not (self.staged[record.ino].home == shown == _natural(entry)):
+        is_in_place = self.staged[record.ino].home == shown == _natural(entry)  # then the staged file says it
+        if shown is not None and record.base is not None and not is_in_place:
             self.was[shown] = record.base
         return entry
 
