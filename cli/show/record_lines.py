@@ -102,7 +102,8 @@ def record_fields(entry: Entry, root: bytes) -> dict[str, Any]:
             fields |= text_fields("path", absolute(root, record.path))
         case Keep():
             path = record.had if record.had is not None else record.path
-            fields |= text_fields("path", absolute(root, path)) | {"ino": record.ino, "base_had": record.had is not None}
+            fields |= text_fields("path", absolute(root, path))
+            fields |= {"ino": record.ino, "base_had": record.had is not None}
             source = record.source if record.source is not None else record.origin
             if source is not None and record.had is None:
                 fields |= text_fields("origin", absolute(root, source))

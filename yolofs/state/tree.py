@@ -345,9 +345,10 @@ class Tree:
         if is_new:
             parent.touched_ns = record.time_ns
         self._show(entry, record)
-        is_in_place = self.staged[record.ino].home == shown == _natural(entry)  # then the staged file says it
-        if shown is not None and record.base is not None and not is_in_place:
-            self.was[shown] = record.base
+        if shown is not None and record.base is not None:
+            home = self.staged[record.ino].home
+            if home != shown or home != _natural(entry):  # else the staged file says it
+                self.was[shown] = record.base
         return entry
 
     def _stage_root(self, record: Stage) -> Entry:
