@@ -117,11 +117,7 @@ def encode(record: Record, stamp: int = 0) -> bytes:
             options = _encode_absence(record) + _encode_unlinks(record)
             body = b"D %d %b%b" % (record.time_ns, write_path(record.path), options)
         case Rename():
-            paths = write_path(record.src), write_path(record.dst)
-            options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
-            options += _encode_unlinks(record) + (b" over=base" if record.replaces else b"")
-            options += _encode_was(_SRC_WAS, record.src_was) + _encode_was(_DST_WAS, record.dst_was)
-            body = b"R %d %b %b%b" % (record.time_ns, *paths, options)
+            body = _encode_rename(record)
         case Keep():
             body = _encode_keep(record)
         case Snapshot():
@@ -144,6 +140,21 @@ def _encode_stage(record: Stage) -> bytes:
             raise ValueError("only a file that was copied up from base had links there")
         body += b" links=%d" % checked(record.links, _LEAST_LINKS)
     return body + b" name=none" if record.is_nameless else body
+
+
+def _encode_rename(record: Rename) -> bytes:
+    body = b"R %d %b %b" % (record.time_ns, write_path(record.src), write_path(record.dst))
+    if record.exchange:
+        body += b" exchange"
+    if record.absent:
+        body += b" base=none"
+    if record.unlinks is not None:
+        body += _encode_unlinks(record)
+    if record.replaces:
+        body += b" over=base"
+    if record.src_was is not None:
+        body += _encode_was(_SRC_WAS, record.src_was)
+    return body if record.dst_was is None else body + _encode_was(_DST_WAS, record.dst_was)
 
 
 def _encode_keep(record: Keep) -> bytes:
@@ -169,7 +180,9 @@ def _encode_keep(record: Keep) -> bytes:
     body += b" since=%d" % record.since_ns if record.since_ns else b""
     body += b" name=none" if record.is_nameless else b""
     body += b" over=base" if record.replaces else b""
-    return body if record.had is None else body + b" had=" + write_path(record.had) + _encode_was(_WAS, record.was)
+    if record.had is None:
+        return body
+    return body + b" had=" + write_path(record.had) + (_encode_was(_WAS, record.was) if record.was is not None else b"")
 
 
 def _encode_absence(record: Delete) -> bytes:
@@ -178,9 +191,7 @@ def _encode_absence(record: Delete) -> bytes:
     return b" base=none" if record.absent else write_fingerprint(record.base) if record.base is not None else b""
 
 
-def _encode_was(key: bytes, was: Fingerprint | None) -> bytes:
-    if was is None:
-        return b""
+def _encode_was(key: bytes, was: Fingerprint) -> bytes:
     return b" %b=none" % key if was == NOTHING else write_fingerprint(was, key)
 
 

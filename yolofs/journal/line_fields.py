@@ -98,11 +98,15 @@ def checked(number: int, least: int) -> int:
 
 def write_fingerprint(base: Fingerprint, key: bytes = b"base") -> bytes:
     """Return the field for a fingerprint, with the space before it."""
-    text = b" %b=%d:%d:%d" % (key, base.mtime_ns, checked(base.size, 0), checked(base.ino, 0))
-    if base.owner is None:
-        return text
-    mode, uid, gid = base.owner
-    return b"%b:%o:%d:%d" % (text, checked(mode, 1), checked(uid, 0), checked(gid, 0))
+    size, ino, owner = base.size, base.ino, base.owner
+    if size < 0 or ino < 0:
+        raise ValueError(f"no file is so: {base}")
+    if owner is None:
+        return b" %b=%d:%d:%d" % (key, base.mtime_ns, size, ino)
+    mode, uid, gid = owner
+    if mode < 1 or uid < 0 or gid < 0:
+        raise ValueError(f"no file is so: {base}")
+    return b" %b=%d:%d:%d:%o:%d:%d" % (key, base.mtime_ns, size, ino, mode, uid, gid)
 
 
 def read_fingerprint(value: bytes) -> Fingerprint:

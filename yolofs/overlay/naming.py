@@ -219,7 +219,7 @@ class Naming:
             absent=absent,
             unlinks=unlinks,
             replaces=target is not None and target.entry is None and not exchange,
-            src_was=self._shown_of_base(parent, name, source),
+            src_was=self._base.fingerprint(source.st) if is_at_home else self._shown_of_base(parent, name, source),
             dst_was=self._shown_of_base(new_parent, new_name, target),
         )
         moved, other = self._finding.known(source), self._finding.known(target) if target is not None else None
@@ -358,13 +358,10 @@ class Naming:
             return None
         if found is None:
             return NOTHING if _entry_at(parent, name) is None else None
-        if found.entry is not None and found.entry.base is None:
+        entry = found.entry
+        if entry is not None and entry.base != join(source, name):
             return None
-        natural = join(source, name)
-        if found.staged is None:
-            return self._base.fingerprint(found.st) if found.base == natural else None
-        shown = found.entry.base if found.entry is not None else natural
-        return found.staged.base if shown == natural else None
+        return found.staged.base if found.staged is not None else self._base.fingerprint(found.st)
 
     def _unlinks(self, found: Found) -> int | None:
         """Return the number of the base file that loses one of its several names if this name goes,

@@ -441,12 +441,15 @@ class Tree:
         parent.touched_ns = record.time_ns
         there = parent.children.get(name) if parent.children else None
         since_ns = self._since_ns(there)
-        natural = join(parent.source, name) if parent.source is not None else None
-        if natural is not None and not record.absent:
-            self._note_was(natural, there, since_ns, record.base)
+        source = parent.source
+        if source is not None:
+            if record.absent:
+                self.was.pop(join(source, name), None)
+            else:
+                self._note_was(join(source, name), there, since_ns, record.base)
         self._drop(parent, name)
-        if natural is not None:
-            self._hide(parent, name, natural, since_ns or record.time_ns, absent=record.absent)
+        if source is not None and not record.absent:
+            self._put_tombstone(parent, name, since_ns or record.time_ns)
         self._unlink(record.unlinks)
 
     def _rename(self, record: Rename) -> Entry:
@@ -459,16 +462,19 @@ class Tree:
         assert parent.children is not None
         since_ns = self._since_ns(entry)
         del parent.children[name]
-        if parent.source is not None:
-            natural = join(parent.source, name)
-            if not record.absent:
-                self._note_was(natural, entry, since_ns, record.src_was)
-            self._hide(parent, name, natural, since_ns or record.time_ns, absent=record.absent)
+        source = parent.source
+        if source is not None:
+            if record.absent:
+                self.was.pop(join(source, name), None)
+            else:
+                self._note_was(join(source, name), entry, since_ns, record.src_was)
+                self._put_tombstone(parent, name, since_ns or record.time_ns)
         there = new_parent.children.get(new_name) if new_parent.children else None
-        there_since_ns = self._since_ns(there)
-        if new_parent.source is not None:
-            self._note_was(join(new_parent.source, new_name), there, there_since_ns, record.dst_was)
-        entry.since_ns = there_since_ns or record.time_ns
+        since_ns = self._since_ns(there)
+        source = new_parent.source
+        if source is not None:
+            self._note_was(join(source, new_name), there, since_ns, record.dst_was)
+        entry.since_ns = since_ns or record.time_ns
         entry.had_base = there.had_base if there is not None else record.replaces
         self._drop(new_parent, new_name)
         entry.parent, entry.name = new_parent, new_name
@@ -521,11 +527,7 @@ class Tree:
         else:
             self.was[natural] = was
 
-    def _hide(self, parent: Entry, name: bytes, natural: RelPath, since_ns: int, *, absent: bool) -> None:
-        """Put a tombstone at a name that is gone, unless base has nothing there."""
-        if absent:
-            self.was.pop(natural, None)
-            return
+    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int) -> None:
         entry = Entry(parent, name)
         entry.since_ns, entry.had_base = since_ns, True
         self._put(parent, entry)
