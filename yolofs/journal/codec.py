@@ -263,8 +263,8 @@ def _read_usual(line: bytes) -> Record | None:
             *paths,
             *flags,
             replaces=over is not None,
-            src_was=_read_was(src_was),
-            dst_was=_read_was(dst_was),
+            src_was=_read_was(src_was, _SRC_WAS),
+            dst_was=_read_was(dst_was, _DST_WAS),
             extra=_read_run(run),
         )
     return None
@@ -347,7 +347,7 @@ def _read_keep(fields: list[bytes]) -> Keep:
         is_nameless=_NAME in known,
         replaces=_read_over(known),
         had=read_path(known[_HAD]) if _HAD in known else None,
-        was=_read_was(known.get(_WAS)),
+        was=_read_was(known.get(_WAS), _WAS),
         extra=extra,
     )
 
@@ -382,16 +382,16 @@ def _read_rename(fields: list[bytes]) -> Rename:
         absent=_BASE in known,
         unlinks=_read_unlinks(known),
         replaces=_read_over(known),
-        src_was=_read_was(known.get(_SRC_WAS)),
-        dst_was=_read_was(known.get(_DST_WAS)),
+        src_was=_read_was(known.get(_SRC_WAS), _SRC_WAS),
+        dst_was=_read_was(known.get(_DST_WAS), _DST_WAS),
         extra=extra,
     )
 
 
-def _read_was(value: bytes | None) -> Fingerprint | None:
+def _read_was(value: bytes | None, key: bytes) -> Fingerprint | None:
     if value is None or value == _NONE:
         return None if value is None else NOTHING
-    was = read_fingerprint(value)
+    was = read_fingerprint(value, key)
     if was == NOTHING:
         raise ValueError(f"no file is so: {display(value)}")
     return was

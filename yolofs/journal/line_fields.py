@@ -109,11 +109,11 @@ def write_fingerprint(base: Fingerprint, key: bytes = b"base") -> bytes:
     return b" %b=%d:%d:%d:%o:%d:%d" % (key, base.mtime_ns, size, ino, mode, uid, gid)
 
 
-def read_fingerprint(value: bytes) -> Fingerprint:
+def read_fingerprint(value: bytes, key: bytes = b"base") -> Fingerprint:
     """Return the fingerprint that such a field's value spells; ValueError if it is none."""
     fields = value.split(b":")
     if len(fields) not in (3, 6):
-        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: base={display(value)}")
+        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: {key.decode()}={display(value)}")
     mtime, size, ino = read_number(fields[0]), read_number(fields[1], 0), read_number(fields[2], 0)
     if len(fields) == 3:
         return Fingerprint(mtime, size, ino)
