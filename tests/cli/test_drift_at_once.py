@@ -208,7 +208,10 @@ CASES = (
     *(Case(tree_replaced, edit, "dir/sub") for edit in (writes("dir/sub/y"), writes("dir/sub/new"))),
     *(Case(work, writes("new"), "new") for work in (new, moved_to_a_new_name)),
 )
-THEN = ("at once", "travelled", "mounted again", "from a checkpoint", "with the rest of a commit", "merged beside it")
+THEN = (
+    *("at once", "travelled", "mounted again", "from a checkpoint"),
+    *("with the rest of a commit", "after an earlier state", "merged beside it"),
+)
 """What the view does between that and the look at base."""
 
 
@@ -250,23 +253,31 @@ def go_on(program: Program, view: CoreDriver, then: str) -> None:
             assert view.session.write_checkpoint(least_records=1)
         case "with the rest of a commit":
             view.append(b"third", b"more\n")
-        case _:
+        case "merged beside it":
             view.append(b"clash", b"more\n")
+        case _:
+            pass
     view.close()
     if then == "with the rest of a commit":
         program("commit", "--yes", "third")
+        assert (program.project / "third").read_text() == "base\nmore\n"
+    elif then == "after an earlier state":
+        program("commit", "--yes", "--up-to", "1")
         assert (program.project / "third").read_text() == "base\nmore\n"
     elif then == "merged beside it":
         (program.project / "clash").write_text("host's\n")
         program("commit", "--yes", "--theirs", "clash")
 
 
-def done(top: Path, work: Work) -> tuple[Program, CoreDriver]:
+def done(top: Path, work: Work, then: str = "") -> tuple[Program, CoreDriver]:
     """Return a project in whose view something was done just now."""
     project = project_of(top)
     program = Program(project)
     program("init")
     view = CoreDriver(os.fsencode(project))
+    if then == "after an earlier state":
+        view.append(b"third", b"more\n")
+        view.snapshot()
     work(view)
     return program, view
 
@@ -279,13 +290,27 @@ def done(top: Path, work: Work) -> tuple[Program, CoreDriver]:
     ],
 )
 def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s: float, then: str) -> None:
-    program, view = done(tmp_path, case.work)
+    program, view = done(tmp_path, case.work, then)
     time.sleep(delay_s)
     case.edit(program.project)
     go_on(program, view, then)
     assert case.at in drift_of(program)
     before = described(program.project)
     assert "base has changed" in program("commit", "--yes", code=9).err
+    assert described(program.project) == before
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in points(CASES, "undone", some=10)])
+def test_what_the_host_does_at_once_after_an_undo_is_drift(tmp_path: Path, case: Case) -> None:
+    program, view = done(tmp_path, case.work)
+    view.close()
+    program("commit", "--yes")
+    program("undo", "--yes")
+    assert drift_of(program) == []
+    case.edit(program.project)
+    assert case.at in drift_of(program)
+    before = described(program.project)
+    program("commit", "--yes", code=9)
     assert described(program.project) == before
 
 
@@ -313,7 +338,7 @@ def test_what_nobody_has_changed_is_no_drift(tmp_path: Path, work: Work, then: s
     """Even if the file, removed and never staged, has got another name since: that is no change of
     it.
     """
-    program, view = done(tmp_path, work)
+    program, view = done(tmp_path, work, then)
     time.sleep(0.03)  # the clock is to have gone on
     for name in ("file", "dir/x"):
         os.link(program.project / name, program.project / f"{os.path.basename(name)} linked")
