@@ -55,7 +55,8 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py \
 	    tests/security/test_what_is_no_file.py tests/security/journal/test_damage.py \
 	    tests/cli/test_audit.py tests/cli/test_ordinary_work.py tests/sandbox/test_real_work.py \
-	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py tests/cli/review/test_failures.py \
+	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py \
+	    tests/cli/test_drift_at_once.py tests/cli/review/test_failures.py \
 	    tests/cli/test_undo_under_attack.py tests/cli/test_up_to.py \
 	    tests/sandbox/test_hidden_damage.py \
 	    tests/sandbox/test_wrapped_commands.py \
