@@ -308,3 +308,16 @@ def test_paths_at_which_nothing_is_staged_are_no_success(yolofs: Program) -> Non
     yolofs("commit", "--yes", "a", code=1)
     yolofs("commit", "--yes", "--outside", "--scratch")
     yolofs("commit", "--yes")
+
+
+def test_the_log_tells_what_base_had_where_something_stays_deleted(yolofs: Program) -> None:
+    (view(yolofs) / "other/lib").unlink()
+    yolofs("commit", "--yes")
+    lib = f"{yolofs.project.parent}/other/lib"
+    kept = [record for record in yolofs("log", lib, "--json").json["records"] if record["kind"] == "keep"]
+    assert [(record["path"], record["ino"], record["base_had"]) for record in kept] == [
+        (lib, None, True),
+        (lib, None, False),
+    ]
+    told = [line.partition(lib)[2].strip() for line in yolofs("log").out.splitlines() if "keep" in line and lib in line]
+    assert told == ["(what base had)", "(deleted)"]

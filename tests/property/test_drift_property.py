@@ -105,7 +105,7 @@ def commit_it(world: World, paths: tuple[bytes, ...]) -> None:
     assert world.base() == before
 
 
-@so_many(ci=15, nightly=400)
+@so_many(ci=15, nightly=3000)
 @given(works, edits | st.just([]), then, hard_links | st.just([]))
 def test_nothing_is_run_over(
     work: list[tuple[list[Act], Then]], some: list[Edit], last: Then, links: list[tuple[bytes, ...]]
