@@ -382,12 +382,9 @@ class Base:
         digest = hashlib.blake2b(rel, digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
 
-    def fingerprint(self, st: os.stat_result, *, has_owner: bool = True) -> Fingerprint:
-        """Return the fingerprint of a base file with these attributes, with or without its mode,
-        user and group.
-        """
-        owner = owner_of(st) if has_owner else None
-        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner)
+    def fingerprint(self, st: os.stat_result) -> Fingerprint:
+        """Return the fingerprint of a base file with these attributes."""
+        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st))
 
 
 def hold(path: bytes) -> int:
