@@ -55,6 +55,7 @@ In the order in which a commit goes through them::
       interrupts   Ctrl-C, which is never in the middle of a step
       trees        copying and removing whole directories, where no rename reaches
       by_names     moving a directory name by name, where the filesystem renames none
+      copied       what was copied to another device, and which copy it is
       part_links   what is kept of a file that lost a name gets apart from the others
       arrived      the ctimes that things have got by all that, which are not the host's doing
       unset        what could not be set of times, modes and the like, told also after a kill

@@ -335,7 +335,8 @@ def note_arrived(session: Session, came: Came) -> None:
     """
     stamps = set(came.stamps)
     for before in came.parted:
-        st = session.base.look(find_name_near(session.base, (before.device, before.inode), RelPath(before.near)))
+        file = session.base.on_disk(before.device, before.inode)
+        st = session.base.look(find_name_near(session.base, [file], RelPath(before.near)))
         if st is not None and before.is_same(st):
             stamps.add((before.inode, st.st_ctime_ns))
     restored.add(session.directory, stamps)

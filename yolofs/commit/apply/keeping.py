@@ -10,7 +10,7 @@ import errno
 import os
 from typing import TypeAlias
 
-from yolofs.commit.apply import part_links
+from yolofs.commit.apply import copied, part_links
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.trees import copy_tree, remove_tree
@@ -100,7 +100,9 @@ class Keeping(Preparing):
         end.
         """
         part = self._new_part(target)
-        self._note(path, copy_tree(self._at(source), self._at(part)))
+        left_out, copies = copy_tree(self._at(source), self._at(part))
+        self._note(path, left_out)
+        copied.add(self._parking, copies, durable=self._durable)
         self._end_part(target)
 
     def _new_part(self, target: Spot) -> Spot:

@@ -16,6 +16,7 @@ from yolofs.commit.undo.whose import Whose
 from yolofs.paths import RelPath, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls
+from yolofs.system.disks import OnDisk
 
 
 class LinksAgain(Whose):
@@ -26,23 +27,27 @@ class LinksAgain(Whose):
         comes back there.
         """
         copy = os.lstat(kept.path(self._commits))
-        name = find_name_near(self._base, file, path, is_good=lambda found: not self._goes(found))
+        was = self._applied.on_disk(file)
+        known = self._anew.known_by(was)
+        name = find_name_near(self._base, known, path, is_good=lambda found: not self._goes(found))
         st = self._base.look(name)
-        if st is not None and file[0] != copy.st_dev and not self._is_still(st, copy):
+        if st is not None and file[0] != copy.st_dev and not self._is_still(was, st, copy):
             name = None  # what was there is copied and gone, and another file may have got its number
-        if name is not None and st is not None and not self._was_there(name, st, copy, kept):
+        if name is not None and st is not None and not self._was_there(was, name, st, copy, kept):
             name = None
         if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
 
-    def _was_there(self, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
-        """Tell whether a file of base is older than the commit: the host may have given its number
-        to another since.
+    def _was_there(self, was: OnDisk, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
+        """Tell whether a file of base is older than the commit, or was made anew since for the one
+        that is: the host may have given its number to another since.
         """
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
             return False
+        if self._anew.stands_for(was, self._base.on_disk(st.st_dev, st.st_ino), self._base.path(name), st):
+            return True
         birth_ns = syscalls.birth_ns(self._base.path(name))
         begun = os.lstat(os.path.join(self._commits, b"%d" % kept.commit, PLAN))
         return birth_ns is None or birth_ns <= begun.st_mtime_ns
@@ -62,13 +67,13 @@ class LinksAgain(Whose):
                 return path not in self._blocked and isinstance(self._arrivals[path][1], MakeDirectory)
         return False
 
-    def _is_still(self, st: os.stat_result, copy: os.stat_result) -> bool:
+    def _is_still(self, was: OnDisk, st: os.stat_result, copy: os.stat_result) -> bool:
         """Tell whether a file of base is the one of which a copy is kept, as it was or as the
         commit changed it.
         """
         if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
             return True
-        index = self._applied.changed_in_place((st.st_dev, st.st_ino))
+        index = self._applied.changed_in_place(was)
         return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
 
     def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:

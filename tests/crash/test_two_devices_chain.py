@@ -1,0 +1,189 @@
+"""Undos one after the other over two devices: what was copied there and back is what earlier commits
+know, though it has another inode number.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.two_devices import BOTH, project
+from tests.property.core_driver import CoreDriver
+from tests.property.plain_directory import walk_tree
+from yolofs.session.commit import commit
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
+
+__all__ = ["project"]
+
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
+]
+
+View = Callable[[CoreDriver], None]
+
+
+def edit(view: CoreDriver) -> None:
+    view.overwrite(b"far/d/x", b"edited")
+
+
+def change_the_mode(view: CoreDriver) -> None:
+    view.chmod(b"far/d/x", 0o600)
+
+
+def rename(view: CoreDriver) -> None:
+    view.rename(b"far/d/x", b"far/d/renamed")
+
+
+def rename_and_edit(view: CoreDriver) -> None:
+    view.rename(b"far/d/x", b"far/d/renamed")
+    view.overwrite(b"far/d/renamed", b"edited")
+
+
+def make_another(view: CoreDriver) -> None:
+    view.create(b"far/d/new", b"new", 0o640)
+
+
+def edit_what_has_links(view: CoreDriver) -> None:
+    view.overwrite(b"far/d/one", b"edited")
+
+
+def remove_a_link(view: CoreDriver) -> None:
+    view.unlink(b"far/d/one")
+
+
+def change_the_directory(view: CoreDriver) -> None:
+    view.chmod(b"far/d", 0o700)
+
+
+def rename_the_directory(view: CoreDriver) -> None:
+    view.rename(b"far/d/sub", b"far/d/other")
+
+
+def make_a_directory(view: CoreDriver) -> None:
+    view.mkdir(b"far/d/made", 0o750)
+    view.create(b"far/d/made/file", b"made", 0o640)
+
+
+def bring_from_near(view: CoreDriver) -> None:
+    view.rename(b"near", b"far/d/near")
+
+
+def exchange(view: CoreDriver) -> None:
+    view.rename(b"far/d/x", b"t")
+    view.rename(b"near", b"far/d/x")
+    view.rename(b"t", b"near")
+
+
+FIRST = {
+    act.__name__: act
+    for act in (
+        edit,
+        change_the_mode,
+        rename,
+        rename_and_edit,
+        make_another,
+        edit_what_has_links,
+        remove_a_link,
+        change_the_directory,
+        rename_the_directory,
+        make_a_directory,
+        bring_from_near,
+        exchange,
+    )
+}
+
+
+def files_there(view: CoreDriver) -> list[bytes]:
+    return [path for path, what in view.tree().items() if path.startswith(b"far/d/") and what[0] != "dir"]
+
+
+def remove_all(view: CoreDriver) -> None:
+    """Remove what is in the directory on the other device, and that."""
+    remove_files(view)
+    for path in sorted(view.tree(), reverse=True):
+        if (path + b"/").startswith(b"far/d/"):
+            view.rmdir(path)
+
+
+def remove_files(view: CoreDriver) -> None:
+    """Remove each file there, and leave the directories."""
+    for path in files_there(view):
+        view.unlink(path)
+
+
+def move_here(view: CoreDriver) -> None:
+    """Move the directory to the session's device."""
+    view.rename(b"far/d", b"here")
+
+
+def move_files_here(view: CoreDriver) -> None:
+    """Move each file there to the session's device."""
+    for path in files_there(view):
+        view.rename(path, b"here-" + os.path.basename(path))
+
+
+def replace_files(view: CoreDriver) -> None:
+    """Put a new file in the place of each there."""
+    for path in files_there(view):
+        view.unlink(path)
+        view.create(path, b"another", 0o644)
+
+
+SECOND = {act.__name__: act for act in (remove_all, remove_files, move_here, move_files_here, replace_files)}
+
+
+def populate(project: Path) -> None:
+    (project / "far/d/sub").mkdir(parents=True)
+    for name in ("near", "far/d/x", "far/d/y", "far/d/sub/z", "far/d/one"):
+        (project / name).write_text(f"base {name}")
+    (project / "far/d/two").hardlink_to(project / "far/d/one")
+
+
+def exactly(project: Path) -> dict[bytes, tuple[Any, ...]]:
+    """Return all that there is, without inode numbers, but with times and which names are links of
+    each other.
+    """
+    first: dict[tuple[int, int], bytes] = {}
+    found: dict[bytes, tuple[Any, ...]] = {}
+    for path, what in sorted(dict(walk_tree(bytes(project))).items()):
+        st = os.lstat(os.path.join(bytes(project), path))
+        file = first.setdefault((st.st_dev, st.st_ino), path)
+        found[path] = (st.st_mode, st.st_uid, st.st_mtime_ns, st.st_nlink, file, what[:3] if what[0] == "file" else ())
+    return found
+
+
+def committed(project: Path, work: View) -> None:
+    view = CoreDriver(bytes(project))
+    work(view)
+    view.close()
+    with Session.open(bytes(project), Access.WRITE) as session:
+        commit(session)
+
+
+def undone(project: Path, number: int, *, force: bool = False) -> None:
+    with Session.open(bytes(project), Access.WRITE) as session:
+        result = undo(session, choose(session, number), force=force)
+        assert result.is_whole
+        assert not result.stays
+
+
+@BOTH
+@pytest.mark.parametrize("second", SECOND)
+@pytest.mark.parametrize("first", FIRST)
+def test_base_is_what_it_was_before_each_commit(project: Path, first: str, second: str) -> None:
+    populate(project)
+    before = exactly(project)
+    committed(project, FIRST[first])
+    between = exactly(project)
+    committed(project, SECOND[second])
+    undone(project, 2)
+    assert exactly(project) == between
+    undone(project, 1)
+    assert exactly(project) == before
+    assert before != between
