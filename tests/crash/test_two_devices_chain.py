@@ -1,5 +1,5 @@
-"""Undos one after the other over two devices: what was copied there and back is what earlier commits
-know, though it has another inode number.
+"""Undos one after the other over two devices: what was copied there and back is what earlier
+commits know, though it has another inode number.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ class OnDisk(NamedTuple):
     """Which file it is: each disk has one with that inode number."""
 
     disk: bytes | None
-    """The :func:`disk_key` of its disk, empty for that of base's root; None if nobody knows, so that
-    it may be any.
+    """The :func:`disk_key` of its disk, empty for that of base's root; None if nobody knows, and it
+    may be any.
     """
     inode: int
 

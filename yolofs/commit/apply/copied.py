@@ -1,9 +1,10 @@
 """Which thing of base each copy is that a commit has made on another device or mount:
 ``commits/N/copied``.
 
-There is a line for each thing that was copied, and each in a directory that was: device and inode
-number of the thing, then those of its copy.  A copy has another inode number than what it is a copy
-of.  So without this an undo of an earlier commit would take it for something of the host's.
+There is a line for each thing that was copied, and each in a directory that was: device, inode
+number and number of names of the thing, then device and inode number of its copy.  A copy has
+another inode number than what it is a copy of.  So without this an undo of an earlier commit would
+take it for something of the host's.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ class Copied(NamedTuple):
     """A copy, and what it is one of."""
 
     was: File
+    links: int
+    """How many names it had."""
     now: File
 
 
@@ -32,7 +35,7 @@ def add(directory: bytes, copies: Iterable[Copied], *, durable: bool) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    text = b"".join(b"%d %d %d %d\n" % (*one.was, *one.now) for one in copies)
+    text = b"".join(b"%d %d %d %d %d\n" % (*one.was, one.links, *one.now) for one in copies)
     fd = open_plain(os.path.join(directory, _NAME), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     with os.fdopen(fd, "ab") as file:
         file.write(text)
@@ -50,7 +53,7 @@ def read(directory: bytes) -> list[Copied]:
     found: list[Copied] = []
     for line in (read_note(os.path.join(directory, _NAME), _MOST_BYTES) or b"").split(b"\n")[:-1]:
         words = line.split(b" ")
-        if len(words) == 4 and all(map(bytes.isdigit, words)):
-            device, inode, copy_device, copy_inode = map(int, words)
-            found.append(Copied((device, inode), (copy_device, copy_inode)))
+        if len(words) == 5 and all(map(bytes.isdigit, words)):
+            device, inode, links, copy_device, copy_inode = map(int, words)
+            found.append(Copied((device, inode), links, (copy_device, copy_inode)))
     return found

@@ -43,7 +43,8 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
             if metadata.st_nlink > 1:
                 links[metadata.st_dev, metadata.st_ino] = rel
         copy = os.lstat(dst + rel)
-        copies.append(Copied((metadata.st_dev, metadata.st_ino), (copy.st_dev, copy.st_ino)))
+        names = 1 if stat.S_ISDIR(metadata.st_mode) else metadata.st_nlink
+        copies.append(Copied((metadata.st_dev, metadata.st_ino), names, (copy.st_dev, copy.st_ino)))
     for rel, of_directory in reversed(directories):
         left_out += copying.write_metadata(dst + rel, of_directory)
     return tuple(dict.fromkeys(left_out)), copies

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import copied, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.part_links import File, parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
@@ -59,6 +59,7 @@ class Applied:
         """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
         copy.
         """
+        self._copied = [one for one in copied.read(directory) if one.links > 1]
         self._steps_of: dict[int, list[int]] = {}
         """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
@@ -93,6 +94,12 @@ class Applied:
             return OnDisk(None, self.parks[step.number].inode)
         made = self.ready.made.get(getattr(step, "number", -1))
         return OnDisk(None, made.inode) if made is not None else None
+
+    def was_linked(self, now: OnDisk) -> OnDisk | None:
+        """Return which file with hard links something is a copy of that came from another device;
+        None if of none.
+        """
+        return next((self.on_disk(one.was) for one in self._copied if self.on_disk(one.now).may_be(now)), None)
 
     def _device(self, index: int) -> int | None:
         """Return the number that the device of what a step (by its index) put at its path had then;

@@ -83,7 +83,7 @@ class _Inverting(LinksAgain, AsRecords):
         match step:
             case Place() | Create() | Link() | Duplicate() | MakeDirectory():
                 if step.path not in self._blocked:
-                    self._take_away(step)
+                    self._take_away(index, step)
             case Remove():
                 if self._is_free(step.path):
                     self._keep(self._old_view(step.path), step.number, replaces=self._renamed_to(step.path))
@@ -106,10 +106,12 @@ class _Inverting(LinksAgain, AsRecords):
             return None
         return step.path if self._is_it(index, step.path, st) else None
 
-    def _take_away(self, step: Arrival) -> None:
+    def _take_away(self, index: int, step: Arrival) -> None:
         """Let what the step brought in be gone, or where it was, and what it replaced be back."""
         if isinstance(step, Place) and step.number in self._applied.parks:
-            self._place(self._view(step.path)).source = step.path
+            slot = self._view(step.path)
+            if not self._link_moved(index, step, slot):
+                self._place(slot).source = step.path
         above = split(step.path)[0]
         if (
             above not in self._blocked
@@ -199,7 +201,8 @@ class _Inverting(LinksAgain, AsRecords):
             self._found.stays[now] = self._why_gone
             return
         place = self._place(self._view(now))
-        place.source, place.was, place.content = now, step.was, content
+        if place.link is None:  # else the file of which it becomes a link gets that back
+            place.source, place.was, place.content = now, step.was, content
 
     def _moved_to(self, index: int, step: Rewrite | SetMetadata) -> RelPath | None:
         """Return where a file is now that was changed before all that moves; by another name, if

@@ -22,6 +22,31 @@ from yolofs.system.disks import OnDisk
 class LinksAgain(Whose):
     """Finds what a name was a link of."""
 
+    def _link_moved(self, index: int, step: Place, slot: RelPath) -> bool:
+        """Let a name that the commit copied to another device as it moved be a hard link again of a
+        file that stays, or of one that moved as well; return whether it is.
+        """
+        came, st = self._applied.came(index), self._base.look(step.path)
+        was = self._applied.was_linked(came) if came is not None else None
+        if was is None or st is None or not self._is_as_left(index, step.path, st):
+            return False
+        first = self._moved_links.setdefault(was, step.path)
+        if first == step.path:
+            name = find_name_near(
+                self._base, self._anew.known_by(was), self._applied.parks[step.number].path, is_good=self._stays
+            )
+            other = self._base.look(name)
+            if name is None or other is None or not self._is_still(was, other, st):
+                return False
+            if not self._was_there(was, name, other, st, self._applied.number):
+                return False
+            self._moved_links[was] = first = name
+        self._place(slot).link = first
+        return True
+
+    def _stays(self, path: RelPath) -> bool:
+        return not self._goes(path)
+
     def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
         """Let a path be a hard link of a file of base again, or return what of the commit's own
         comes back there.
@@ -29,19 +54,19 @@ class LinksAgain(Whose):
         copy = os.lstat(kept.path(self._commits))
         was = self._applied.on_disk(file)
         known = self._anew.known_by(was)
-        name = find_name_near(self._base, known, path, is_good=lambda found: not self._goes(found))
+        name = find_name_near(self._base, known, path, is_good=self._stays)
         st = self._base.look(name)
         if st is not None and file[0] != copy.st_dev and not self._is_still(was, st, copy):
             name = None  # what was there is copied and gone, and another file may have got its number
-        if name is not None and st is not None and not self._was_there(was, name, st, copy, kept):
+        if name is not None and st is not None and not self._was_there(was, name, st, copy, kept.commit):
             name = None
         if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
 
-    def _was_there(self, was: OnDisk, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
-        """Tell whether a file of base is older than the commit, or was made anew since for the one
+    def _was_there(self, was: OnDisk, name: RelPath, st: os.stat_result, copy: os.stat_result, commit: int) -> bool:
+        """Tell whether a file of base is older than a commit, or was made anew since for the one
         that is: the host may have given its number to another since.
         """
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
@@ -49,7 +74,7 @@ class LinksAgain(Whose):
         if self._anew.stands_for(was, self._base.on_disk(st.st_dev, st.st_ino), self._base.path(name), st):
             return True
         birth_ns = syscalls.birth_ns(self._base.path(name))
-        begun = os.lstat(os.path.join(self._commits, b"%d" % kept.commit, PLAN))
+        begun = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN))
         return birth_ns is None or birth_ns <= begun.st_mtime_ns
 
     def _goes(self, path: RelPath) -> bool:

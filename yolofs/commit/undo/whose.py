@@ -142,6 +142,9 @@ class Whose:
         """Where a file comes back of which base has no name, and what is kept of it: by its first
         name.
         """
+        self._moved_links: dict[OnDisk, RelPath] = {}
+        """Where base has the file of which names that were copied become links again, by what that
+        was."""
         self._with_links: set[RelPath] = set()
         """Where files show that get further names, which is said with these."""
         self._linked_to: set[RelPath | None] | None = None
