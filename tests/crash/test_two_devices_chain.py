@@ -14,7 +14,9 @@ import pytest
 from tests.crash.two_devices import BOTH, project
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import walk_tree
-from yolofs.session.commit import commit
+from tests.support.fault_points import points
+from yolofs.errors import ConflictError
+from yolofs.session.commit import abort, commit
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 
@@ -158,7 +160,12 @@ def exactly(project: Path) -> dict[bytes, tuple[Any, ...]]:
     return found
 
 
-def committed(project: Path, work: View) -> None:
+def without_links(tree: dict[bytes, tuple[Any, ...]]) -> dict[bytes, tuple[Any, ...]]:
+    return {path: (*what[:3], what[-1]) for path, what in tree.items()}
+
+
+def committed(project: Path, work: View = lambda _: None) -> None:
+    """Commit what is staged, and some work that is done before."""
     view = CoreDriver(bytes(project))
     work(view)
     view.close()
@@ -166,24 +173,94 @@ def committed(project: Path, work: View) -> None:
         commit(session)
 
 
-def undone(project: Path, number: int, *, force: bool = False) -> None:
+def undone(project: Path, number: int | None, *, force: bool = False) -> None:
     with Session.open(bytes(project), Access.WRITE) as session:
         result = undo(session, choose(session, number), force=force)
         assert result.is_whole
         assert not result.stays
 
 
+CASES = points([(first, second) for first in FIRST for second in SECOND], "chains", some=15)
+
+
 @BOTH
-@pytest.mark.parametrize("second", SECOND)
-@pytest.mark.parametrize("first", FIRST)
-def test_base_is_what_it_was_before_each_commit(project: Path, first: str, second: str) -> None:
+@pytest.mark.parametrize(("first", "second"), CASES)
+def test_base_is_what_it_was_before_each_commit_and_after_it_when_that_is_done_again(
+    project: Path, first: str, second: str
+) -> None:
     populate(project)
     before = exactly(project)
     committed(project, FIRST[first])
     between = exactly(project)
     committed(project, SECOND[second])
-    undone(project, 2)
-    assert exactly(project) == between
+    after = exactly(project)
+    assert len({str(sorted(one.items())) for one in (before, between, after)}) == 3
+    for _ in range(2):
+        undone(project, None)
+        assert exactly(project) == between
+        committed(project)
+        assert exactly(project) == after
+    undone(project, None)
     undone(project, 1)
     assert exactly(project) == before
-    assert before != between
+    committed(project)
+    assert without_links(exactly(project)) == without_links(after)
+    undone(project, None)
+    assert exactly(project) == before
+
+
+@BOTH
+@pytest.mark.parametrize(("first", "second"), CASES[:6])
+def test_it_is_known_too_when_the_notes_of_its_times_are_gone(project: Path, first: str, second: str) -> None:
+    """They are removed when nothing is staged any more."""
+    populate(project)
+    before = exactly(project)
+    committed(project, FIRST[first])
+    committed(project, SECOND[second])
+    undone(project, 2)
+    with Session.open(bytes(project), Access.WRITE) as session:
+        abort(session)
+    committed(project, lambda view: view.create(b"later", b"later", 0o644))
+    undone(project, 1)
+    now = exactly(project)
+    assert now.pop(b"later")[0] == 0o100644
+    assert now == before
+
+
+@BOTH
+@pytest.mark.parametrize("first", ["edit", "change_the_mode", "edit_what_has_links"])
+@pytest.mark.parametrize("second", ["remove_all", "move_here", "move_files_here"])
+def test_what_the_host_has_changed_of_it_since_is_drift(project: Path, first: str, second: str) -> None:
+    populate(project)
+    committed(project, FIRST[first])
+    committed(project, SECOND[second])
+    undone(project, 2)
+    for name in ("x", "one"):
+        (project / "far/d" / name).write_text("by the host")
+    before = exactly(project)
+    with pytest.raises(ConflictError):
+        undone(project, 1)
+    assert exactly(project) == before
+    undone(project, 1, force=True)
+    assert exactly(project) != before
+
+
+@BOTH
+@pytest.mark.parametrize("by_the_host", [None, "stays", "moved"])
+@pytest.mark.parametrize(("stays", "moves"), [("far/d/one", "far/d/two"), ("far/d/two", "far/d/one")])
+def test_a_name_that_was_moved_is_a_link_again_of_the_one_that_stayed(
+    project: Path, stays: str, moves: str, by_the_host: str | None
+) -> None:
+    """If the host has changed either, both files are kept."""
+    populate(project)
+    before = exactly(project)
+    committed(project, lambda view: view.rename(moves.encode(), b"here"))
+    assert not (project / stays).samefile(project / "here")
+    if by_the_host is not None:
+        (project / {"stays": stays, "moved": "here"}[by_the_host]).write_text(f"by the host, {by_the_host}")
+    undone(project, 1)
+    if by_the_host is None:
+        assert exactly(project) == before
+    else:
+        texts = {name: (project / path).read_text() for name, path in (("stays", stays), ("moved", moves))}
+        assert texts == dict.fromkeys(texts, "base far/d/one") | {by_the_host: f"by the host, {by_the_host}"}

@@ -10,14 +10,15 @@ take it for something of the host's.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
-from yolofs.commit.apply.part_links import File
 from yolofs.system.plain_files import open_plain, read_note
 
 _NAME = b"copied"
 _MOST_BYTES = 1 << 30
+File: TypeAlias = tuple[int, int]
+"""Which file it is: device and inode number."""
 
 
 class Copied(NamedTuple):
@@ -29,12 +30,14 @@ class Copied(NamedTuple):
     now: File
 
 
-def add(directory: bytes, copies: Iterable[Copied], *, durable: bool) -> None:
+def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
     """Note in a commit's directory what copies were made.
 
     Raises:
         OSError: it cannot be written.
     """
+    if not copies:
+        return
     text = b"".join(b"%d %d %d %d %d\n" % (*one.was, one.links, *one.now) for one in copies)
     fd = open_plain(os.path.join(directory, _NAME), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     with os.fdopen(fd, "ab") as file:

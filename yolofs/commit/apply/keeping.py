@@ -66,6 +66,10 @@ class Keeping(Preparing):
         """The ctimes, by inode number, of what lies in directories that were copied to where they
         are to be.
         """
+        self._swept: list[tuple[Stamp, Stamp]] = []
+        """The stamps of directories before and after something of the commit's own was deleted in
+        them, when all steps were done.
+        """
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 

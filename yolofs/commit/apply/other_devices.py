@@ -22,6 +22,7 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
 
@@ -141,20 +142,26 @@ def _note(parking: bytes, paths: list[bytes]) -> None:
     sync_directory_of(path)
 
 
-def remove(parking: bytes, name: bytes) -> None:
+def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
     """Remove the folders of the commit in a directory, which are called ``name``, with all that is
-    left in them.
+    left in them; return the stamps before and after of the directories that they lay in.
 
     Raises:
         OSError: one cannot be removed.
     """
+    found: list[tuple[Stamp, Stamp]] = []
     for path in noted(parking):
         above, last = os.path.split(path)
         if last != name:
             continue
-        with contextlib.suppress(FileNotFoundError), _times_kept(above) as directory:
-            if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
-                remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
+        with contextlib.suppress(FileNotFoundError):
+            before = os.lstat(above)
+            with _times_kept(above) as directory:
+                if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                    remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
+            after = os.lstat(above)
+            found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
+    return found
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewr
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
@@ -218,10 +219,10 @@ class Preparing(Places):
         self._note(step.path, left_out)
         return st
 
-    def remove_far(self) -> None:
-        """Remove the folders on other devices.
+    def remove_far(self) -> list[tuple[Stamp, Stamp]]:
+        """Remove the folders on other devices; return what :func:`other_devices.remove` does.
 
         Raises:
             OSError: one cannot be removed.
         """
-        other_devices.remove(self._parking, hidden_far(self._parking))
+        return other_devices.remove(self._parking, hidden_far(self._parking))

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from yolofs.commit.apply import copied, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
-from yolofs.commit.apply.part_links import File, parted_from
+from yolofs.commit.apply.copied import File
+from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
@@ -59,7 +60,10 @@ class Applied:
         """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
         copy.
         """
-        self._copied = [one for one in copied.read(directory) if one.links > 1]
+        self._copied = [
+            (self.on_disk(one.was), self.on_disk(one.now)) for one in copied.read(directory) if one.links > 1
+        ]
+        """What was copied to another device of files with hard links, and its copies."""
         self._steps_of: dict[int, list[int]] = {}
         """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
@@ -99,7 +103,13 @@ class Applied:
         """Return which file with hard links something is a copy of that came from another device;
         None if of none.
         """
-        return next((self.on_disk(one.was) for one in self._copied if self.on_disk(one.now).may_be(now)), None)
+        return next((was for was, copy in self._copied if copy.may_be(now)), None)
+
+    def copies_of(self, was: OnDisk) -> list[OnDisk]:
+        """Return the copies of a file with hard links that were made as it moved to another device,
+        or is kept from one.
+        """
+        return [copy for one, copy in self._copied if one.may_be(was)]
 
     def _device(self, index: int) -> int | None:
         """Return the number that the device of what a step (by its index) put at its path had then;

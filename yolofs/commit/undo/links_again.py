@@ -6,17 +6,17 @@ import os
 import stat
 
 from yolofs.commit.apply.commit_directory import PLAN
-from yolofs.commit.apply.part_links import File
+from yolofs.commit.apply.copied import File
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import (
     MakeDirectory,
     Place,
 )
 from yolofs.commit.undo.whose import Whose
-from yolofs.paths import RelPath, split
+from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls
-from yolofs.system.disks import OnDisk
+from yolofs.system.disks import FilesOnDisks, OnDisk
 
 
 class LinksAgain(Whose):
@@ -44,6 +44,23 @@ class LinksAgain(Whose):
         self._place(slot).link = first
         return True
 
+    def _moved_name(self, was: OnDisk, removed: RelPath) -> RelPath | None:
+        """Return where base has a file of which a name was ``removed``, if the commit copied it to
+        another device as another name moved, or the directory did; None if it did not.
+        """
+        copies = [name for one in self._applied.copies_of(was) for name in self._anew.known_by(one)]
+        known = FilesOnDisks(copies)
+        for path, (_, step) in self._arrivals.items():
+            if isinstance(step, Place) and step.number in self._applied.parks and path not in self._blocked:
+                st = self._base.look(path)
+                if st is not None and known.has(self._base.on_disk(st.st_dev, st.st_ino)):
+                    return path
+        directory, name = split(removed)
+        now = self._moves.after(directory)
+        if now is None or now == directory:
+            return None
+        return find_name_near(self._base, copies, join(now, name), is_good=self._stays)
+
     def _stays(self, path: RelPath) -> bool:
         return not self._goes(path)
 
@@ -53,8 +70,9 @@ class LinksAgain(Whose):
         """
         copy = os.lstat(kept.path(self._commits))
         was = self._applied.on_disk(file)
-        known = self._anew.known_by(was)
-        name = find_name_near(self._base, known, path, is_good=self._stays)
+        name = self._moved_name(was, path) or find_name_near(
+            self._base, self._anew.known_by(was), path, is_good=self._stays
+        )
         st = self._base.look(name)
         if st is not None and file[0] != copy.st_dev and not self._is_still(was, st, copy):
             name = None  # what was there is copied and gone, and another file may have got its number
@@ -71,7 +89,11 @@ class LinksAgain(Whose):
         """
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
             return False
-        if self._anew.stands_for(was, self._base.on_disk(st.st_dev, st.st_ino), self._base.path(name), st):
+        now, path = self._base.on_disk(st.st_dev, st.st_ino), self._base.path(name)
+        copies = self._applied.copies_of(was)
+        if any(one.may_be(now) for one in copies) and self._applied.is_older(path, st):
+            return True
+        if any(self._anew.stands_for(one, now, path, st) for one in (was, *copies)):
             return True
         birth_ns = syscalls.birth_ns(self._base.path(name))
         begun = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN))

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.part_links import File
+from yolofs.commit.apply.copied import File
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import (
     Attributes,
