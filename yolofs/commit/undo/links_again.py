@@ -70,9 +70,9 @@ class LinksAgain(Whose):
         """
         copy = os.lstat(kept.path(self._commits))
         was = self._applied.on_disk(file)
-        name = self._moved_name(was, path) or find_name_near(
-            self._base, self._anew.known_by(was), path, is_good=self._stays
-        )
+        name = self._moved_name(was, path)
+        if name is None:
+            name = find_name_near(self._base, self._anew.known_by(was), path, is_good=self._stays)
         st = self._base.look(name)
         if st is not None and file[0] != copy.st_dev and not self._is_still(was, st, copy):
             name = None  # what was there is copied and gone, and another file may have got its number
@@ -121,6 +121,8 @@ class LinksAgain(Whose):
         if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
             return True
         index = self._applied.changed_in_place(was)
+        if index is None:  # it was copied to another device before
+            index = self._applied.changed_in_place(self._base.on_disk(st.st_dev, st.st_ino))
         return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
 
     def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:
@@ -135,7 +137,13 @@ class LinksAgain(Whose):
         if first in self._found.copies:
             self._found.copies.remove(first)
         st = os.lstat(other.path(self._commits))
-        if (st.st_dev, st.st_ino) == (copy.st_dev, copy.st_ino) and copy.st_dev == file[0]:
+        is_one = (st.st_dev, st.st_ino) == (copy.st_dev, copy.st_ino)
+        if is_one and copy.st_dev == file[0] and self._is_on_mount(path, kept):
             return kept  # both come back by a rename, as what they are
         self._place(first).kept = other
         return other
+
+    def _is_on_mount(self, path: RelPath, kept: Kept) -> bool:
+        """Tell whether a rename may bring what is kept to a path."""
+        place = self._base.path(self._base.mount_above(path))
+        return syscalls.device_and_mount(place) == syscalls.device_and_mount(kept.path(self._commits))
