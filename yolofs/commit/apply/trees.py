@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 
-from yolofs.commit.apply.copied import Copied
+from yolofs.commit.apply.copied import Copied, Thing
 from yolofs.store import copying
 from yolofs.store.restored import Stamp
 
@@ -28,6 +28,7 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
     directories: list[tuple[bytes, copying.Metadata]] = []
     left_out: list[str] = []
     copies: list[Copied] = []
+    overlays: dict[bytes, bool] = {}
     todo = [b""]
     while todo:
         rel = todo.pop()
@@ -42,9 +43,9 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
             left_out += copying.copy_node(src + rel, dst + rel)
             if metadata.st_nlink > 1:
                 links[metadata.st_dev, metadata.st_ino] = rel
-        copy = os.lstat(dst + rel)
         names = 1 if stat.S_ISDIR(metadata.st_mode) else metadata.st_nlink
-        copies.append(Copied((metadata.st_dev, metadata.st_ino), names, (copy.st_dev, copy.st_ino)))
+        copy = Thing.at(dst + rel, os.lstat(dst + rel), overlays)
+        copies.append(Copied(Thing.at(src + rel, metadata, overlays), names, copy))
     for rel, of_directory in reversed(directories):
         left_out += copying.write_metadata(dst + rel, of_directory)
     return tuple(dict.fromkeys(left_out)), copies

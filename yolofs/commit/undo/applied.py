@@ -61,7 +61,7 @@ class Applied:
         copy.
         """
         self._copied = [
-            (self.on_disk(one.was), self.on_disk(one.now)) for one in copied.read(directory) if one.links > 1
+            (self.on_disk(one.was.file), self.on_disk(one.now.file)) for one in copied.read(directory) if one.links > 1
         ]
         """What was copied to another device of files with hard links, and its copies."""
         self._steps_of: dict[int, list[int]] = {}
@@ -69,7 +69,7 @@ class Applied:
         for index, step in enumerate(plan.steps):
             if not isinstance(step, Park | Remove | Fetch) and (came := self.came(index)) is not None:
                 self._steps_of.setdefault(came.inode, []).append(index)
-        self._ended_ns = _mtime_ns(os.path.join(directory, DONE))
+        self.ended_ns = _mtime_ns(os.path.join(directory, DONE))
         self._ctimes = {
             (line.came.device, line.came.inode): line.came.ctime_ns for line in self.lines if line.came is not None
         }
@@ -145,7 +145,7 @@ class Applied:
         filesystem does not tell when a thing was born, all counts as older.
         """
         birth_ns = syscalls.birth_ns(path)
-        return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self._ended_ns
+        return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self.ended_ns
 
     def is_unchanged(self, index: int, st: os.stat_result) -> bool:
         """Tell whether something is, to its time of change, what a step (by its index) and those

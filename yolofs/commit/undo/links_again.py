@@ -16,7 +16,7 @@ from yolofs.commit.undo.whose import Whose
 from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls
-from yolofs.system.disks import FilesOnDisks, OnDisk
+from yolofs.system.disks import OnDisk
 
 
 class LinksAgain(Whose):
@@ -32,37 +32,12 @@ class LinksAgain(Whose):
             return False
         first = self._moved_links.setdefault(was, step.path)
         if first == step.path:
-            name = find_name_near(
-                self._base, self._anew.known_by(was), self._applied.parks[step.number].path, is_good=self._stays
-            )
-            other = self._base.look(name)
-            if name is None or other is None or not self._is_still(was, other, st):
-                return False
-            if not self._was_there(was, name, other, st, self._applied.number):
+            name = self._name_of(was, self._applied.parks[step.number].path, st, self._applied.number)
+            if name is None:
                 return False
             self._moved_links[was] = first = name
         self._place(slot).link = first
         return True
-
-    def _moved_name(self, was: OnDisk, removed: RelPath) -> RelPath | None:
-        """Return where base has a file of which a name was ``removed``, if the commit copied it to
-        another device as another name moved, or the directory did; None if it did not.
-        """
-        copies = [name for one in self._applied.copies_of(was) for name in self._anew.known_by(one)]
-        known = FilesOnDisks(copies)
-        for path, (_, step) in self._arrivals.items():
-            if isinstance(step, Place) and step.number in self._applied.parks and path not in self._blocked:
-                st = self._base.look(path)
-                if st is not None and known.has(self._base.on_disk(st.st_dev, st.st_ino)):
-                    return path
-        directory, name = split(removed)
-        now = self._moves.after(directory)
-        if now is None or now == directory:
-            return None
-        return find_name_near(self._base, copies, join(now, name), is_good=self._stays)
-
-    def _stays(self, path: RelPath) -> bool:
-        return not self._goes(path)
 
     def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
         """Let a path be a hard link of a file of base again, or return what of the commit's own
@@ -70,34 +45,72 @@ class LinksAgain(Whose):
         """
         copy = os.lstat(kept.path(self._commits))
         was = self._applied.on_disk(file)
-        name = self._moved_name(was, path)
+        name = self._moved_name(was, path, copy)
         if name is None:
-            name = find_name_near(self._base, self._anew.known_by(was), path, is_good=self._stays)
-        st = self._base.look(name)
-        if st is not None and file[0] != copy.st_dev and not self._is_still(was, st, copy):
-            name = None  # what was there is copied and gone, and another file may have got its number
-        if name is not None and st is not None and not self._was_there(was, name, st, copy, kept.commit):
-            name = None
+            name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev)
         if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
 
-    def _was_there(self, was: OnDisk, name: RelPath, st: os.stat_result, copy: os.stat_result, commit: int) -> bool:
-        """Tell whether a file of base is older than a commit, or was made anew since for the one
-        that is: the host may have given its number to another since.
+    def _moved_name(self, was: OnDisk, removed: RelPath, copy: os.stat_result) -> RelPath | None:
+        """Return where base has a file of which a name was ``removed``, if the commit copied it to
+        another device as another name moved, or the directory did; None if it did not.
         """
-        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
-            return False
-        now, path = self._base.on_disk(st.st_dev, st.st_ino), self._base.path(name)
         copies = self._applied.copies_of(was)
-        if any(one.may_be(now) for one in copies) and self._applied.is_older(path, st):
-            return True
-        if any(self._anew.stands_for(one, now, path, st) for one in (was, *copies)):
-            return True
-        birth_ns = syscalls.birth_ns(self._base.path(name))
-        begun = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN))
-        return birth_ns is None or birth_ns <= begun.st_mtime_ns
+        if not copies:
+            return None
+        for path, (_, step) in self._arrivals.items():
+            is_moved = isinstance(step, Place) and step.number in self._applied.parks and path not in self._blocked
+            if is_moved and any(self._is_name(one, path, copy, None) for one in copies):
+                return path
+        directory, name = split(removed)
+        now = self._moves.after(directory)
+        if now is None or now == directory:
+            return None
+        names = (self._name_of(one, join(now, name), copy, None) for one in copies)
+        return next((name for name in names if name is not None), None)
+
+    def _name_of(
+        self, was: OnDisk, near: RelPath, copy: os.stat_result, commit: int | None, *, may_differ: bool = False
+    ) -> RelPath | None:
+        """Return a path at which base has a file that was there before a commit and stays, or what
+        was made for it since; None if none was found.  Without a ``commit`` it was made by this
+        one.
+
+        It is as it was when ``copy`` was made of it, or as the commit has left it, unless it
+        ``may_differ``.
+        """
+
+        def is_good(path: RelPath) -> bool:
+            return not self._goes(path) and self._is_name(was, path, copy, commit, may_differ=may_differ)
+
+        return find_name_near(self._base, self._anew.known_by(self._left(was)), near, is_good=is_good)
+
+    def _is_name(
+        self, was: OnDisk, path: RelPath, copy: os.stat_result, commit: int | None, *, may_differ: bool = False
+    ) -> bool:
+        """Tell whether base has such a file at a path."""
+        st = self._base.look(path)
+        if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
+            return False
+        if not self._was_there(was, path, st, commit):
+            return False
+        return may_differ or self._is_still(was, st, copy)
+
+    def _was_there(self, was: OnDisk, path: RelPath, st: os.stat_result, commit: int | None) -> bool:
+        """Tell whether a file of base is older than a commit, or was made since for one that is:
+        the host may have given its number to another since.
+        """
+        now, place = self._thing(path, st), self._base.path(path)
+        if was.may_be(now.file):
+            birth_ns = syscalls.birth_ns(place)
+            latest_ns = self._applied.ended_ns
+            if commit is not None:
+                latest_ns = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN)).st_mtime_ns
+            if birth_ns is None or birth_ns <= latest_ns:
+                return True
+        return self._stands_for(was, now, path, st)
 
     def _goes(self, path: RelPath) -> bool:
         """Tell whether what the commit brought to a path, or the directory that it made around it,

@@ -14,6 +14,20 @@ from yolofs.commit.undo.applied import Applied
 from yolofs.system.disks import OnDisk
 
 
+class Thing(NamedTuple):
+    """Something that is, or was, on a disk."""
+
+    file: OnDisk
+    birth_ns: int = 0
+    """0 if nobody knows, so that it may be any."""
+
+    def may_be(self, other: Thing) -> bool:
+        """Tell whether it is the same thing, as far as is known."""
+        return self.file.may_be(other.file) and (
+            0 in (self.birth_ns, other.birth_ns) or self.birth_ns == other.birth_ns
+        )
+
+
 class Anew(NamedTuple):
     """What one commit has made anew."""
 
@@ -21,60 +35,68 @@ class Anew(NamedTuple):
     copied: Sequence[Copied] = ()
     """What it has copied to another device or mount."""
     directories: Mapping[int, OnDisk] = {}
-    """Of an undo: which store inode of its plan became a directory for which one that it keeps."""
+    """Of an undo: which store inode of its plan became a directory for which one that is kept."""
 
-    def pairs(self) -> Iterator[tuple[OnDisk, OnDisk]]:
+    def pairs(self) -> Iterator[tuple[Thing, Thing]]:
         """Yield what was there and what stands for it now."""
-        for one in self.copied:
-            yield self.by.on_disk(one.was), self.by.on_disk(one.now)
+        for was, _, now in self.copied:
+            yield Thing(self.by.on_disk(was.file), was.birth_ns), Thing(self.by.on_disk(now.file), now.birth_ns)
         for index, step in enumerate(self.by.plan.steps) if self.directories else ():
             came = self.by.came(index) if isinstance(step, MakeDirectory) and step.ino in self.directories else None
             if isinstance(step, MakeDirectory) and came is not None:
-                yield self.directories[step.ino], came
+                yield Thing(self.directories[step.ino]), Thing(came)
+
+
+class _Made(NamedTuple):
+    was: Thing
+    now: Thing
+    by: Applied
 
 
 class MadeAnew:
     """What stands for what is gone."""
 
     def __init__(self, commits: Iterable[Anew] = ()) -> None:
-        self._next: dict[int, list[tuple[OnDisk, OnDisk, Applied]]] = {}
-        """What was, what stands for it, and which commit made that: by the inode number of what
-        was.
-        """
-        self._last: dict[int, list[tuple[OnDisk, OnDisk]]] = {}
-        """What stands for something, and that: by the inode number of the former."""
+        self._of: dict[int, list[_Made]] = {}
+        """By the inode number of what was."""
+        self._for: dict[int, list[_Made]] = {}
+        """By the inode number of what stands for it."""
         for one in commits:
             for was, now in one.pairs():
-                self._next.setdefault(was.inode, []).append((was, now, one.by))
-                self._last.setdefault(now.inode, []).append((now, was))
+                made = _Made(was, now, one.by)
+                self._of.setdefault(was.file.inode, []).append(made)
+                self._for.setdefault(now.file.inode, []).append(made)
 
-    def stands_for(self, was: OnDisk, now: OnDisk, path: bytes, st: os.stat_result) -> bool:
+    def stands_for(self, was: Thing, now: Thing, path: bytes, st: os.stat_result) -> bool:
         """Tell whether what is at an absolute path was made for something, or for what stood for
         that.
         """
-        return any(one.may_be(now) and by.is_older(path, st) for one, by in self._later(was))
+        return any(made.now.may_be(now) and made.by.is_older(path, st) for made in self._since(was))
 
-    def known_by(self, was: OnDisk) -> list[OnDisk]:
-        """Return what something is known by now: itself, and all that was made for it since."""
-        return [was, *(one for one, _ in self._later(was))]
+    def known_by(self, was: Thing) -> list[OnDisk]:
+        """Return what something is known by: itself, and all that was made for it since."""
+        return list(dict.fromkeys((was.file, *(made.now.file for made in self._since(was)))))
 
-    def _later(self, was: OnDisk) -> Iterator[tuple[OnDisk, Applied]]:
-        todo, seen = [was], {was}
-        while todo:
-            one = todo.pop()
-            for old, new, by in self._next.get(one.inode, ()):
-                if old.may_be(one):
-                    yield new, by
-                    if new not in seen:
-                        seen.add(new)
-                        todo.append(new)
-
-    def was_known_by(self, now: OnDisk) -> list[OnDisk]:
+    def was_known_by(self, now: Thing) -> list[OnDisk]:
         """Return what something was known by: itself, and all that it was made for."""
-        found = [now]
-        for one in found:
-            found += [old for new, old in self._last.get(one.inode, ()) if new.may_be(one) and old not in found]
-        return found
+        found, todo = {now.file: None}, [(now, 0)]
+        while todo:
+            thing, before = todo.pop()
+            for made in self._for.get(thing.file.inode, ()):
+                if made.now.may_be(thing) and (not before or made.by.number < before):
+                    found[made.was.file] = None
+                    todo.append((made.was, made.by.number))
+        return list(found)
+
+    def _since(self, was: Thing) -> Iterator[_Made]:
+        """Yield what was made for something, and for that by later commits."""
+        todo = [(was, 0)]
+        while todo:
+            thing, since = todo.pop()
+            for made in self._of.get(thing.file.inode, ()):
+                if made.was.may_be(thing) and made.by.number > since:
+                    yield made
+                    todo.append((made.now, made.by.number))
 
 
 NOTHING_ANEW = MadeAnew()

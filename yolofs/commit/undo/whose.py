@@ -28,13 +28,14 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
-from yolofs.commit.undo.made_anew import MadeAnew
+from yolofs.commit.undo.made_anew import MadeAnew, Thing
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
+from yolofs.system import syscalls
 from yolofs.system.disks import OnDisk
 
 ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
@@ -160,7 +161,7 @@ class Whose:
         If another commit has changed it, or if there is a reason why it cannot go, it stays; else
         it has drifted.  ``file``: what is there, if others may know it by another name.
         """
-        known = self._was_known_by(file) if file is not None else ()
+        known = self._was_known_by(path, file) if file is not None else ()
         later = next((one for one in reversed(self._later) if one.touches(path, known)), None)
         if later is not None:
             if not later.takes_back:
@@ -183,7 +184,7 @@ class Whose:
 
     def _is_as_before_later(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether undos have taken back all that later commits have changed at a path."""
-        before, known = None, self._was_known_by(st)
+        before, known = None, self._was_known_by(path, st)
         for one in reversed(self._later):
             if (before is not None and one.number >= before) or not one.touches(path, known):
                 continue
@@ -222,14 +223,26 @@ class Whose:
 
     def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether what is at a path is the thing that a step (by its index) has left there."""
-        came, place = self._applied.came(index), self._base.path(path)
-        now = self._base.on_disk(st.st_dev, st.st_ino)
-        if (came is None or came.may_be(now)) and self._applied.is_older(place, st):
+        came, now = self._applied.came(index), self._thing(path, st)
+        if (came is None or came.may_be(now.file)) and self._applied.is_older(self._base.path(path), st):
             return True
-        return came is not None and self._anew.stands_for(came, now, place, st)
+        return came is not None and self._stands_for(came, now, path, st)
 
-    def _was_known_by(self, st: os.stat_result) -> list[OnDisk]:
-        return self._anew.was_known_by(self._base.on_disk(st.st_dev, st.st_ino))
+    def _stands_for(self, came: OnDisk, now: Thing, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether what base has at a path was made for something that the commit has left."""
+        return self._anew.stands_for(self._left(came), now, self._base.path(path), st)
+
+    def _thing(self, path: RelPath, st: os.stat_result) -> Thing:
+        return Thing(
+            self._base.on_disk(st.st_dev, st.st_ino), syscalls.look(self._base.path(path)).lasting_birth_ns or 0
+        )
+
+    def _left(self, came: OnDisk) -> Thing:
+        ready = self._applied.ready
+        return Thing(came, ready.births.get(came.inode, 0) if len(ready.disks) == 1 else 0)
+
+    def _was_known_by(self, path: RelPath, st: os.stat_result) -> list[OnDisk]:
+        return self._anew.was_known_by(self._thing(path, st))
 
     def _settle(self) -> bool:
         """Block what cannot be undone because something else stays; return whether anything was
