@@ -438,7 +438,7 @@ def _undo(
         prepared.store,
         parking=directory,
         seals=seals,
-        restored=lambda found: restored.add(session.directory, found),
+        restored=lambda found: restored.add(session.directory, {one.stamp for one in found}),
         arrived=lambda came: note_arrived(session, came),
         progress=progress,
     )

@@ -13,12 +13,12 @@ import pytest
 from tests.support.commit_model import CommitScribe, scan
 from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, whole, work
 from yolofs.commit import resume
+from yolofs.commit.apply.step_log import Identity
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import file_data
-from yolofs.store.restored import Stamp
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -152,13 +152,13 @@ def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: 
 
 def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
     work(scribe)
-    told = set[Stamp]()
+    told = set[Identity]()
     plan = interrupted(scribe, parking, 1)
     at(scribe, b"g/two").write_bytes(b"the host's")
     at(scribe, b"soft").unlink()
     at(scribe, b"soft").symlink_to("elsewhere")
     roll_back(plan, scribe.store, parking=parking, restored=told.update, durable=False)
-    numbers = {inode for inode, _ in told}
+    numbers = {one.inode for one in told}
     known = {
         name for name in (b"g/two", b"soft", b"c", b"a") if os.lstat(scribe.base.path(RelPath(name))).st_ino in numbers
     }
