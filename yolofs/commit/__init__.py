@@ -25,6 +25,7 @@ In the order in which a commit goes through them::
       git_indexes  git's index, where the host has only looked
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
+      seen_twice   no name of base is changed at two places
       survivors    which object of base lives on under which name of the view
       kept         what earlier commits keep of base, as something that a tree can show
       planner      the plan
