@@ -271,6 +271,7 @@ class Base:
         """
         if rel in self.pseudo or rel in self.hidden:
             return self.lstat(rel)
+        self._check_is_base(rel)
         return self._unhidden(os.stat(name, dir_fd=directory, follow_symlinks=False), rel)
 
     def _unhidden(self, st: os.stat_result, rel: bytes) -> os.stat_result:
