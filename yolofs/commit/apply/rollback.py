@@ -122,7 +122,7 @@ class BackSteps(BackInPlace):
                 if step.was is None:
                     return
                 if step.ino is not None and (is_certain or self._looks_set(step.path, step.ino)):
-                    self._give(step.path, step.was, stat.S_IFDIR)
+                    self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
