@@ -34,6 +34,7 @@ In the order in which a commit goes through them::
       last_check   it leaves base the names that the view shows: found anew
       recheck      it is still one for this base, after an interruption
       moves        where things are before it and after it
+      cut_links    which hard links it cuts, as names move to another disk
       script       it as a shell script
       for_people   it as a person reads it
     apply/  doing it
