@@ -99,6 +99,11 @@ class Applied:
         made = self.ready.made.get(getattr(step, "number", -1))
         return OnDisk(None, made.inode) if made is not None else None
 
+    @property
+    def has_cut_links(self) -> bool:
+        """Whether anything was copied of files with hard links."""
+        return bool(self._copied)
+
     def was_linked(self, now: OnDisk) -> OnDisk | None:
         """Return which file with hard links something is a copy of that came from another device;
         None if of none.

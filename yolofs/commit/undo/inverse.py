@@ -112,6 +112,7 @@ class _Inverting(LinksAgain, AsRecords):
             slot = self._view(step.path)
             if not self._link_moved(index, step, slot):
                 self._place(slot).source = step.path
+                self._link_inside(step, slot)
         above = split(step.path)[0]
         if (
             above not in self._blocked

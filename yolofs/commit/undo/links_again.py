@@ -39,6 +39,32 @@ class LinksAgain(Whose):
         self._place(slot).link = first
         return True
 
+    def _link_inside(self, step: Place, slot: RelPath) -> None:
+        """Let names in a directory that the commit copied to another device as it moved be hard
+        links again of files that stay, or that moved as well.
+        """
+        todo = [b""] if self._applied.has_cut_links else []
+        for inside in todo:
+            path = RelPath(os.path.join(step.path, inside) if inside else step.path)
+            st = self._base.look(path)
+            if st is None or (path in self._arrivals and inside):
+                continue
+            if stat.S_ISDIR(st.st_mode):
+                todo += [os.path.join(inside, name) for name in self._base.names(path)]
+                continue
+            was = self._applied.was_linked(self._base.on_disk(st.st_dev, st.st_ino))
+            if was is None or not inside:
+                continue
+            near = RelPath(os.path.join(self._applied.parks[step.number].path, inside))
+            name = self._name_of(was, near, st, self._applied.number, is_same=True)
+            if name is None:
+                first = self._moved_links.setdefault(was, path)
+                other = self._base.look(first)
+                is_one = other is not None and (other.st_dev, other.st_ino) == (st.st_dev, st.st_ino)
+                name = first if other is not None and not is_one and _look_alike(other, st) else None
+            if name is not None:
+                self._place(RelPath(os.path.join(slot, inside))).link = name
+
     def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
         """Let a path be a hard link of a file of base again, or return what of the commit's own
         comes back there.
@@ -72,23 +98,39 @@ class LinksAgain(Whose):
         return next((name for name in names if name is not None), None)
 
     def _name_of(
-        self, was: OnDisk, near: RelPath, copy: os.stat_result, commit: int | None, *, may_differ: bool = False
+        self,
+        was: OnDisk,
+        near: RelPath,
+        copy: os.stat_result,
+        commit: int | None,
+        *,
+        may_differ: bool = False,
+        is_same: bool = False,
     ) -> RelPath | None:
         """Return a path at which base has a file that was there before a commit and stays, or what
         was made for it since; None if none was found.  Without a ``commit`` it was made by this
         one.
 
         It is as it was when ``copy`` was made of it, or as the commit has left it, unless it
-        ``may_differ``.
+        ``may_differ``; with ``is_same`` it looks as the copy does.
         """
 
         def is_good(path: RelPath) -> bool:
-            return not self._goes(path) and self._is_name(was, path, copy, commit, may_differ=may_differ)
+            return not self._goes(path) and self._is_name(
+                was, path, copy, commit, may_differ=may_differ, is_same=is_same
+            )
 
         return find_name_near(self._base, self._anew.known_by(self._left(was)), near, is_good=is_good)
 
     def _is_name(
-        self, was: OnDisk, path: RelPath, copy: os.stat_result, commit: int | None, *, may_differ: bool = False
+        self,
+        was: OnDisk,
+        path: RelPath,
+        copy: os.stat_result,
+        commit: int | None,
+        *,
+        may_differ: bool = False,
+        is_same: bool = False,
     ) -> bool:
         """Tell whether base has such a file at a path."""
         st = self._base.look(path)
@@ -96,6 +138,8 @@ class LinksAgain(Whose):
             return False
         if not self._was_there(was, path, st, commit):
             return False
+        if is_same:
+            return _look_alike(st, copy)
         return may_differ or self._is_still(was, st, copy)
 
     def _was_there(self, was: OnDisk, path: RelPath, st: os.stat_result, commit: int | None) -> bool:
@@ -131,7 +175,7 @@ class LinksAgain(Whose):
         """Tell whether a file of base is the one of which a copy is kept, as it was or as the
         commit changed it.
         """
-        if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
+        if _look_alike(st, copy):
             return True
         index = self._applied.changed_in_place(was)
         if index is None:  # it was copied to another device before
@@ -160,3 +204,7 @@ class LinksAgain(Whose):
         """Tell whether a rename may bring what is kept to a path."""
         place = self._base.path(self._base.mount_above(path))
         return syscalls.device_and_mount(place) == syscalls.device_and_mount(kept.path(self._commits))
+
+
+def _look_alike(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)
