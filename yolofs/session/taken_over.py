@@ -30,6 +30,7 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.copying import read_metadata
 from yolofs.store.store import StoreFiles
+from yolofs.system.disks import FilesOnDisks
 
 Place = Callable[[], bytes]
 """Gives a directory that the caller removes when the changes have been read."""
@@ -118,7 +119,7 @@ class TakenOver:
         self._place = place
         self._is_past = chapter.commit is not None
         self._directories = (session.store.directory, *([chapter.directory] if self._is_past else ()))
-        self._forced = (read_forced(chapter.directory) if self._is_past else None) or frozenset()
+        self._forced = (read_forced(chapter.directory) if self._is_past else None) or FilesOnDisks()
         self._restored = frozenset() if self._is_past else restored.read(session.directory)
         self._unset = frozenset() if self._is_past else restored.read_unset(session.directory)
         self._known: dict[RelPath, Known] = {}
@@ -273,7 +274,7 @@ class TakenOver:
             return not is_same and (self._is_past or (st.st_ino, st.st_ctime_ns) not in self._restored)
         last_ns = entry.since_ns + CLOCK_SLACK_NS
         if self._is_past:  # a commit has moved it, which sets its ctime
-            return st.st_ino in self._forced or st.st_mtime_ns > last_ns
+            return self._forced.has(self._now.on_disk(st.st_dev, st.st_ino)) or st.st_mtime_ns > last_ns
         return st.st_ctime_ns > last_ns and (st.st_ino, st.st_ctime_ns) not in self._restored
 
     # ---- what is not known
