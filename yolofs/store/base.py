@@ -100,7 +100,10 @@ class Base:
 
     def relative(self, path: bytes) -> RelPath | None:
         """Return an absolute path relative to base, None if it lies outside."""
-        path = os.path.normpath(os.path.abspath(path))
+        return self._below(os.path.abspath(path))
+
+    def _below(self, path: bytes) -> RelPath | None:
+        """Return a path that is absolute and in its shortest form relative to base."""
         if path == self.root:
             return parse_relpath(b"")
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
@@ -111,7 +114,7 @@ class Base:
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in read_mounts(lines):
-                rel = self.relative(path)
+                rel = self._below(path)
                 if rel:
                     mounts[rel] = kind
         pseudo = self._always_pseudo.union(rel for rel, kind in mounts.items() if kind in PSEUDO_TYPES)
