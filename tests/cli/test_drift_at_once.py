@@ -17,6 +17,7 @@ import pytest
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
+from tests.support.clocks import let_clocks_pass
 from tests.support.fault_points import points
 
 Work = Callable[[CoreDriver], None]
@@ -339,7 +340,7 @@ def test_what_nobody_has_changed_is_no_drift(tmp_path: Path, work: Work, then: s
     it.
     """
     program, view = done(tmp_path, work, then)
-    time.sleep(0.03)  # the clock is to have gone on
+    let_clocks_pass()
     for name in ("file", "dir/x"):
         os.link(program.project / name, program.project / f"{os.path.basename(name)} linked")
     go_on(program, view, then)

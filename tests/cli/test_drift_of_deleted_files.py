@@ -12,7 +12,6 @@ import pytest
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
-from tests.support.clocks import let_clocks_pass
 from tests.support.fault_points import points
 
 

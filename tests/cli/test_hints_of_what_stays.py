@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 from tests.cli.program import Program
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 

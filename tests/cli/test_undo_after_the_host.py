@@ -8,7 +8,6 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.undone import Committed, committed, view_of
-from tests.support.clocks import let_clocks_pass
 from tests.support.looks import looks
 
 __all__ = ["committed"]

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import scan
 from tests.support.required import do_without
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError

@@ -24,7 +24,6 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.disk_model import Image, Model, Recording, Synced, put
 from tests.support.memory_disk import memory_directory

@@ -21,7 +21,6 @@ from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.fault_points import points
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, run_killed, wait_until
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 

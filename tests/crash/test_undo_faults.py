@@ -15,7 +15,6 @@ import pytest
 from tests.crash.test_commit_every_line import populate, work
 from tests.crash.test_commit_faults import check_said, end_it, without_times
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults

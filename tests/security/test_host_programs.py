@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 NAMES = ("git", "bwrap", "fusermount3")

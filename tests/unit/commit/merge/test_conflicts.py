@@ -262,13 +262,6 @@ def test_a_directory_with_a_new_mode_is_made_again_by_force(scribe: RealTimeScri
 # ---- records of earlier versions
 
 
-def tick() -> None:
-    """Wait until file times and the time of day are surely apart: no condition could be polled
-    instead.
-    """
-    time.sleep(0.03)
-
-
 @pytest.fixture
 def earlier(tmp_path: Path, base: Path) -> EarlierScribe:
     return EarlierScribe(os.fsencode(base), os.fsencode(tmp_path / "store"))
@@ -300,10 +293,10 @@ def test_where_no_record_says_what_base_had_what_is_later_is_a_conflict(
     earlier: EarlierScribe, base: Path, work: Callable[[CommitScribe], None], path: bytes
 ) -> None:
     (base / "d/x").write_text("before")
-    tick()
+    let_clocks_pass()
     work(earlier)
     assert conflicts(earlier) == []
-    tick()
+    let_clocks_pass()
     (base / "link").hardlink_to(base / "d/x")  # so that only the ctime changes
     assert conflicts(earlier) == [path]
 

@@ -13,7 +13,6 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support import sharing_disk
-from tests.support.clocks import let_clocks_pass
 from yolofs.commit.merge import text_merge
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
