@@ -27,6 +27,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+import msgspec
 import trio
 
 LONGEST_REQUEST = 100_000
@@ -105,6 +106,34 @@ def _import_program() -> None:
 
     for module in pkgutil.walk_packages(yolofs.__path__, "yolofs."):
         importlib.import_module(module.name)
+    _make_what_each_makes_once()
+
+
+def _make_what_each_makes_once() -> None:
+    """Make what every command or daemon would make anew, and what is the same for all."""
+    import argparse
+
+    import click
+
+    from yolofs.cli.group import COMMANDS, cli
+
+    argparse.ArgumentParser()  # compiles its patterns
+    context = click.Context(cli, **cli.context_settings)
+    cli.get_help_option(context)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        command.get_help_option(click.Context(command, parent=context))
+    _look_at_fields(msgspec.Struct)
+
+
+def _look_at_fields(above: type) -> None:
+    """Have msgspec find out what the fields of all structures are."""
+    structure: type
+    for structure in above.__subclasses__():
+        with contextlib.suppress(TypeError):  # not one that is decoded
+            msgspec.json.Decoder(structure)
+        _look_at_fields(structure)
 
 
 def _collapse_memory() -> None:
@@ -327,7 +356,8 @@ async def _end_of(told: int) -> int:
         with trio.CancelScope(shield=True):
             await hear(b" ")
             if b"\n" not in said:
-                os.kill(int(said.split()[0]), signal.SIGTERM)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(int(said.split()[0]), signal.SIGTERM)
             await hear(b"\n")
         raise
     finally:

@@ -62,6 +62,7 @@ class Terminal:
         """``size``: columns and rows; without one the terminal does not know its own."""
         self._master, slave = pty.openpty()
         self._display = pyte.Screen(*(size or (100, 24)))
+        self._lines: dict[int, str] = {}
         self._stream = pyte.ByteStream(self._display)
         if size is not None:
             self.resize(*size)
@@ -89,8 +90,16 @@ class Terminal:
 
     @property
     def screen(self) -> str:
-        """What the screen shows now, without spaces at the ends of lines."""
-        return "\n".join(line.rstrip() for line in self._display.display).rstrip()
+        """What the screen shows now, without spaces at the ends of lines.
+
+        Only lines that have changed since the last look are put together again: the tests look
+        after all that they read, and each look at the whole takes some milliseconds.
+        """
+        display = self._display
+        for y in display.dirty:
+            self._lines[y] = "".join([display.buffer[y][x].data for x in range(display.columns)]).rstrip()
+        display.dirty.clear()
+        return "\n".join([self._lines[y] for y in range(display.lines)]).rstrip()
 
     @property
     def foreground(self) -> int:

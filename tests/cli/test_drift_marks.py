@@ -5,7 +5,6 @@ it.
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -31,7 +30,6 @@ def yolofs(tmp_path: Path) -> Program:
     view.overwrite(b"clash", OURS.encode())
     view.create(b"anew", b"five\n", 0o600)
     view.close()
-    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
     (project / "clash").write_text(THEIRS)
     (project / "anew").write_text("FIVE\n")
     program("commit", "--yes", "--merge", code=9)

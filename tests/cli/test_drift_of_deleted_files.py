@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -145,7 +144,6 @@ def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
     program("init")
     view = CoreDriver(os.fsencode(project))
     view.append(b"file", b"more\n")
-    time.sleep(0.03)  # the kernel's clock ticks
     match host:
         case "links":
             (project / "link").hardlink_to(file)

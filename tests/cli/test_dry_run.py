@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import stat
 import subprocess
-import time
 
 import pytest
 
@@ -119,7 +118,6 @@ def test_a_script_cannot_be_had_as_json(yolofs: Program) -> None:
 
 
 def test_what_would_be_refused_is(staged: Program) -> None:
-    time.sleep(0.05)  # a change by the host shows if it comes a tick of the clock later
     (staged.project / "a.txt").write_text("the host's\n")
     assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
     assert f"replace {staged.project}/a.txt by" in staged("commit", "--dry-run", "--force").out

@@ -15,7 +15,7 @@ import yolofs.errors
 from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
-from yolofs.system.mounts import mounts_at
+from yolofs.system.mounts import is_inside_mount, mounts_at
 
 pytestmark = pytest.mark.mount
 
@@ -325,6 +325,17 @@ def test_the_view_of_the_whole_root_shows_pseudo_filesystems_as_empty(yolofs: Pr
 def test_a_command_inside_the_mount_says_that_it_is_inside(yolofs: Program) -> None:
     with yolofs.mounted() as mountpoint:
         assert "is inside a mount" in yolofs.refused("status", code=4, cwd=mountpoint)
+
+
+def test_so_it_says_whatever_the_path_of_the_mount_holds(
+    yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = tmp_path / "a\rb c\\d"
+    runtime.mkdir(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    with yolofs.mounted() as view:
+        assert is_inside_mount(bytes(view / "dir"))
+        assert "is inside a mount" in yolofs.refused("status", code=4, cwd=view / "dir")
 
 
 def test_every_error_class_keeps_its_exit_code() -> None:

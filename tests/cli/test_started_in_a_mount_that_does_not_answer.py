@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND, with_few_files
 
 pytestmark = pytest.mark.mount
 ATTRIBUTES_S = 1.5
@@ -24,11 +24,14 @@ ATTRIBUTES_S = 1.5
 PATIENCE_S = 20
 
 
-@pytest.fixture(autouse=True)
-def _in_silence(yolofs: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Be in a directory of a mount whose daemon has stopped."""
+@pytest.fixture(autouse=True, scope="module")
+def _in_silence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Be in a directory of a mount whose daemon has stopped: nothing that is started there may
+    change it.
+    """
+    yolofs = with_few_files(tmp_path_factory.mktemp("silence") / "project")
     (yolofs.project / "d").mkdir()
-    with yolofs.mounted() as view, monkeypatch.context() as patch:
+    with yolofs.mounted() as view, pytest.MonkeyPatch.context() as patch:
         patch.chdir(view / "d")  # before it stops: nobody gets there then
         time.sleep(ATTRIBUTES_S)  # the kernel tells nobody when it has forgotten them
         pid = yolofs.daemon["pid"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +56,6 @@ def staged(place: Path, number: int) -> Staged:
         populate(project)
         for path in scan(project):
             os.utime(os.path.join(project, path), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
-        time.sleep(0.02)  # the kernel's clock ticks: base must not look as new as what is staged
         view = CoreDriver(project)
         work(view)
         view.close()

@@ -14,7 +14,6 @@ import os
 import random
 import shutil
 import stat
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -125,7 +124,6 @@ def work(view: CoreDriver, count: int = 10) -> None:
 def record(project: Path, *paths: bytes) -> Recorded:
     project.mkdir()
     populate(project)
-    time.sleep(0.02)  # the kernel's clock ticks: base must not look as new as what is staged
     view = CoreDriver(os.fsencode(project))
     work(view)
     view.close()

@@ -7,7 +7,6 @@ from __future__ import annotations
 import mmap
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -36,7 +35,6 @@ def change_both(view: Path, project: Path) -> None:
     with (view / "clean").open("r+") as file:
         file.write(TEN.replace("2\n", "two\n"))
     (view / "clash").write_text(TEN.replace("5", "five"))
-    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
     (project / "clean").write_text(TEN.replace("9\n", "nine\n"))
     (project / "new").write_text(TEN.replace("5", "FIVE"))
     (project / "new").rename(project / "clash")  # another file is in its place

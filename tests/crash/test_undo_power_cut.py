@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -68,7 +67,6 @@ def prepare(project: Path, state: Path | None = None) -> bytes:
     project.mkdir()
     Session.create(os.fsencode(project), os.fsencode(state) if state is not None else None)
     populate(project, DIRECTORIES)
-    time.sleep(0.02)  # the kernel's clock ticks: base must not look as new as what is staged
     view = CoreDriver(os.fsencode(project))
     work(view, DIRECTORIES)
     view.close()

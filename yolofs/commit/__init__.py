@@ -13,6 +13,7 @@ In the order in which a commit goes through them::
       staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
       coming_back  whether what is staged is just what base gets back by itself
       linked_files  files with hard links, which are not told name by name
+      what_base_had  what base had where something stays staged
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is

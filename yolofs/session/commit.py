@@ -36,7 +36,8 @@ from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
-from yolofs.session.commit_counts import note_counts
+from yolofs.session.attribution import runs_of
+from yolofs.session.commit_counts import note_counts, note_runs
 from yolofs.session.forced import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
@@ -210,6 +211,7 @@ def commit(
             if split.rest:
                 _write_rest(directory, number, split.rest)
             note_counts(directory, done)
+            note_runs(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:
                 here = [name.here for name in names if name.here is not None and name.path in changed]
                 write_forced(directory, (session.base.on_disk(st.st_dev, st.st_ino) for st in here))

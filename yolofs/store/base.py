@@ -101,7 +101,10 @@ class Base:
 
     def relative(self, path: bytes) -> RelPath | None:
         """Return an absolute path relative to base, None if it lies outside."""
-        path = os.path.normpath(os.path.abspath(path))
+        return self._below(os.path.abspath(path))
+
+    def _below(self, path: bytes) -> RelPath | None:
+        """Return a path that is absolute and in its shortest form relative to base."""
         if path == self.root:
             return parse_relpath(b"")
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
@@ -112,7 +115,7 @@ class Base:
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in read_mounts(lines):
-                rel = self.relative(path)
+                rel = self._below(path)
                 if rel:
                     mounts[rel] = kind
         pseudo = self._always_pseudo.union(rel for rel, kind in mounts.items() if kind in PSEUDO_TYPES)
@@ -394,12 +397,9 @@ class Base:
         digest = hashlib.blake2b(rel, digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
 
-    def fingerprint(self, st: os.stat_result, *, has_owner: bool = True) -> Fingerprint:
-        """Return the fingerprint of a base file with these attributes, with or without its mode,
-        user and group.
-        """
-        owner = owner_of(st) if has_owner else None
-        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner)
+    def fingerprint(self, st: os.stat_result) -> Fingerprint:
+        """Return the fingerprint of a base file with these attributes."""
+        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st))
 
 
 def hold(path: bytes) -> int:

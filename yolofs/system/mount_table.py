@@ -12,11 +12,11 @@ def read_mounts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """
     for line in lines:
         fields, _, rest = line.partition(b" - ")
-        yield _unescape(fields.split(b" ")[4]), rest.split(b" ", 1)[0]
+        yield unescape(fields.split(b" ")[4]), rest.split(b" ", 1)[0]
 
 
-def _unescape(field: bytes) -> bytes:
-    """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
+def unescape(field: bytes) -> bytes:
+    """Undo the octal escapes of a path in mountinfo (space, tab, newline, backslash)."""
     if b"\\" not in field:
         return field
     pieces = field.split(b"\\")

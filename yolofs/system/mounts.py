@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 from typing import NamedTuple
 
 from yolofs.errors import MountError
 from yolofs.paths import display, is_below
 from yolofs.system.host_programs import find_program
+from yolofs.system.mount_table import unescape
 
 FILESYSTEM_TYPE = b"fuse.yolofs"
 _MOST_LINKS = 40
@@ -123,12 +123,7 @@ def _parse(line: bytes) -> MountEntry | None:
     fields = before.split(b" ")
     if not separator or len(fields) < 5:
         return None
-    return MountEntry(int(fields[0]), fields[2], _unescape(fields[4]), after.split(b" ", 1)[0])
-
-
-def _unescape(field: bytes) -> bytes:
-    """Undo the octal escapes of mountinfo (space, tab, newline, backslash)."""
-    return re.sub(rb"\\([0-7]{3})", lambda found: bytes([int(found[1], 8)]), field)
+    return MountEntry(int(fields[0]), fields[2], unescape(fields[4]), after.split(b" ", 1)[0])
 
 
 def is_inside_mount(path: bytes) -> bool:
@@ -141,7 +136,7 @@ def is_inside_mount(path: bytes) -> bool:
         text = file.read()
     if FILESYSTEM_TYPE not in text:  # nearly always
         return False
-    entries = map(_parse, text.splitlines())
+    entries = (_parse(line) for line in text.split(b"\n") if FILESYSTEM_TYPE in line)
     places = [entry.mountpoint for entry in entries if entry is not None and is_ours(entry)]
     try:
         todo, at = os.path.join(os.getcwdb(), path).split(b"/"), b"/"

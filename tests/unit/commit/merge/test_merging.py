@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -221,7 +220,6 @@ def test_a_merge_is_a_generation_and_so_is_what_was_before(view: CoreDriver, fil
     view.travel(3)
     view.remount()
     assert view.read(PATH) == BOTH
-    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
     file.write_bytes(THEIRS + b"more\n")
     again = merged(view)
     assert isinstance(again, Merge)
@@ -241,7 +239,6 @@ def both_change_lines(view: CoreDriver, file: Path, was: bytes, *, by_rename: bo
         view.rename(b"d/new", PATH)
     else:
         view.overwrite(PATH, ours)
-    time.sleep(0.03)  # until times tell who was first; there is no condition to poll
     file.write_bytes(was.replace(b"\n39000\n", b"\nhost\n"))
     return ours.replace(b"\n39000\n", b"\nhost\n")
 
@@ -319,6 +316,5 @@ def test_a_new_mode_is_not_merged_into_another_file_in_whose_place_it_was_put(vi
     other.write_bytes(WAS)
     view.chmod(PATH, 0o600)
     view.rename(PATH, b"d/other")
-    time.sleep(0.03)  # the clock of records is behind that of files
     other.write_bytes(THEIRS)
     assert reason(view, RelPath(b"d/other")) == "its content is that of another file of base"
