@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import DEADLINE_S, Program
+from tests.support.looks import looks
 from tests.support.required import do_without
 from yolofs.system.disks import disk_key
 
@@ -139,3 +140,27 @@ def test_what_is_staged_is_the_same_after_the_number_has_changed(disk: tuple[Pat
         assert (project / "h9").read_text() == (project / "h2").read_text() == "h\nmore\n"
         assert (project / "h9").samefile(project / "h2")
         assert (project / "a").read_text() == "changed\n"
+
+
+def test_an_undo_knows_the_files_after_the_number_has_changed(disk: tuple[Path, Path, Path]) -> None:
+    image, other, place = disk
+    project = place / "project"
+    program = Program(project)
+    with mounted(image, place) as device:
+        project.mkdir()
+        for name in ("h1", "a", "b"):
+            (project / name).write_text(f"{name}\n")
+        (project / "h2").hardlink_to(project / "h1")
+        program("init")
+        before = looks(project)
+        with program.mounted("--root", "/") as root:
+            view = root / str(project)[1:]
+            (view / "h1").unlink()
+            (view / "a").write_text("changed\n")
+            (view / "b").rename(view / "c")
+        program("commit", "--yes")
+    with mounted_elsewhere(image, other, place, device):
+        said = program("undo", "--yes").err
+        assert "file of its own" not in said
+        assert (project / "h1").samefile(project / "h2")
+        assert looks(project) == before
