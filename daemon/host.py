@@ -61,6 +61,9 @@ from yolofs.system.mounts import detach_stale, unmount
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
+_NOBODY_S = 1.0
+"""So long the kernel may take to let go of a mount in which nobody is found."""
+_AGAIN_S = 0.02
 
 
 class Host:
@@ -466,20 +469,27 @@ class Host:
         """
         with contextlib.suppress(DaemonError):
             self._hand_over()
-        try:
-            unmount(self.mountpoint, lazy=force)
-        except OSError as error:
-            if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
+        deadline = time.monotonic() + _NOBODY_S
+        while True:
+            try:
+                unmount(self.mountpoint, lazy=force)
+            except OSError as error:
+                if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
+                    return
+                if error.errno != errno.EBUSY:
+                    raise MountError(
+                        f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
+                    ) from error
+                users = self._blockers.inside()
+                if users or time.monotonic() > deadline:
+                    raise BusyFilesError(
+                        "processes are at work inside the mount",
+                        users=users,
+                        hint="end them, or: yolofs unmount --force",
+                    ) from None
+                time.sleep(_AGAIN_S)
+            else:
                 return
-            if error.errno != errno.EBUSY:
-                raise MountError(
-                    f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
-                ) from error
-            raise BusyFilesError(
-                "processes are at work inside the mount",
-                users=self._blockers.inside(),
-                hint="end them, or: yolofs unmount --force",
-            ) from None
 
     # ---- inside
 

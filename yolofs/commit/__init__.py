@@ -77,7 +77,7 @@ In the order in which a commit goes through them::
       inverse      the state that base had before it, as a tree over base as it is
       whose        what of that may go back, as nobody has changed it since
       links_again  which names become hard links again
-      made_anew    the directories that undos have made anew
+      made_anew    what was copied or made anew, and stands for what is gone
       as_records   the state written as records
 """
 
