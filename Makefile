@@ -58,7 +58,8 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/security/test_names_on_a_terminal.py tests/security/test_planted_commit.py \
 	    tests/security/test_the_session_is_out_of_reach.py tests/security/trust/test_settings_are_trusted_first.py \
 	    tests/cli/test_audit.py tests/cli/test_ordinary_work.py tests/sandbox/test_real_work.py \
-	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py tests/cli/review/test_failures.py \
+	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py tests/cli/test_drift_at_once.py \
+	    tests/cli/review/test_failures.py \
 	    tests/cli/test_rule.py tests/cli/test_rule_explain.py tests/cli/test_staging.py \
 	    tests/cli/test_undo_and_git.py tests/cli/test_undo_down_a_chain.py tests/cli/test_undo_of_older_commits.py \
 	    tests/cli/test_undo_under_attack.py tests/cli/test_up_to.py \

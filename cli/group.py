@@ -26,6 +26,8 @@ _GROUPS = {
 """In the order in which one meets them."""
 COMMANDS = tuple(name for group in _GROUPS.values() for name in group)
 """Each is ``command`` in the module of its name."""
+_NEAR = 0.7
+"""How near a word has to be to a command to be taken for it: "help" is none for "shell"."""
 
 
 class _Commands(click.Group):
@@ -69,7 +71,7 @@ def near_command(name: str) -> str:
     """Return what is said of a word that is no command, with the nearest one."""
     from difflib import get_close_matches
 
-    near = get_close_matches(name, COMMANDS, 1)
+    near = get_close_matches(name, COMMANDS, 1, _NEAR)
     return f"no such command {name!r}" + (f". Did you mean {near[0]!r}?" if near else "")
 
 
@@ -105,6 +107,9 @@ def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
         context.obj = Options(start)
     set_options(context.obj)
     if as_owner:
+        from yolofs.cli.which_project import check_outside_mounts  # few commands need it
+
+        check_outside_mounts(start_directory())
         become_owner(start_directory(), _for_the_owner(sys.argv[1:]))
     if context.invoked_subcommand is None:
         output.say(context.get_help())

@@ -27,6 +27,8 @@ class Version(NamedTuple):
     named: str
     """What the state is called."""
     path: RelPath
+    typed: bytes
+    """The path as it was typed."""
 
 
 def parse_version(session: Session, text: str) -> Version:
@@ -48,14 +50,14 @@ def parse_version(session: Session, text: str) -> Version:
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:
-            return Version(session.state(), "the view", relative_paths(session, [path])[0])
+            return Version(session.state(), "the view", relative_paths(session, [path])[0], path)
         try:
             tree, named = source_of(session, text[:at])
         except GenerationError as error:
             if at == colons[-1]:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
-        return Version(tree, named, relative_paths(session, [path])[0])
+        return Version(tree, named, relative_paths(session, [path])[0], path)
     raise AssertionError("one of the colons stands last")
 
 

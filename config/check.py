@@ -14,6 +14,7 @@ from msgspec import inspect
 from yolofs.config.lines import KeyPath, key_lines
 from yolofs.config.settings import RuleLine, Settings, StateWord
 from yolofs.errors import ConfigError
+from yolofs.text.characters import toml_string
 
 Table = TypeVar("Table", bound=msgspec.Struct)
 
@@ -81,7 +82,7 @@ def expected(type_: Any) -> str:
 
 def dotted(path: KeyPath) -> str:
     """Return a key as one would write it in TOML, on one line."""
-    return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key) for key in path)
+    return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_string(key) for key in path)
 
 
 def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) -> Table:
@@ -168,14 +169,8 @@ def _shown(value: Any) -> str:
         case list():
             return "an array"
         case str():
-            return _quoted(value if len(value) <= SHOWN_LENGTH else value[:SHOWN_LENGTH] + "…")
+            return toml_string(value if len(value) <= SHOWN_LENGTH else value[:SHOWN_LENGTH] + "…")
         case int() if value.bit_length() > 64:
             return f"a number of {value.bit_length()} bits"
         case _:
             return str(value)
-
-
-def _quoted(text: str) -> str:
-    import json  # for mistakes alone
-
-    return json.dumps(text, ensure_ascii=not text.isprintable())

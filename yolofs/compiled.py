@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
+from importlib import metadata
 
 from yolofs.state import tree
 
@@ -13,16 +16,47 @@ def is_compiled() -> bool:
 
 
 def stale_sources(directory: str) -> list[str]:
-    """Return the sources below a directory that were changed since what stands in their place was
+    """Return the sources of a package that were changed since what stands in their place was
     compiled: they are not what runs.
+
+    What was installed goes by the content that the install has noted, as an installer gives all
+    files the time at which it writes them, in any order.  Where somebody has put a compiled module
+    beside a source by hand, the later one of the two tells.
     """
     found = []
+    noted = _noted_contents(directory)
     for place, _, names in os.walk(directory):  # follows no links
         for name in names:
-            source = os.path.join(place, name.partition(".")[0] + ".py")
-            if name.endswith(".so") and _changed_ns(source) > _changed_ns(os.path.join(place, name)):
+            compiled, source = os.path.join(place, name), os.path.join(place, name.partition(".")[0] + ".py")
+            if not name.endswith(".so"):
+                continue
+            if compiled in noted:
+                is_stale = source in noted and _content(source) != noted[source]
+            else:
+                is_stale = _changed_ns(source) > _changed_ns(compiled)
+            if is_stale:
                 found.append(source)
     return sorted(found)
+
+
+def _noted_contents(package: str) -> dict[str, str]:
+    """Return by path what the install of a package notes of its files: SHA-256 as in RECORD."""
+    name, around = os.path.basename(package), os.path.dirname(package)
+    return {
+        os.path.normpath(os.path.join(around, str(file))): file.hash.value
+        for distribution in metadata.distributions(name=name, path=[around])
+        for file in distribution.files or ()
+        if file.hash is not None and file.hash.mode == "sha256"
+    }
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").digest()
+    except FileNotFoundError:
+        return ""
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def _changed_ns(path: str) -> int:

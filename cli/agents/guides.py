@@ -31,6 +31,8 @@ Shell commands run as `yolofs run -- COMMAND`, in a view of the files: nothing i
 - `yolofs commit`, `abort`, `rule` and `answer` are for the user.
 """
 
+_OLDER_MATCHERS = {"claude": "Bash"}
+"""What our hook was for in earlier versions, where it is for more now."""
 _OPENCODE_MARK = "// Written by `yolofs init --agents`"
 _OPENCODE = (
     f"{_OPENCODE_MARK}: shell commands run through yolofs, as a whole.\n"
@@ -148,6 +150,9 @@ def _add(entries: list[Any], entry: dict[str, Any], name: str) -> None:
     changed stays.
     """
     command, mark = f'"{_command(name)}"', f'"yolofs hook {name}'
+    older = {**entry, "matcher": _OLDER_MATCHERS.get(name)}
+    if older in entries:
+        entries[entries.index(older)] = entry
     if any(command in json.dumps(one) for one in entries):
         return
     at = next((at for at, one in enumerate(entries) if mark in json.dumps(one)), len(entries))
@@ -188,7 +193,8 @@ def _entries(name: str) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     command = _command(name)
     match name:
         case "claude":
-            yield ("hooks", "PreToolUse"), {"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}
+            hook = {"type": "command", "command": command}
+            yield ("hooks", "PreToolUse"), {"matcher": "Bash|Monitor|PowerShell", "hooks": [hook]}
         case "codex":
             yield ("hooks", "PreToolUse"), {"matcher": "^Bash$", "hooks": [{"type": "command", "command": command}]}
         case "gemini":

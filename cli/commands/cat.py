@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -10,8 +11,10 @@ import click
 from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.ranges import GenerationsCommand
+from yolofs.cli.show.json_forms import type_name
 from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
 from yolofs.errors import UsageError
+from yolofs.paths import display
 
 
 @click.command(cls=GenerationsCommand)
@@ -29,6 +32,10 @@ def command(versions: tuple[str, ...]) -> None:
             if file.is_directory:
                 raise UsageError(f"{text} is a directory", hint=f"yolofs ls {text}")
             check_may_read(session, file.path, text)
+            if file.side.type == stat.S_IFLNK:
+                raise UsageError(f"{text} is a symlink to {display(file.side.target())}, and cat follows none")
+            if file.side.type != stat.S_IFREG:
+                raise UsageError(f"{text} is a {type_name(file.side)}, and has no content")
             for part in files.chunks(file) if not sys.stdout.isatty() else _for_a_terminal(files.chunks(file)):
                 emit_bytes(part)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -14,14 +13,13 @@ from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.archive import End, commit_directory
-from yolofs.session.commit_counts import read_counts
+from yolofs.session.commit_counts import read_counts, read_runs
 from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.session.undo import Ended, ended_commits, named
 from yolofs.system.disk_usage import size_text
-from yolofs.system.plain_files import is_there, open_plain
+from yolofs.system.plain_files import is_there
 
 _LISTED = 20
-_RUN = re.compile(rb" run=(\d+)")
 
 
 @click.command()
@@ -60,7 +58,7 @@ def _older(session: bytes, numbers: Iterable[int]) -> int:
 def _line(commit: Ended, kept_bytes: int) -> str:
     counts = read_counts(commit.directory)
     did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
-    runs = runs_of(commit)
+    runs = read_runs(commit.directory)
     words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes):>9}  {did}"]
     if runs:
         words.append(f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}")
@@ -83,7 +81,7 @@ def _state(commit: Ended) -> str:
 
 def age_and_runs(commit: Ended) -> str:
     """Return when a commit was made and what had changed the files, in words."""
-    runs = runs_of(commit)
+    runs = read_runs(commit.directory)
     by = f", of run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
     return f"made {_ago(commit.began_ns)}{by}"
 
@@ -97,20 +95,11 @@ def _ago(time_ns: int) -> str:
     return "just now"
 
 
-def runs_of(commit: Ended) -> list[int]:
-    """Return the numbers of the runs whose changes the journal has that ended with a commit."""
-    try:
-        with open(open_plain(os.path.join(commit.directory, b"journal"), os.O_RDONLY), "rb") as file:
-            return sorted(set(map(int, _RUN.findall(file.read()))))
-    except OSError:
-        return []
-
-
 def _fields(commit: Ended, kept_bytes: int) -> dict[str, Any]:
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,
-        "runs": runs_of(commit),
+        "runs": read_runs(commit.directory),
         "counts": read_counts(commit.directory),
         "kept_bytes": kept_bytes,
         "given_up": commit.is_given_up,

@@ -12,7 +12,10 @@ from yolofs.cli.agents.wrapping import is_wrapped, wrap
 from yolofs.cli.output import emit_json_line, say
 
 AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
-_SHELL_TOOLS = frozenset({"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"})
+_SHELL_TOOLS = frozenset(
+    {"Bash", "Monitor", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"}
+)
+_OTHER_SHELLS = frozenset({"PowerShell", "powershell"})
 _REFUSED = 2
 """The exit code on which agents do not run a command."""
 
@@ -36,11 +39,16 @@ def command(agent: str) -> None:
     except (msgspec.DecodeError, ValueError) as error:
         say(f"yolofs: not run, as the hook's input makes no sense: {error}")
         raise click.exceptions.Exit(_REFUSED) from None
+    if answer is None:
+        say("yolofs: not run: commands of PowerShell cannot be sent through yolofs; use bash")
+        raise click.exceptions.Exit(_REFUSED)
     emit_json_line(answer)
 
 
-def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any]:
+def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | None:
     """Return what an agent's hook answers; an empty object where it is not about a shell command.
+
+    None for a command of a shell that yolofs does not start.
 
     Raises:
         ValueError: it is about one, which is not there.
@@ -48,9 +56,13 @@ def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any]:
     if agent == "cursor" and "command" in request:
         return _cursor_before_shell(_text(request["command"]))
     tool = request.get("tool_name", request.get("toolName"))
+    if tool in _OTHER_SHELLS:
+        return None
     if tool not in _SHELL_TOOLS:
         return {}
     arguments = _arguments(request)
+    if tool == "Monitor" and "ws" in arguments and "command" not in arguments:  # it watches a socket
+        return {}
     changed = {**arguments, "command": wrap(_text(arguments.get("command")))}
     match agent:
         case "gemini":

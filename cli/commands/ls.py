@@ -33,8 +33,9 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
     """
     with reading(find_project()) as session:
         for text in versions:
-            files, file = look_at(session, parse_version(session, text), text)
-            shown: Iterable[tuple[bytes, File]] = [(file.path, file)]
+            version = parse_version(session, text)
+            files, file = look_at(session, version, text)
+            shown: Iterable[tuple[bytes, File]] = [(version.typed, file)]
             if file.is_directory:
                 check_may_read(session, file.path, text)
                 shown = _inside(session, files, file, is_recursive=is_recursive)

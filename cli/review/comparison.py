@@ -51,6 +51,8 @@ class Comparison(msgspec.Struct, frozen=True):
     """Whether it is only the beginning, to be shown until all is compared."""
     has_marks: bool = True
     """Whether the marks of host code have been computed."""
+    is_part: bool = False
+    """Whether it is not about all that is staged, but some paths or generations."""
     scratch_left_out: int = 0
     hidden_left_out: int = 0
     folded: Mapping[tuple[RelPath, bool], Sort] = {}

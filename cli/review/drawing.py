@@ -134,7 +134,8 @@ def _list(model: ReviewModel, width: int, room: int) -> list[Line]:
     model.top = _scrolled(model.top, model.row, len(model.rows), room)
     lines = [_row(model, row, width) for row in range(model.top, min(model.top + room, len(model.rows)))]
     if not model.rows and not model.is_comparing:
-        lines = [[("", _fit("nothing is staged", width))]]
+        is_part = model.comparison is not None and model.comparison.is_part
+        lines = [[("", _fit("nothing has changed there" if is_part else "nothing is staged", width))]]
     return [*lines, *([("", " " * width)] for _ in range(room - len(lines)))]
 
 

@@ -15,6 +15,7 @@ from yolofs.changes.changes import Change, Kind, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
 from yolofs.cli.connection import connected
 from yolofs.cli.guard import hidden_by, seen
+from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths, session_directory
 from yolofs.cli.ranges import parse_range
@@ -152,6 +153,7 @@ class Reader:
     def _compare(self, session: Session, old: Generation, steps: tuple[Step, ...], at: int) -> Comparison:
         session.check_no_interrupted_commit()
         paths = relative_paths(session, self.subject.paths)
+        check_somewhere(session, paths, self.subject.paths)
 
         def look() -> list[Change]:
             with session.base.looking_once(), no_garbage_collection():
@@ -185,6 +187,7 @@ class Reader:
             has_marks=False,
             scratch_left_out=len(everything) - len(wanted),
             hidden_left_out=len(hidden_by(hider, wanted, root)),
+            is_part=bool(paths) or self.subject.range_text != "all",
         )
 
 

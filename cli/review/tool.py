@@ -83,7 +83,7 @@ def review_with(reader: Reader, tool: str) -> None:
     if not comparison.is_present:
         raise UsageError("a diff tool can only select from the present", hint="yolofs review --tool CMD")
     if not comparison.changes:
-        say("nothing is staged")
+        say("nothing has changed there" if comparison.is_part else "nothing is staged")
         return
     check_can_ask(instead="yolofs hunks --json; yolofs commit --hunk ID")
     # In the session, which no view shows: what rules hide from the agent is in these files, too.

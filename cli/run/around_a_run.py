@@ -39,6 +39,7 @@ from yolofs.sandbox.start_errors import start_error
 from yolofs.system.mounts import is_ours, mounts_at, read_mounts
 
 if TYPE_CHECKING:
+    from yolofs.cli.run.read_only_places import ReadOnlyPlace
     from yolofs.daemon.rpc.launch import Started
 
 _NAME_CHARS = 60
@@ -110,21 +111,29 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
             result = _end(client, begun, code, words, manner)
     generation = Generation(result.generation) if result.generation is not None else None
     has_changes = generation is not None or not manner.has_snapshots
-    if manner.is_reviewed and (has_changes or result.has_notes):
+    read_only: list[ReadOnlyPlace] = []
+    if manner.is_reviewed and ended:
+        from yolofs.cli.run.read_only_places import which_are_read_only
+
+        native = [unquote(path) for path in begun.native]
+        read_only = which_are_read_only(native, words, os.environb, directory)
+    if manner.is_reviewed and (has_changes or result.has_notes or (manner.as_json and read_only)):
         from yolofs.audit.audit import Point
         from yolofs.cli.run.summary import Ended, summarise
 
         before = Point(begun.generation, begun.marker_ns)
-        what = Ended(begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on)
+        what = Ended(
+            begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on, read_only
+        )
         try:
             summarise(project, what, early, as_json=manner.as_json)
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
             output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
     if manner.is_reviewed and not manner.as_json:
-        if ended:
-            from yolofs.cli.run.read_only_places import say_what_is_read_only
+        if read_only:
+            from yolofs.cli.run.read_only_places import say_places
 
-            say_what_is_read_only([unquote(path) for path in begun.native], words, os.environb, directory)
+            say_places(read_only)
         say_new_feedback(project, session)
     return ended
 

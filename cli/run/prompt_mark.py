@@ -20,9 +20,29 @@ function fish_prompt
     set -l shown (_yolofs_prompt | string collect -N)
     printf '%s%s' '{_MARK}' "$shown"
 end
-test -w "$__fish_user_data_dir/fish_history"; or set -g fish_history ''"""
+test -w "$__fish_user_data_dir/fish_history"; or set -g fish_history ''
+if not test -e "$__fish_config_dir/config.fish" -a -d "$__fish_user_data_dir/generated_completions"
+    and functions -c __fish_config_interactive _yolofs_config_interactive
+    function __fish_config_interactive
+        set -l place (mktemp -d)
+        and mkdir "$place/generated_completions"
+        and touch "$place/config.fish"
+        or begin
+            _yolofs_config_interactive
+            return
+        end
+        set -l theirs "$__fish_config_dir" "$__fish_user_data_dir"
+        set -g __fish_config_dir "$place"
+        set -g __fish_user_data_dir "$place"
+        _yolofs_config_interactive
+        set -g __fish_config_dir "$theirs[1]"
+        set -g __fish_user_data_dir "$theirs[2]"
+        rm -r "$place"
+    end
+end"""
 """What fish does after its start files.  Of a history that rules hide it keeps none, or it would
-complain at its end.
+complain at its end.  Where it has never run it makes files that it obeys later, which rules refuse:
+so it finds them made already, in a directory for that moment.
 """
 
 

@@ -32,7 +32,7 @@ _BUILDERS = frozenset({"make", "gmake", "ninja", "meson", "cmake"})
 _MOST_SHOWN = 3
 
 
-class Place(NamedTuple):
+class ReadOnlyPlace(NamedTuple):
     """What a command may have tried to write."""
 
     path: bytes
@@ -40,16 +40,20 @@ class Place(NamedTuple):
     """What to do instead of opening the place by a rule."""
 
 
-def say_what_is_read_only(
+def which_are_read_only(
     native: Sequence[bytes], words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes
-) -> None:
-    """Tell which paths a command that failed was to write to, as far as they lie in directories
-    that come straight from the disk; nothing if there are none.
+) -> list[ReadOnlyPlace]:
+    """Return what a command that failed was to write, as far as it lies in the directories
+    ``native``, which come straight from the disk.
     """
     if not native:
-        return
+        return []
     places = places_written(words, environment, directory)
-    found = list({place.path: place for place in places if any(is_below(place.path, top) for top in native)}.values())
+    return list({place.path: place for place in places if any(is_below(place.path, top) for top in native)}.values())
+
+
+def say_places(found: Sequence[ReadOnlyPlace]) -> None:
+    """Tell which paths a command cannot have written; nothing if there are none."""
     if not found:
         return
     say("yolofs: read-only in a run, so the command cannot have written there (a refusal there is in no list):")
@@ -65,7 +69,9 @@ def say_what_is_read_only(
         say(f"to allow it next time: yolofs rule allow {' '.join(map(in_shell, opened))}")
 
 
-def places_written(words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes) -> Iterator[Place]:
+def places_written(
+    words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes
+) -> Iterator[ReadOnlyPlace]:
     """Yield what a command line names to be written, be it in a script for a shell."""
     for simple in _simple_commands(list(map(os.fsdecode, words))):
         for place in _of_simple(simple, environment):
@@ -107,13 +113,13 @@ def _script(words: Sequence[str]) -> str | None:
     return None
 
 
-def _of_simple(words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[Place]:
+def _of_simple(words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[ReadOnlyPlace]:
     rest: list[str] = []
     previous = ""
     for word in words:
         if set(previous) <= set("<>&") and ">" in previous:
             if not (previous.endswith("&") and (word.isdigit() or word == "-")):  # another descriptor, or none
-                yield Place(os.fsencode(word))
+                yield ReadOnlyPlace(os.fsencode(word))
         elif not (set(word) <= set("<>&")) and not (not rest and "=" in word):
             rest.append(word)
         previous = word
@@ -123,19 +129,19 @@ def _of_simple(words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iter
         yield from _of_program(os.path.basename(rest[0]), rest[1:], environment)
 
 
-def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[Place]:
+def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[ReadOnlyPlace]:
     operands = [word for word in words if not word.startswith("-")]
     if program in _ALL_OPERANDS:
-        yield from (Place(os.fsencode(word)) for word in operands if "/" in word)
+        yield from (ReadOnlyPlace(os.fsencode(word)) for word in operands if "/" in word)
     elif program == "mv":
-        yield from (Place(os.fsencode(word)) for word in operands)
+        yield from (ReadOnlyPlace(os.fsencode(word)) for word in operands)
     elif program in _LAST_OPERAND and len(operands) > 1:
-        yield from (Place(os.fsencode(word)) for word in operands[-1:])
+        yield from (ReadOnlyPlace(os.fsencode(word)) for word in operands[-1:])
     elif program in _NODE_TOOLS and {"-g", "--global", "link"}.intersection(words):
         prefix = "npm_config_prefix=$PWD/.npm yolofs run -- npm install -g …, a prefix in the project"
-        yield Place(_node_modules(program, environment), prefix)
+        yield ReadOnlyPlace(_node_modules(program, environment), prefix)
     elif program in _BUILDERS and ("install" in words or "--install" in words):
-        yield Place(b"/usr/local", "a prefix or DESTDIR in the project")
+        yield ReadOnlyPlace(b"/usr/local", "a prefix or DESTDIR in the project")
 
 
 def _node_modules(program: str, environment: Mapping[bytes, bytes]) -> bytes:

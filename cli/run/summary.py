@@ -17,7 +17,7 @@ from yolofs.cli.run.changes_of_others import Work, also_text, divide, meanwhile,
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import Line
-from yolofs.cli.show.json_forms import change_fields, words_fields
+from yolofs.cli.show.json_forms import change_fields, text_fields, words_fields
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
@@ -36,6 +36,7 @@ from yolofs.text.json_text import encode_json
 from yolofs.text.percent import unquote_to_bytes
 
 if TYPE_CHECKING:
+    from yolofs.cli.run.read_only_places import ReadOnlyPlace
     from yolofs.hostcode.mark import Marks
 
 _SHOWN_OF_NOTE = 40
@@ -71,6 +72,8 @@ class Ended:
     """In nanoseconds since 1970."""
     going_on: tuple[int, ...] = ()
     """The runs that still go on."""
+    read_only: Sequence[ReadOnlyPlace] = ()
+    """What the command line names to be written where a run cannot, if the command failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,5 +310,6 @@ def _document(
         ],
         "meanwhile": meanwhile_fields(work, ended.going_on),
         "notes": [note_fields(note) for note in notes],
+        "read_only": [text_fields("path", place.path) | {"instead": place.advice} for place in ended.read_only],
         "undo": f"yolofs travel {span.before}",
     }

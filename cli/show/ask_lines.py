@@ -22,6 +22,8 @@ _VERBS = {
     "list": "list",
 }
 
+UNKNOWN_NAMES = "other names (hard links) that were not found, and rules may be about these"
+
 
 def question_text(ask: AskInfo) -> str:
     """Return what is wanted."""
@@ -63,7 +65,7 @@ def rule_text(ask: AskInfo) -> str:
     if ask.rule is None:
         return "asked, as no rule is about it"
     if ask.rule.state.may_write and ask.state is not ask.rule.state:
-        return "asked, as the file has other names (hard links) that were not found, and rules may be about these"
+        return f"asked, as the file has {UNKNOWN_NAMES}"
     return f'asked, as {display(unquote(ask.rule.key))} is "{ask.rule.state.value}" ({ask.rule.source})'
 
 

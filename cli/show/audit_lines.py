@@ -21,10 +21,12 @@ from yolofs.audit.audit import (
     RunStart,
     records_before,
 )
+from yolofs.cli.show.ask_lines import UNKNOWN_NAMES
 from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.run_lines import command_line
 from yolofs.journal.journal import Journal
 from yolofs.paths import Generation, display, is_below
+from yolofs.rules import RuleState
 from yolofs.session.history import Chapter
 from yolofs.text.percent import unquote_to_bytes
 
@@ -108,7 +110,7 @@ def note_text(note: Note) -> str:
             others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
             return f"{_verb(note)} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
         case RefusalNote():
-            why = f": {_rule_text(note.rule)}" if note.rule is not None else ""
+            why = f": {_why(note.rule, note.state)}" if note.rule is not None else ""
             if note.below:
                 return f"{_verb(note)}, {note.count} refused below {_shown(note.below)}, {_who(note.process)}{why}"
             times = f" ({note.count} times)" if note.count > 1 else ""
@@ -235,5 +237,8 @@ def _who(process: Process) -> str:
     return f"{_shown(process.name) or '?'} {process.pid}" if process.pid else "a process that could not be seen"
 
 
-def _rule_text(rule: RuleNote) -> str:
+def _why(rule: RuleNote, state: str) -> str:
+    """Return why a rule refused something, or rather the state that was in force."""
+    if RuleState(rule.state).may_write and state != rule.state:
+        return f"the file has {UNKNOWN_NAMES}"
     return f'{_shown(rule.key)} is "{rule.state}" ({rule.source})'

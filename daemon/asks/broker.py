@@ -329,6 +329,7 @@ class Broker:
                 self._end(ask, outcome, decision, by=f"{by}{JUST_ONCE}" if makes_rules else by)
         if makes_rules:
             self._rejudge()
+        self._settle_deadlines()  # there is somebody who answers
         ids = [ask.id for ask in members]
         waiting = [number for number in unseen if self._queue.get(number) is not None]
         return Answered(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
@@ -439,15 +440,20 @@ class Broker:
                     self._give_default(ask)
 
     def _give_default(self, ask: Ask) -> None:
-        """Give all waiters of an ask the default. Where nobody watches, the run does not have to
-        wait for it again.
+        """Give all waiters of an ask the default. Where nobody watches, or whoever was told does
+        not answer, the run does not have to wait for it again.
         """
+        runs = {waiter.requester.run for waiter in ask.waiters}
         is_attended = ask.deadline == ask.full_deadline
-        if not is_attended:
-            if len(self._unattended) >= _MOST_UNATTENDED:
-                self._unattended.clear()
-            self._unattended.update((ask.question.path, waiter.requester.run) for waiter in ask.waiters)
         self._end(ask, Outcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
+        unattended = [run for run in runs if not self._is_attended(run)]
+        if not unattended:
+            return
+        if len(self._unattended) >= _MOST_UNATTENDED:
+            self._unattended.clear()
+        self._unattended.update((ask.question.path, run) for run in unattended)
+        if is_attended:
+            self._settle_deadlines()
 
     async def _count_refusals(self) -> None:
         """Write notes about repeated refusals at intervals."""

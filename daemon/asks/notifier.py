@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from yolofs.access.asks import Ask, Ended
+from yolofs.access.asks import Ask, Ended, Outcome
 from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import ask_info
 from yolofs.paths import display, in_shell
@@ -45,6 +45,8 @@ class Notifier:
         """The highest number of an ask that was seen."""
         self._waiting: dict[int, Ask] = {}
         self._newest: Ask | None = None
+        self._unanswered: set[int] = set()
+        """The runs of which the user was told, and let an ask go by; until there is an answer."""
         self._came = trio.Event()
 
     # ---- as a watcher
@@ -61,6 +63,10 @@ class Notifier:
 
     def ended(self, ended: Ended) -> None:
         """Tell nobody of an ask that has ended before its turn came."""
+        if ended.outcome is Outcome.TIMEOUT and self._waiting.get(ended.ask.id) is ended.ask:
+            self._unanswered.update(waiter.requester.run for waiter in ended.ask.waiters)
+        elif ended.outcome in (Outcome.ALLOWED, Outcome.DENIED, Outcome.RULE):
+            self._unanswered.clear()
         self._waiting.pop(ended.ask.id, None)
         if self._newest is ended.ask:
             self._newest = None
@@ -69,9 +75,8 @@ class Notifier:
         """Do nothing: the user is told of warnings elsewhere."""
 
     def attends(self, run: int) -> bool:
-        """Tell whether the user is told of what any run asks."""
-        del run
-        return bool(self.command)
+        """Tell whether the user is told of what a run asks, and may well answer."""
+        return bool(self.command) and run not in self._unanswered
 
     # ---- on trio's thread
 

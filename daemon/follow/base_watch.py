@@ -37,6 +37,10 @@ _DELAY_S = 1.0
 """A mount that serves one command need not be watched, and one that starts has other things to
 do.
 """
+_LONGEST_PAUSE_S = 60.0
+"""How long it takes at most until another watcher follows one that has ended; each pause is twice
+the one before.
+"""
 
 
 async def watch_base(base: BaseChanges) -> None:
@@ -49,6 +53,20 @@ async def watch_base(base: BaseChanges) -> None:
     if kind not in LOCAL_TYPES:
         log.info("the project is not watched: others may change what is on %s", os.fsdecode(kind))
         return
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_look_after_watched, base)
+        pause_s = _DELAY_S
+        while not await _watch(base, top, is_again=pause_s > _DELAY_S):
+            log.warning("the watcher of the project has ended; another one begins in %.0f s", pause_s)
+            await trio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+async def _watch(base: BaseChanges, top: bytes, *, is_again: bool) -> bool:
+    """Watch until the watcher ends; return whether it said why.
+
+    What the kernel was told for long is not true for long any more then, so it forgets that.
+    """
     command = [
         sys.executable,
         "-P",
@@ -63,19 +81,21 @@ async def watch_base(base: BaseChanges) -> None:
     run = partial(trio.run_process, command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, check=False)
     async with trio.open_nursery() as nursery:
         process: trio.Process = await nursery.start(run)
-        nursery.start_soon(_look_after_watched, base)
         try:
-            await _listen(base, process)
+            said_why = await _listen(base, process, is_again=is_again)
         finally:
             with trio.CancelScope(shield=True):
                 await _in_thread(partial(base.watch, on=False))
             nursery.cancel_scope.cancel()
+    await _in_thread(partial(base.forget_watched))
+    return said_why
 
 
-async def _listen(base: BaseChanges, process: trio.Process) -> None:
-    """Pass on what the process reports until it ends."""
+async def _listen(base: BaseChanges, process: trio.Process, *, is_again: bool) -> bool:
+    """Pass on what the process reports until it ends; return whether the last of that says why."""
     assert process.stdout is not None
     pending = b""
+    letter = b""
     async for data in process.stdout:
         *records, pending = (pending + data).split(b"\0")
         changes: list[HostChange] = []
@@ -84,6 +104,8 @@ async def _listen(base: BaseChanges, process: trio.Process) -> None:
             if letter == b".":
                 await _in_thread(partial(base.watch, on=True))
                 log.info("the project is watched")
+                if is_again:  # of what happened meanwhile nobody has told
+                    await _in_thread(partial(base.forget_watched))
             elif letter == b"?":
                 log.info("the project is not watched well: %s", path.decode(errors="replace"))
             elif letter == b"!":
@@ -92,6 +114,7 @@ async def _listen(base: BaseChanges, process: trio.Process) -> None:
                 changes += base.at(path, is_name=letter != b"*")
         if changes:
             await _in_thread(partial(base.tell, changes))
+    return letter == b"?"
 
 
 async def look_after_open(base: BaseChanges) -> None:

@@ -356,7 +356,8 @@ async def _end_of(told: int) -> int:
         with trio.CancelScope(shield=True):
             await hear(b" ")
             if b"\n" not in said:
-                os.kill(int(said.split()[0]), signal.SIGTERM)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(int(said.split()[0]), signal.SIGTERM)
             await hear(b"\n")
         raise
     finally:

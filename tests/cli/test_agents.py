@@ -80,6 +80,20 @@ class TestHook:
         assert "not run" in hook(agent, "text", code=2)
 
 
+def test_claude_watches_by_commands_too_and_not_by_a_socket() -> None:
+    watched = {"description": "the log", "timeout_ms": 300000, "command": TRICKY}
+    changed = rewritten("claude", hook("claude", {"tool_name": "Monitor", "tool_input": watched}))
+    assert changed == {**watched, "command": wrap(TRICKY)}
+    socket = {"description": "events", "timeout_ms": 300000, "ws": {"url": "wss://example.org"}}
+    assert hook("claude", {"tool_name": "Monitor", "tool_input": socket}) == {}
+
+
+@pytest.mark.parametrize(("agent", "tool"), [("claude", "PowerShell"), ("copilot", "powershell")])
+def test_a_command_for_a_shell_that_yolofs_does_not_start_is_not_run(agent: str, tool: str) -> None:
+    request = {"tool_name": tool, "tool_input": {"command": "Get-ChildItem"}}
+    assert "not run: commands of PowerShell cannot be sent through yolofs; use bash" in hook(agent, request, code=2)
+
+
 def test_cursor_is_asked_again_and_lets_only_wrapped_commands_through() -> None:
     request = {"hook_event_name": "beforeShellExecution", "command": wrap(TRICKY), "cwd": "/"}
     assert hook("cursor", request) == {"permission": "allow"}
@@ -122,7 +136,7 @@ def test_settings_that_are_there_stay_when_an_agent_is_set_up(tmp_path: Path) ->
     assert settings["permissions"] == own["permissions"]
     assert settings["hooks"]["Stop"] == []
     assert settings["hooks"]["PreToolUse"][0] == {"matcher": "Edit", "hooks": []}
-    assert settings["hooks"]["PreToolUse"][1]["matcher"] == "Bash"
+    assert settings["hooks"]["PreToolUse"][1]["matcher"] == "Bash|Monitor|PowerShell"
     assert (tmp_path / "CLAUDE.md").read_text().startswith("# Mine\n\n<!-- yolofs: begin")
 
 
@@ -152,7 +166,10 @@ def test_what_to_put_there_by_hand_is_said_and_the_other_agents_get_theirs(tmp_p
     assert json.loads(snippet) == {
         "hooks": {
             "PreToolUse": [
-                {"matcher": "Bash", "hooks": [{"type": "command", "command": "yolofs hook claude || exit 2"}]}
+                {
+                    "matcher": "Bash|Monitor|PowerShell",
+                    "hooks": [{"type": "command", "command": "yolofs hook claude || exit 2"}],
+                }
             ]
         }
     }
@@ -176,14 +193,18 @@ def test_order_indentation_and_other_hooks_of_a_file_stay(tmp_path: Path, indent
     assert path.read_text() == json.dumps(own, indent=indent, ensure_ascii=False) + "\n"
 
 
-def test_an_older_hook_of_ours_is_replaced_and_one_that_the_user_has_changed_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", ["yolofs hook claude", "yolofs hook claude || exit 2"])
+def test_an_older_hook_of_ours_is_replaced_and_one_that_the_user_has_changed_stays(
+    tmp_path: Path, command: str
+) -> None:
     path = tmp_path / ".claude/settings.json"
     path.parent.mkdir()
-    older = {"matcher": "Bash", "hooks": [{"type": "command", "command": "yolofs hook claude"}]}
+    older = {"matcher": "Bash", "hooks": [{"type": "command", "command": command}]}
     path.write_text(json.dumps({"hooks": {"PreToolUse": [older, OWN_HOOK]}}))
     Program(tmp_path)("init", "--agents", "claude")
     first, second = json.loads(path.read_text())["hooks"]["PreToolUse"]
     assert first["hooks"][0]["command"] == "yolofs hook claude || exit 2"
+    assert first["matcher"] == "Bash|Monitor|PowerShell"
     assert second == OWN_HOOK
     first["hooks"][0]["timeout"] = 90
     changed = json.dumps({"hooks": {"PreToolUse": [first, OWN_HOOK]}})

@@ -187,6 +187,21 @@ def test_files_are_read_without_a_mount(yolofs: Program) -> None:
     assert line[3] == "7"
 
 
+def test_what_is_no_file_is_called_what_it_is_and_a_file_is_listed_as_it_was_named(yolofs: Program) -> None:
+    (yolofs.project / "base-link").symlink_to("a.txt")
+    with yolofs.mounted() as view:
+        (view / "sub").mkdir()
+        (view / "sub/link").symlink_to("../a b")
+        os.mkfifo(view / "sub/fifo")
+        (view / "sub/file").write_text("x\n")
+        yolofs("snapshot", "one")
+    assert "one:sub/link is a symlink to ../a b, and cat follows none" in yolofs.refused("cat", "one:sub/link", code=2)
+    assert "0:base-link is a symlink to a.txt, and cat follows none" in yolofs.refused("cat", "0:base-link", code=2)
+    assert ":sub/fifo is a fifo, and has no content" in yolofs.refused("cat", ":sub/fifo", code=2)
+    assert yolofs("ls", "one:sub/file", ":./sub/fifo").out == "sub/file\n./sub/fifo\n"
+    assert yolofs("ls", "-l", "one:sub/link").out.endswith(" sub/link -> ../a b\n")
+
+
 def test_two_versions_are_compared_wherever_they_lie(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "one").write_text("same\nold\n")

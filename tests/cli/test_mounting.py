@@ -334,8 +334,8 @@ def test_a_mount_is_known_by_its_name_whatever_that_holds(yolofs: Program, tmp_p
     runtime = tmp_path / "a\rb c\\d"
     runtime.mkdir(0o700)
     code = (
-        "import sys; from yolofs.system.mounts import is_plainly_inside_mount; "
-        "print(is_plainly_inside_mount(sys.stdin.buffer.read().rstrip(b'\\n') + b'/dir'))"
+        "import sys; from yolofs.system.mounts import is_inside_mount; "
+        "print(is_inside_mount(sys.stdin.buffer.read().rstrip(b'\\n') + b'/dir'))"
     )
     command = shlex.join(COMMAND)
     script = f"{command} mount --root . >at && {sys.executable} -c {shlex.quote(code)} <at; {command} unmount"

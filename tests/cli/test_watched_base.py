@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,16 +26,22 @@ def yolofs(yolofs: Program) -> Program:
     return replace(yolofs, daemon_starts_cold=True)
 
 
-@pytest.fixture
-def view(yolofs: Program) -> Iterator[Path]:
-    """A mounted project whose base files are watched, and may be cached for an hour."""
+@contextmanager
+def watched(yolofs: Program, *expected_in_log: str) -> Iterator[Path]:
+    """Mount a project whose base files are watched, and may be cached for an hour."""
     project = yolofs.project
     (project / ".yolofs.toml").write_text(CONFIG)
     (project / "top/sub").mkdir(parents=True)
     (project / "top/file").write_text("1")
-    with yolofs.mounted() as mountpoint:
+    with yolofs.mounted(expected_in_log=expected_in_log) as mountpoint:
         wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
         yield mountpoint
+
+
+@pytest.fixture
+def view(yolofs: Program) -> Iterator[Path]:
+    with watched(yolofs) as view:
+        yield view
 
 
 def test_the_kernel_is_told_what_the_host_changed(yolofs: Program, view: Path) -> None:
@@ -177,6 +184,37 @@ def test_a_watcher_ends_with_a_daemon_that_is_killed(yolofs: Program) -> None:
     yolofs("unmount")
 
 
+def test_what_the_host_does_shows_though_the_watcher_was_killed_and_another_one_follows(yolofs: Program) -> None:
+    project, said = yolofs.project, "the watcher of the project has ended"
+    (project / "other").write_text("1")
+    with watched(yolofs, said) as view:
+        assert (view / "other").exists()
+        assert (view / "top/file").stat().st_size == 1
+        assert not (view / "fresh").exists()
+        assert not (view / "top/fresh").exists()
+        for _ in range(2):
+            (watcher,) = watchers(project)
+            kill(int(watcher.split()[0]))
+            (project / "top/file").write_text("longer")
+            (project / "fresh").write_text("x")
+            (project / "top/fresh").write_text("x")
+            (project / "other").unlink()
+            wait_until(lambda: (view / "top/file").stat().st_size == 6, "the new size")
+            wait_until((view / "fresh").exists, "the new file")
+            wait_until((view / "top/fresh").exists, "the new file in a directory")
+            wait_until(lambda: not (view / "other").exists(), "the file to go")
+            wait_until(lambda: bool(watchers(project)), "another watcher")
+            (project / "top/file").write_text("1")
+            (project / "fresh").unlink()
+            (project / "top/fresh").unlink()
+            (project / "other").write_text("1")
+            wait_until(lambda: (view / "top/file").stat().st_size == 1, "the old size")
+            wait_until(lambda: not (view / "fresh").exists(), "it to go")
+            wait_until(lambda: not (view / "top/fresh").exists(), "it to go")
+            wait_until((view / "other").exists, "the other file again")
+        assert yolofs.log.count(said) == 2
+
+
 def test_nobody_watches_if_that_is_not_wanted(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[mount]\nwatch = false\n")
     with yolofs.mounted():
@@ -195,8 +233,8 @@ def check_new_file(project: Path, view: Path, name: str) -> None:
 
 
 def watchers(project: Path) -> list[str]:
-    """Return the command lines of the processes that watch a project."""
-    done = subprocess.run(["ps", "-e", "-ww", "-o", "args="], capture_output=True, text=True, check=True)
+    """Return the number and command line of each process that watches a project."""
+    done = subprocess.run(["ps", "-e", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True)
     return [
         line for line in done.stdout.splitlines() if f" {project} " in line and "yolofs.daemon.follow.watcher" in line
     ]

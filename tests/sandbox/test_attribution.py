@@ -153,3 +153,28 @@ def test_a_directory_tells_how_much_has_changed_below_it(yolofs: Program) -> Non
     found = yolofs("blame", "--json", "top").json
     assert (found["what"], found["below"]["A"], found["below"]["M"]) == ("as in base", 1, 1)
     assert "below it" not in yolofs("blame", "top/deep/new").out
+
+
+def test_a_commit_names_the_runs_that_its_own_changes_are_due_to(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    yolofs = Program(tmp_path / "project")
+    yolofs("init")
+
+    def listed() -> list[list[int]]:
+        return [commit["runs"] for commit in yolofs("commits", "--json").json["commits"]]
+
+    with yolofs.mounted("--root", "/"):
+        yolofs("run", "sh", "-c", "echo a > a; echo b > b")
+        yolofs("run", "sh", "-c", "echo c > c")
+        yolofs("commit", "--yes", "a")
+        assert listed() == [[1]]
+        yolofs("run", "sh", "-c", "echo gone > gone")
+        yolofs("travel", "1")
+        yolofs("commit", "--yes")
+        assert listed() == [[1], [1, 2]]
+        assert "(made just now, of runs 1, 2)" in yolofs("undo", "--dry-run").err
+        yolofs("undo", "--yes", "2")
+        yolofs("undo", "--yes", "1")
+        assert listed() == [[1], [1, 2], [], []]
+        yolofs("commit", "--yes")
+        assert listed() == [[1], [1, 2], [], [], [1, 2]]

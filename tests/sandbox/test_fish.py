@@ -46,11 +46,13 @@ def test_fish_starts_without_a_complaint_and_keeps_its_variables(yolofs: Program
     assert not (home / ".config/fish/fish_variables").exists()
 
 
-def test_a_shell_ends_without_a_complaint_about_its_history(yolofs: Program, home: Path) -> None:
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_shell_starts_and_ends_without_a_complaint(yolofs: Program, home: Path, is_new: bool) -> None:
     fish = shutil.which("fish")
     assert fish is not None, "fish is not there; scripts/setup.sh installs it"
-    (home / ".config/fish").mkdir(parents=True)
-    (home / ".config/fish/config.fish").write_text("")
+    if not is_new:
+        (home / ".config/fish").mkdir(parents=True)
+        (home / ".config/fish/config.fish").write_text("")
     command = ["setsid", "--ctty", "--wait", *yolofs.command]  # fish wants a terminal of its own
     with Terminal(yolofs.project, ["shell", "--no-review"], command=command, SHELL=fish, HOME=str(home)) as terminal:
         terminal.wait_for("(yolofs) ")
@@ -59,6 +61,10 @@ def test_a_shell_ends_without_a_complaint_about_its_history(yolofs: Program, hom
         terminal.type("exit\n")
         assert terminal.wait() == 0
     assert [word for word in ("error", "warning", "denied") if word in terminal.text] == []
+    assert "refusal" not in yolofs("log", "-v").out
+    left = yolofs("run", "--", "sh", "-c", "ls -A ~/.config/fish ~/.local/share/fish/generated_completions; ls /tmp")
+    assert "config.fish" in left.out.split() or is_new
+    assert not any(word.startswith("tmp.") for word in left.out.split())
 
 
 def test_what_fish_runs_cannot_be_written(yolofs: Program, home: Path) -> None:

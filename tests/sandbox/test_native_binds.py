@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import subprocess
@@ -95,6 +96,19 @@ def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(p
     assert "read-only in a run" not in place.program("run", "cat", place.static / "none", code=1).err
     place.program("rule", "allow", place.static / "new")
     place.program("run", "sh", "-c", f"echo x > {place.static}/new")
+
+
+def test_json_has_it_too_even_if_nothing_else_is_to_be_told(place: Place) -> None:
+    new = place.static / "new"
+    done = place.program("run", "--json", "sh", "-c", f"cp /etc/passwd {new}", code=1)
+    document = json.loads(done.err.splitlines()[-1])
+    assert document["read_only"] == [{"path": str(new), "instead": None}]
+    assert (document["changes"], document["notes"]) == ([], [])
+    done = place.program("run", "--json", "cat", place.static / "none", code=1)
+    assert "read_only" not in done.err
+    place.program("run", "--no-review", "--json", "touch", new, code=1)
+    done = place.program("run", "--json", "touch", "here", new, code=1)
+    assert json.loads(done.err.splitlines()[-1])["read_only"] == [{"path": str(new), "instead": None}]
 
 
 def test_files_that_every_program_opens_come_straight_from_base_where_the_rules_say_so(tmp_path: Path) -> None:

@@ -50,7 +50,8 @@ def asking(tmp_path: Path, home: Path) -> Iterator[Program]:
 
 
 def asks_in(program: Program) -> list[tuple[str, str]]:
-    notes = map(json.loads, (program.session / "audit.jsonl").read_text().splitlines())
+    audit = program.session / "audit.jsonl"
+    notes = map(json.loads, audit.read_text().splitlines() if audit.exists() else ())
     return [(note["outcome"], note["by"]) for note in notes if note["kind"] == "ask"]
 
 
@@ -69,6 +70,25 @@ def test_an_ask_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_
     for command in commands:
         asking(*shlex.split(command)[1:])
     assert asking("run", "sh", "-c", "cat secret/a 'secret/b b'; echo x > secret/new").out == "the secret\nanother\n"
+
+
+def test_a_refusal_because_of_names_that_are_not_known_says_so(asking: Program, tmp_path: Path) -> None:
+    """And not that the rule of the path allows it."""
+    for number in range(6_000):  # more than are looked at for other names
+        (asking.project / f"{number}").touch()
+    (tmp_path / "elsewhere").mkdir()
+    linked = asking.project / "z/linked"
+    linked.parent.mkdir()
+    linked.write_text("x\n")
+    (tmp_path / "elsewhere/name").hardlink_to(linked)
+    done = asking("run", "sh", "-c", "echo 1 > z/linked; echo 2 > z/linked; true")
+    (line,) = [line for line in done.err.splitlines() if line.startswith("  refusal  ")]
+    assert line.startswith(f"  refusal  write {linked}, sh ")
+    assert line.endswith(": the file has other names (hard links) that were not found, and rules may be about these")
+    asking("rule", "allow", linked)
+    asking("run", "sh", "-c", "echo 3 > z/linked")
+    assert linked.read_text() == "x\n"
+    assert "+3" in asking("diff", "--", "z/linked").out
 
 
 def test_what_somebody_did_not_answer_in_time_is_told_with_what_allows_it(asking: Program) -> None:
@@ -176,6 +196,44 @@ def test_notify_gets_the_ask_as_json_and_gives_time_to_answer(asking: Program, h
             words = shlex.split(document["answer"].replace("allow|deny", "allow"))
             asking(*words[1:])
             assert process.communicate(timeout=60)[0] == b"the secret\n"
+
+
+def test_who_was_notified_and_did_not_answer_holds_a_run_up_once_until_an_answer_comes(
+    asking: Program, home: Path
+) -> None:
+    settings = asking.project / ".yolofs.toml"
+
+    def wait_for_answers(timeout_s: float, unattended_s: float) -> None:
+        old = settings.read_text().partition("[rules]")
+        settings.write_text(f"ask_timeout = {timeout_s}\nask_unattended = {unattended_s}\n[rules]{old[2]}")
+
+    replace_text(home / ".config/yolofs/config.toml", "notify = 'true'\n")
+    wait_for_answers(1.0, 0.2)
+    for_go = "while ! [ -e go ]; do sleep 0.05; done"
+    script = f"cat secret/a; cat secret/a; echo x > secret/x; {for_go}; cat 'secret/b b'; cat secret/a"
+    with connected(asking) as calls:
+        calls.reload_rules()
+        with start(["run", "sh", "-c", script], asking.project) as process:
+            wait_until(lambda: len(asks_in(asking)) == 2, "nobody has answered")
+            assert asks_in(asking) == [("timeout", "nobody"), ("timeout", "nobody, as nobody watches")]
+            wait_for_answers(600.0, 300.0)
+            calls.reload_rules()
+            (asking.project / "go").touch()
+            (ask,) = wait_for_asks(calls, 1)
+            assert ask.path.endswith("/b%20b")
+            assert ask.left_ms <= 300_000
+            calls.answer(AnswerParams(ask.id, "allow"))
+            wait_until(lambda: any(ask.path.endswith("/a") for ask in calls.asks()), "it is asked about again")
+            (ask,) = calls.asks()
+            assert ask.left_ms > 500_000
+            calls.answer(AnswerParams(ask.id, "allow"))
+            assert process.communicate(timeout=60)[0] == b"another\nthe secret\n"
+    other = start(["run", "cat", "secret/a"], asking.project)
+    with other as process, connected(asking) as calls:
+        (ask,) = wait_for_asks(calls, 1)
+        assert ask.left_ms > 500_000
+        calls.answer(AnswerParams(ask.id, "deny"))
+        process.communicate(timeout=60)
 
 
 def test_a_path_cannot_become_a_part_of_the_command(asking: Program, home: Path, tmp_path: Path) -> None:

@@ -54,6 +54,19 @@ def test_the_prompt_begins_with_a_mark_whatever_the_start_files_say(
     assert yolofs("runs", "--json").json["runs"][-1]["command"] == [program]
 
 
+def test_a_shell_whose_last_command_was_interrupted_ends_by_no_signal(yolofs: Program) -> None:
+    command = ["setsid", "--ctty", "--wait", *yolofs.command]  # else no signal comes from the terminal
+    with Terminal(yolofs.project, ["shell", "--no-review"], command=command, SHELL="/bin/sh") as terminal:
+        terminal.wait_for("(yolofs) ")
+        # what says so is what gets the signal: the terminal's foreground is it by then
+        terminal.type("""sh -c "echo sle''eps; exec sleep 1000"\n""")
+        terminal.wait_for("sleeps")
+        terminal.type("\x03")
+        terminal.wait_for("(yolofs) ", count=2)
+        terminal.type("exit\n")
+        assert terminal.wait() == 130  # its own exit code, and no signal
+
+
 def test_a_mark_is_put_once() -> None:
     environment = {"PROMPT_COMMAND": "date", "PS1": "> ", "ZDOTDIR": "/theirs"}
     for shell in (b"/bin/bash", b"zsh"):

@@ -288,8 +288,8 @@ def test_a_crowd_in_a_sandbox_holds_up_neither_the_user_nor_commands_inside(
         lines = [process.stdout.readline().decode()]
         while lines[-1] not in ("ready\n", ""):
             lines.append(process.stdout.readline().decode())
-        assert "A  new\n" in lines, lines
-        assert lines[-1] == "ready\n"
+        assert "A  new\n" in lines, (lines, yolofs.log)
+        assert lines[-1] == "ready\n", (lines, yolofs.log)
         assert "A  new" in yolofs("status").out
         assert yolofs("run", "--no-review", "--", "cat", "new").out == "x\n"
         process.communicate(b"\n", timeout=DEADLINE_S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from pathlib import Path
 
@@ -16,11 +18,12 @@ SUFFIX = ".cpython-311-x86_64-linux-gnu.so"
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """Return a package that was compiled after its sources were written."""
-    (tmp_path / "state").mkdir()
+    package = tmp_path / "yolofs"
+    (package / "state").mkdir(parents=True)
     for name, changed_ns in (("tree.py", 1), (f"tree{SUFFIX}", 2), ("plain.py", 3), (f"_core__mypyc{SUFFIX}", 2)):
-        (tmp_path / "state" / name).touch()
-        os.utime(tmp_path / "state" / name, ns=(changed_ns, changed_ns))
-    return tmp_path
+        (package / "state" / name).touch()
+        os.utime(package / "state" / name, ns=(changed_ns, changed_ns))
+    return package
 
 
 def test_what_was_compiled_after_its_source_is_not_stale(package: Path) -> None:
@@ -30,6 +33,34 @@ def test_what_was_compiled_after_its_source_is_not_stale(package: Path) -> None:
 def test_a_source_that_was_changed_since_is_stale(package: Path) -> None:
     source = package / "state/tree.py"
     os.utime(source, ns=(3, 3))
+    assert stale_sources(str(package)) == [str(source)]
+
+
+def install(package: Path) -> None:
+    """Note the contents of the package's files, as an installer does."""
+    notes = package.parent / f"{package.name}-1.0.dist-info"
+    notes.mkdir()
+    (notes / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package.name}\nVersion: 1.0\n")
+    lines = []
+    for path in sorted(package.rglob("*.*")):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
+        lines.append(f"{path.relative_to(package.parent)},sha256={digest},{path.stat().st_size}\n")
+    (notes / "RECORD").write_text("".join(lines))
+
+
+def test_what_an_installer_wrote_is_not_stale_in_whatever_order_it_wrote(package: Path) -> None:
+    install(package)
+    os.utime(package / "state/tree.py", ns=(3, 3))
+    assert stale_sources(str(package)) == []
+
+
+def test_what_was_changed_after_the_install_is_stale_whatever_its_time(package: Path) -> None:
+    install(package)
+    source = package / "state/tree.py"
+    source.write_text("x = 1\n")
+    os.utime(source, ns=(1, 1))
+    assert stale_sources(str(package)) == [str(source)]
+    source.unlink()
     assert stale_sources(str(package)) == [str(source)]
 
 

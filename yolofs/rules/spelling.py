@@ -18,6 +18,7 @@ import msgspec
 
 from yolofs.errors import ConfigError
 from yolofs.rules.rule_states import RuleState
+from yolofs.text.characters import toml_string
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
 URI_START = "file:///"
@@ -167,7 +168,7 @@ def parse_rules(
             if same is not rule:
                 raise ValueError(f"the rule at {same.source} is about the same; keep one of them")
         except ValueError as error:
-            raise ConfigError(f"{source}: rules.{_quoted(key)}: {error}") from error
+            raise ConfigError(f"{source}: rules.{toml_string(key)}: {error}") from error
     return RuleSet(tuple(rules.values()))
 
 
@@ -244,7 +245,7 @@ def _parse_state(state: str) -> RuleState:
         return RuleState(state)
     except ValueError:
         words = ", ".join(state.value for state in RuleState)
-        raise ValueError(f"expected one of {words}, got {_quoted(state)}") from None
+        raise ValueError(f"expected one of {words}, got {toml_string(state)}") from None
 
 
 def _absolute(key: str, project_dir: bytes | None, home: bytes) -> bytes:
@@ -295,9 +296,3 @@ def _climbs_out(names: list[bytes]) -> bool:
         if depth < 0:
             return True
     return False
-
-
-def _quoted(key: str) -> str:
-    import json  # takes a while, and few keys are written
-
-    return json.dumps(key, ensure_ascii=not key.isprintable())

@@ -1,6 +1,8 @@
-"""How many changes a commit made to base, as its list showed them: in ``counts`` of its directory.
+"""How many changes a commit made to base, as its list showed them, and which runs they are due to:
+in ``counts`` and ``runs`` of its directory.
 
-Its plan does not tell: a rename is two steps, and a directory whose time alone is set is one.
+Its plan does not tell: a rename is two steps, and a directory whose time alone is set is one.  Its
+journal does not, either: it also has what stayed staged, and what was travelled away from.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from yolofs.changes.counting import counts
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.system.plain_files import read_plain
 
-_NAME = b"counts"
+_COUNTS = b"counts"
+_RUNS = b"runs"
 _MOST_BYTES = 1 << 10
+_MOST_BYTES_OF_RUNS = 1 << 20
 
 
 def note_counts(directory: bytes, changes: Iterable[Change]) -> None:
@@ -25,7 +29,7 @@ def note_counts(directory: bytes, changes: Iterable[Change]) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    write_new(directory, _NAME, msgspec.json.encode(counts(changes)), durable=False)
+    write_new(directory, _COUNTS, msgspec.json.encode(counts(changes)), durable=False)
 
 
 def read_counts(directory: bytes) -> Mapping[str, int] | None:
@@ -33,7 +37,26 @@ def read_counts(directory: bytes) -> Mapping[str, int] | None:
     earlier version made it, or the note is lost.
     """
     try:
-        found = msgspec.json.decode(read_plain(os.path.join(directory, _NAME), _MOST_BYTES), type=dict[str, int])
+        found = msgspec.json.decode(read_plain(os.path.join(directory, _COUNTS), _MOST_BYTES), type=dict[str, int])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return {kind.value: max(0, found.get(kind.value, 0)) for kind in Kind}
+
+
+def note_runs(directory: bytes, runs: Iterable[int]) -> None:
+    """Note in a commit's directory which runs its changes are due to; nobody waits for the disk.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_new(directory, _RUNS, msgspec.json.encode(sorted(runs)), durable=False)
+
+
+def read_runs(directory: bytes) -> list[int]:
+    """Return which runs the changes of a commit are due to, in order; none if that is not known: an
+    earlier version made it, it is an undo, or the note is lost.
+    """
+    try:
+        return msgspec.json.decode(read_plain(os.path.join(directory, _RUNS), _MOST_BYTES_OF_RUNS), type=list[int])
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return []

@@ -22,6 +22,7 @@ none to change.
 """
 _UNSEEN = f"[{_FILLERS}]|(?:^|[\x00-\x7f{_SELECTORS}])[{_SELECTORS}]"
 
+_TOML_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _OWN_COLOURS = r"\x1b\[(?:0|(?:1|2|3[1-6])(?:;(?:1|2|3[1-6]))*)m"
 
 
@@ -66,6 +67,19 @@ def _spelled(char: str) -> str:
     if 0xDC80 <= code <= 0xDCFF:
         code -= 0xDC00
     return f"<{code:02x}>"
+
+
+def toml_string(text: str) -> str:
+    """Return text as a basic string of TOML, harmless on a terminal.
+
+    A byte that is not UTF-8 (surrogateescape), for which TOML has nothing, stands as ``\\udcXX``.
+    """
+    return '"' + _with_unsafe(text.replace("\\", "\\\\").replace('"', '\\"'), _toml_escape) + '"'
+
+
+def _toml_escape(char: str) -> str:
+    code = ord(char)
+    return _TOML_ESCAPES.get(char) or (f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}")
 
 
 def escape_json(text: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.review.reviewing import at, review
+from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 
@@ -141,3 +142,21 @@ def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Progra
         assert "]0;evil" not in terminal.seen.replace("\\033]0;evil", "")
         assert "\x1b]0;owned" not in terminal.seen
         assert "\u202e" not in terminal.seen
+
+
+def test_a_path_at_which_there_is_nothing_is_misspelt_and_another_one_has_not_changed(
+    yolofs: Program, view: Path
+) -> None:
+    with Terminal(yolofs.project, ["review", "--", "src/a.yp"]) as terminal:
+        assert terminal.wait() == 2
+        assert "did you mean src/a.py?" in terminal.text
+    with Terminal(yolofs.project, ["review", "--tool", "true", "--", "src/a.yp"]) as terminal:
+        assert terminal.wait() == 2
+    with Terminal(yolofs.project, ["review", "--", "src/b.py"]) as terminal:
+        terminal.wait_for_screen("nothing has changed there")
+        terminal.type("q")
+        assert terminal.wait() == 0
+    with Terminal(yolofs.project, ["review", "--", "gone.txt"]) as terminal:
+        terminal.wait_for_screen("precious")
+        terminal.type("q")
+        assert terminal.wait() == 0

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from yolofs.cli.run.read_only_places import places_written, say_what_is_read_only
+from yolofs.cli.run.read_only_places import places_written, say_places, which_are_read_only
 
 NATIVE = [b"/usr", b"/opt"]
 
@@ -47,13 +47,14 @@ def test_a_global_package_of_node_goes_below_the_prefix() -> None:
 
 
 def test_a_place_that_is_not_straight_from_the_disk_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
-    say_what_is_read_only(NATIVE, [b"touch", b"/etc/x", b"/usr2/x"], {}, b"/")
-    say_what_is_read_only([], [b"touch", b"/usr/x"], {}, b"/")
+    assert which_are_read_only(NATIVE, [b"touch", b"/etc/x", b"/usr2/x"], {}, b"/") == []
+    assert which_are_read_only([], [b"touch", b"/usr/x"], {}, b"/") == []
+    say_places([])
     assert capsys.readouterr().err == ""
 
 
 def test_a_hostile_name_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    say_what_is_read_only(NATIVE, [b"touch", b"/usr/a\n\x1b[31m\xff"], {}, b"/")
+    say_places(which_are_read_only(NATIVE, [b"touch", b"/usr/a\n\x1b[31m\xff"], {}, b"/"))
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 3
     assert "\x1b" not in said

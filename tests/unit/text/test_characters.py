@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tomllib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from yolofs.paths import display
-from yolofs.text.characters import escape_json, harmless, is_harmless, replace_harmful
+from yolofs.text.characters import escape_json, harmless, is_harmless, replace_harmful, toml_string
 from yolofs.text.json_text import encode_json
 
 
@@ -56,3 +59,25 @@ def test_what_stands_for_bytes_that_are_no_text_does_not_stop_a_document() -> No
 
 def test_a_name_with_a_filler_beside_a_control_character_hides_neither() -> None:
     assert display("a\x01\u3164".encode()) == r'"a\001\343\205\244"'
+
+
+@given(st.text())
+def test_toml_says_the_same_of_any_text(text: str) -> None:
+    shown = toml_string(text)
+    assert tomllib.loads(f"{shown} = {shown}") == {text: text}
+    assert is_harmless(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a/b c", '"a/b c"'),
+        ("é\U0001f600", '"é\U0001f600"'),
+        ("\U0001f600\n", '"\U0001f600\\n"'),
+        ("\U000e0041\x7f\x00", '"\\U000e0041\\u007f\\u0000"'),
+        ('"\\', '"\\"\\\\"'),
+        ("\udcff", '"\\udcff"'),
+    ],
+)
+def test_toml_spells_out_only_what_it_has_to(text: str, shown: str) -> None:
+    assert toml_string(text) == shown

@@ -13,6 +13,7 @@ import stat
 import subprocess
 
 from yolofs.errors import MountError
+from yolofs.fuse.direct.device import Device
 from yolofs.fuse.transport import FILESYSTEM_NAME, SOURCE_NAME
 from yolofs.paths import display
 from yolofs.system.host_programs import find_program
@@ -41,14 +42,14 @@ def mount(mountpoint: bytes, *, allow_other: bool) -> int:
         ) from error
 
 
-def let_go(mountpoint: bytes, device: int, *, unmounts: bool) -> None:
+def let_go(mountpoint: bytes, device: Device, *, unmounts: bool) -> None:
     """Close the device; ``unmounts``: take the mount away, unless somebody has.  What is still in
     use goes with its last user.
     """
     polling = select.poll()
-    polling.register(device, 0)
+    polling.register(device.fd, 0)
     is_gone = any(events & select.POLLERR for _, events in polling.poll(0))
-    os.close(device)
+    device.close()
     if unmounts and not is_gone:
         with contextlib.suppress(OSError):  # somebody has
             unmount(mountpoint, lazy=True)

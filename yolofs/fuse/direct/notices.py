@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import errno
-import os
 
+from yolofs.fuse.direct.device import Device
 from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
 
 _UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
 
 
 class Notices:
-    """Tells the kernel, through the descriptor ``device``, what to forget; for any thread.
+    """Tells the kernel, through the device, what to forget; for any thread.
 
-    That it does not know the file, or the name, is no error.
+    That it does not know the file, or the name, is no error; nor that the mount has ended, with
+    which it forgets all.
 
     Raises:
         OSError: as of write(2).
     """
 
-    def __init__(self, device: int) -> None:
+    def __init__(self, device: Device) -> None:
         self._device = device
 
     def forget_attributes(self, number: int) -> None:
@@ -43,7 +44,7 @@ class Notices:
 
     def _tell(self, message: bytes) -> None:
         try:
-            os.write(self._device, message)
+            self._device.send(message)
         except OSError as error:
             if error.errno not in _UNKNOWN:
                 raise

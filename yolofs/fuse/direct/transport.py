@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from yolofs.fuse.direct.device import Device
 from yolofs.fuse.direct.device_server import Server
 from yolofs.fuse.direct.mounting import let_go, mount
 from yolofs.fuse.direct.notices import Notices
@@ -22,7 +23,7 @@ class DirectTransport:
         self._options = options
         self._trace: Trace | None = None
         self._mountpoint = b""
-        self._device = -1
+        self._device: Device | None = None
         self._notices: Notices | None = None
         self._server: Server | None = None
 
@@ -39,22 +40,23 @@ class DirectTransport:
             MountError: the kernel or fusermount3 refuses.
         """
         self._mountpoint = mountpoint
-        self._device = mount(mountpoint, allow_other=self._options.allow_other)
+        self._device = Device(mount(mountpoint, allow_other=self._options.allow_other))
         self._notices = Notices(self._device)
-        self._server = Server(self._served, self._options, self._device, self._notices)
+        self._server = Server(self._served, self._options, self._device.fd, self._notices)
         if self._trace is not None:
             self._server.answers = counted(self._server.answers, self._trace)
 
     async def serve(self) -> None:
         """Serve until the mount is taken away or the loop is stopped."""
         server = self._mounted
-        self._served.loop.serve_device(self._device, server.serve_one)
+        assert self._device is not None
+        self._served.loop.serve_device(self._device.fd, server.serve_one)
         await server.ended
 
     def close(self, *, unmount: bool) -> None:
         """Let go of the kernel."""
-        device, self._device = self._device, -1
-        if device >= 0:
+        device, self._device = self._device, None
+        if device is not None:
             let_go(self._mountpoint, device, unmounts=unmount)
 
     def unjudged(self) -> contextlib.AbstractContextManager[None]:

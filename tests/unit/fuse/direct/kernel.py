@@ -14,6 +14,7 @@ from pathlib import Path
 from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.current_run import CurrentRun
+from yolofs.fuse.direct.device import Device
 from yolofs.fuse.direct.device_server import Server
 from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.direct.notices import Notices
@@ -65,5 +66,5 @@ def kernel_of(base: Path, *, xattrs: bool = False) -> Iterator[tuple[Kernel, Han
     with ours, theirs, handlers_of(base) as handlers:
         served = Served(handlers, loop, NobodyToAsk(), Freeing(loop.call_later), CurrentRun(lambda _: 0))
         options = Options(allow_other=False, drops_pages_itself=False, xattrs=xattrs)
-        yield Kernel(Server(served, options, ours.fileno(), Notices(ours.fileno())), theirs), handlers
+        yield Kernel(Server(served, options, ours.fileno(), Notices(Device(ours.fileno()))), theirs), handlers
     loop.stop()
