@@ -59,8 +59,9 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/security/test_the_session_is_out_of_reach.py tests/security/trust/test_settings_are_trusted_first.py \
 	    tests/cli/test_audit.py tests/cli/test_ordinary_work.py tests/sandbox/test_real_work.py \
 	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py tests/cli/test_drift_at_once.py \
-	    tests/cli/review/test_failures.py tests/cli/test_undo_and_git.py tests/cli/test_undo_down_a_chain.py \
-	    tests/cli/test_undo_of_older_commits.py \
+	    tests/cli/review/test_failures.py \
+	    tests/cli/test_rule.py tests/cli/test_rule_explain.py tests/cli/test_staging.py \
+	    tests/cli/test_undo_and_git.py tests/cli/test_undo_down_a_chain.py tests/cli/test_undo_of_older_commits.py \
 	    tests/cli/test_undo_under_attack.py tests/cli/test_up_to.py \
 	    tests/cli/test_watch.py tests/cli/test_watch_alone.py \
 	    tests/sandbox/test_escapes.py tests/sandbox/test_hidden_damage.py tests/sandbox/test_hidden_damage_in_review.py \

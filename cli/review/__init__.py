@@ -3,21 +3,22 @@ edited and committed.
 
 ::
 
-    first_screen  what is shown while prompt_toolkit is imported
-    screen        the terminal: keys in, lines out, and what goes on meanwhile
-    worker        what the screen has done in other threads
-    doing         dropping, committing, editing, taking back: what changes the session
-    conflicts     what base has changed, too: merged, or one side taken
-    tool          another program's diff instead of the screen; end_state: what it has selected
-    reader        what differs, read from a session; first_look: the beginning of it
-    painter       colours of source code, asked of a process that may be killed: lexing
-    drawing       a model as lines of styled text; words: which words of two lines differ
-    keys          what the user's keys do, without a terminal or a session; help: the keys in words
-    moving        where the cursor goes
-    review_state  all that the user sees
-    wishes        what the keys want done
-    accepted      what is accepted
-    change_tree   the left side: sections, directories, changes
-    diff_view     the right side: the lines of one change
-    comparison    what a comparison is
+    first_screen    what is shown while prompt_toolkit is imported
+    screen          the terminal: keys in, lines out, and what goes on meanwhile
+    worker          what the screen has done in other threads
+    session_changes dropping, committing, editing, taking back
+    conflicts       what base has changed, too: merged, or one side taken
+    tool            another program's diff instead of the screen; end_state: what it has selected
+    reader          what differs, read from a session; first_look: the beginning of it
+    painter         colours of source code, asked of a process that may be killed: lexing
+    drawing         a model as lines of styled text
+    word_diff       which words of two lines differ
+    keys            what keys do, without a terminal or a session; help: the keys in words
+    moving          where the cursor goes
+    review_state    all that the user sees
+    effects         what the keys want done
+    accepted        what is accepted
+    change_tree     the left side: sections, directories, changes
+    diff_view       the right side: the lines of one change
+    comparison      what a comparison is
 """

@@ -9,7 +9,7 @@ from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import Lines, whole_if_all
 from yolofs.cli.review.change_tree import Key, Node, Tree, key_of
-from yolofs.cli.review.wishes import Carried
+from yolofs.cli.review.effects import Carried
 
 
 class Part(NamedTuple):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from yolofs.cli.commit.settling import Settled, Wish
 from yolofs.cli.project import changing
+from yolofs.cli.review.effects import Choice, Done, Settle, Way
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.wishes import Choice, Done, Settle, Way
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.listing import Place
 from yolofs.commit.merge.drift_descriptions import describe_drift
@@ -107,18 +107,18 @@ def _merging(found: Merge | Refused | None) -> str:
             return ""
 
 
-def settle(reader: Reader, wish: Settle) -> tuple[str, Done | None]:
+def settle(reader: Reader, effect: Settle) -> tuple[str, Done | None]:
     """Settle conflicts in the view; return what to say, and what was done.
 
     Raises:
         UsageError: nothing could be done.
         YolofsError, OSError: base changes just now, or it cannot be written; nothing is done.
     """
-    way = wish.way
+    way = effect.way
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
         everything = Selection(session.regions, frozenset(Region), (ROOT,), takes_marked=True)
         looked = look_at_base(session, split_staged(session, everything))
-        looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(wish.paths)])
+        looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(effect.paths)])
         before = Generation(session.timeline.present + session.has_unsnapshotted())
         choice = Wish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)
         settled = choice.settle(session, looked, makes_again=True)

@@ -18,7 +18,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode
-from yolofs.cli.review.words import differing
+from yolofs.cli.review.word_diff import differing
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import notes_text
 from yolofs.cli.show.text_width import width_of

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 from typing import Any, Self
 
 from yolofs.cli.review.drawing import Line, draw
+from yolofs.cli.review.effects import Load
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.cli.review.wishes import Load
 from yolofs.cli.review.worker import Worker
 from yolofs.errors import YolofsError
 from yolofs.system import stop_signals
@@ -42,12 +42,12 @@ def begun(worker: Worker) -> ReviewModel:
     """
     model = ReviewModel()
     comparison = worker.begin()
-    wish = model.compared(comparison) if comparison is not None else None
-    if isinstance(wish, Load):
-        sides = (wish.change.old, wish.change.new)
+    effect = model.compared(comparison) if comparison is not None else None
+    if isinstance(effect, Load):
+        sides = (effect.change.old, effect.change.new)
         if all(side is None or side.size <= _MOST_BYTES for side in sides):
             with contextlib.suppress(YolofsError, OSError):  # it is tried again, and told then
-                model.loaded(wish.change, worker.load(wish.change))
+                model.loaded(effect.change, worker.load(effect.change))
     return model
 
 

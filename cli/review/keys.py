@@ -1,7 +1,7 @@
-"""What the keys of a review do.  No terminal, no session: keys in, wishes out.
+"""What the keys of a review do.  No terminal, no session: keys in, effects out.
 
 :mod:`yolofs.cli.review.drawing` draws a model, and :mod:`yolofs.cli.review.screen` carries the
-wishes out.
+effects out.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from yolofs.changes.picks import Lines
 from yolofs.cli.review.accepted import Before
 from yolofs.cli.review.change_tree import Key, Node, Section, key_of
 from yolofs.cli.review.diff_view import DiffView
-from yolofs.cli.review.help import HELP
-from yolofs.cli.review.moving import MOVES, PAGE_ROWS, Moving
-from yolofs.cli.review.review_state import Focus, Mode
-from yolofs.cli.review.wishes import (
+from yolofs.cli.review.effects import (
     Command,
     Commit,
     Compare,
@@ -32,6 +29,9 @@ from yolofs.cli.review.wishes import (
     Wanted,
     Way,
 )
+from yolofs.cli.review.help import HELP
+from yolofs.cli.review.moving import MOVES, PAGE_ROWS, Moving
+from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.paths import RelPath, display
 
 _THE_END = 1 << 30

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from yolofs.cli.review.change_tree import Node
-from yolofs.cli.review.review_state import Focus, Mode, ReviewState
-from yolofs.cli.review.wishes import (
+from yolofs.cli.review.effects import (
     Command,
 )
+from yolofs.cli.review.review_state import Focus, Mode, ReviewState
 from yolofs.paths import display
 
 PAGE_ROWS = 10

@@ -12,7 +12,7 @@ from yolofs.cli.review.accepted import Accepted, Before, Part
 from yolofs.cli.review.change_tree import Key, Node, Section, Tree, key_of, sections
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
-from yolofs.cli.review.wishes import (
+from yolofs.cli.review.effects import (
     Carried,
     Command,
     Compare,

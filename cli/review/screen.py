@@ -23,10 +23,10 @@ from prompt_toolkit.layout.controls import UIContent, UIControl
 from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.drawing import Line, draw
+from yolofs.cli.review.effects import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Settle, Undo
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import Mode
-from yolofs.cli.review.wishes import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Settle, Undo
 from yolofs.cli.review.worker import Worker
 from yolofs.cli.whole_screen import WholeScreen
 from yolofs.errors import StaleHunkError, YolofsError, reason

@@ -22,10 +22,10 @@ from yolofs.changes.picks import Lines, all_but
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.doing import Prepared, commit, drop, prepare, stage_edit
+from yolofs.cli.review.effects import Drop, Prepare, Wanted
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.wishes import Drop, Prepare, Wanted
+from yolofs.cli.review.session_changes import Prepared, commit, drop, prepare, stage_edit
 from yolofs.cli.show.listing import Place, is_marked
 from yolofs.errors import UsageError, YolofsError
 from yolofs.hostcode.code_files import patterns_anywhere

@@ -14,9 +14,9 @@ from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
+from yolofs.cli.review.effects import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.review_state import arranged
-from yolofs.cli.review.wishes import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle
 from yolofs.errors import UsageError
 
 _MANY = 1000
@@ -44,14 +44,14 @@ class Worker:
             return begun
         return self._reader.with_marks(begun)
 
-    def compare(self, wish: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
+    def compare(self, effect: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
         """Compare the states; ``parts`` is what is accepted."""
-        comparison = self._reader.compare(wish.at, is_last=wish.is_last)
+        comparison = self._reader.compare(effect.at, is_last=effect.is_last)
         if with_marks or len(comparison.changes) < _MANY:
             comparison = self._reader.with_marks(comparison)
         changed: list[Key] = []
         if parts and comparison.is_last:
-            from yolofs.cli.review.doing import what_changed
+            from yolofs.cli.review.session_changes import what_changed
 
             changed = what_changed(self._reader, parts, comparison)
         return Compared(comparison, changed, arranged(comparison))
@@ -70,57 +70,57 @@ class Worker:
         """Tell whether somebody has worked in the view since the last comparison."""
         return self._reader.has_grown(changes)
 
-    def drop(self, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
+    def drop(self, effect: Drop) -> tuple[str, Done | None, list[Carried]]:
         """Drop what was picked."""
-        from yolofs.cli.review.doing import drop
+        from yolofs.cli.review.session_changes import drop
 
-        return drop(self._reader, wish)
+        return drop(self._reader, effect)
 
     def take_back(self, done: Done) -> str:
         """Take a drop or an edit back."""
-        from yolofs.cli.review.doing import take_back
+        from yolofs.cli.review.session_changes import take_back
 
         return take_back(self._reader, done)
 
-    def prepare(self, wish: Prepare) -> Page:
+    def prepare(self, effect: Prepare) -> Page:
         """Make the page before a commit."""
-        from yolofs.cli.review.doing import prepare
+        from yolofs.cli.review.session_changes import prepare
 
-        return prepare(self._reader, wish)
+        return prepare(self._reader, effect)
 
-    def settle(self, wish: Settle) -> tuple[str, Done | None]:
+    def settle(self, effect: Settle) -> tuple[str, Done | None]:
         """Settle conflicts in the view."""
         from yolofs.cli.review.conflicts import settle
 
-        return settle(self._reader, wish)
+        return settle(self._reader, effect)
 
-    def commit(self, wish: Commit) -> str:
+    def commit(self, effect: Commit) -> str:
         """Commit what a page has shown."""
-        from yolofs.cli.review.doing import Prepared, commit
+        from yolofs.cli.review.session_changes import Prepared, commit
 
-        assert isinstance(wish.prepared, Prepared)
-        return commit(self._reader, wish.prepared)
+        assert isinstance(effect.prepared, Prepared)
+        return commit(self._reader, effect.prepared)
 
-    def texts(self, wish: Edit) -> tuple[bytes, bytes]:
+    def texts(self, effect: Edit) -> tuple[bytes, bytes]:
         """Return both versions of what is to be edited.
 
         Raises:
             UsageError: it is no text any more.
         """
-        texts = self._reader.texts(wish.file)
+        texts = self._reader.texts(effect.file)
         if texts is None:
             raise UsageError("it is no text any more")
         return texts
 
-    def edit(self, wish: Edit, texts: tuple[bytes, bytes]) -> bytes | None:
+    def edit(self, effect: Edit, texts: tuple[bytes, bytes]) -> bytes | None:
         """Have the user edit a hunk; return the new text, None if nothing is to change."""
         from yolofs.cli.commit.hunk_editing import edit_in_editor
 
-        text = edit_in_editor(wish.hunk, texts, self._reader.directory)
+        text = edit_in_editor(effect.hunk, texts, self._reader.directory)
         return None if text == texts[1] else text
 
-    def stage(self, wish: Edit, text: bytes) -> tuple[str, Done, list[Carried]]:
+    def stage(self, effect: Edit, text: bytes) -> tuple[str, Done, list[Carried]]:
         """Stage a text in which a hunk was edited."""
-        from yolofs.cli.review.doing import stage_edit
+        from yolofs.cli.review.session_changes import stage_edit
 
-        return stage_edit(self._reader, wish.file, wish.hunk, text)
+        return stage_edit(self._reader, effect.file, effect.hunk, text)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, with_few_files
+from tests.support.fault_points import way_of, ways
 
 
 @pytest.fixture
@@ -16,11 +17,11 @@ def yolofs(tmp_path: Path) -> Program:
     return with_few_files(tmp_path / "project")
 
 
-@pytest.fixture(params=["mounted", pytest.param("unmounted")])
+@pytest.fixture(params=ways("mounted", "unmounted"))
 def ruled(
     request: pytest.FixtureRequest, yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Program]:
-    """Return the program in a project with a home directory of its own, with and without a
+    """Return the program in a project with a home directory of its own, with or without a
     mount.
     """
     home = tmp_path / "home"
@@ -29,7 +30,7 @@ def ruled(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     (yolofs.project / ".yolofs.toml").write_text('[rules]\nvendor = "read-only"\n')
-    if request.param == "unmounted":
+    if way_of(request, "mounted", "unmounted") == "unmounted":
         yield yolofs
     else:
         with yolofs.mounted():

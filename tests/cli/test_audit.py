@@ -32,7 +32,7 @@ def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
     (project / "secret/a").write_text("a\n")
     (project / "closed").write_text("closed\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     settings(program)
     with (project / ".yolofs.toml").open("a") as file:
         file.write('"closed" = "deny"\n')

@@ -18,7 +18,7 @@ def yolofs(tmp_path: Path) -> Program:
     project = tmp_path / "project"
     project.mkdir()
     program = Program(project)
-    program("init")
+    program.start_session()
     return program
 
 

@@ -25,7 +25,7 @@ def test_the_compiled_build_can_be_installed_and_serves_a_mount(tmp_path: Path) 
     project.mkdir()
     (project / "a.txt").write_text("one\n")
     yolofs = Program(project, (str(venv / "bin/python"), *COMMAND[1:]))
-    yolofs("init")
+    yolofs.start_session()
     found = {finding["check"]: finding["message"] for finding in yolofs("doctor", "--json").json["findings"]}
     assert found["core"] == "compiled"
     with yolofs.mounted() as view:

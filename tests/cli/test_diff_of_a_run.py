@@ -13,7 +13,7 @@ from tests.cli.program import Program
 pytestmark = pytest.mark.mount
 
 FORMS = ((), ("--list",), ("--stat",))
-LARGE = "line\n" * 800_000
+LARGE = "a large file\n" * 450_000
 """A text that nothing is kept of."""
 
 
@@ -28,7 +28,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
     (project / "binary").write_bytes(b"\0" * 9)
     (project / "large").write_text(LARGE)
     program = Program(project)
-    program("init")
+    program.start_session()
     program("mount", "--root", "/")
     yield program
     program("unmount", "--force")

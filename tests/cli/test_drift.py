@@ -79,7 +79,7 @@ def yolofs(tmp_path: Path) -> Program:
     (project / "link").symlink_to("before")
     (project / "hard2").hardlink_to(project / "hard")
     program = Program(project)
-    program("init")
+    program.start_session()
     work(project)
     drift(project)
     return program
@@ -369,7 +369,7 @@ def test_a_change_of_the_host_is_seen_whatever_the_view_does_later(tmp_path: Pat
     for name in ("f", "other", "d/deep/x"):
         (project / name).write_text("before\n")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     view = CoreDriver(os.fsencode(project))
     match change:
         case "saved":
@@ -413,7 +413,7 @@ def test_what_the_view_had_seen_before_it_changed_it_is_no_drift(tmp_path: Path)
     for name in ("f", "g", "d/x"):
         (project / name).write_text("before\n")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     view = CoreDriver(os.fsencode(project))
     view.rename(b"f", b"elsewhere")
     view.rename(b"elsewhere", b"f")
@@ -440,7 +440,7 @@ def test_status_shows_all_that_a_commit_would_stumble_over(tmp_path: Path, case:
     (project / "f").write_text("f\n")
     (project / "d/x").write_text("x\n")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     view = CoreDriver(os.fsencode(project))
     if case == "directory":
         view.mkdir(b"new", 0o755)

@@ -25,7 +25,7 @@ def yolofs(tmp_path: Path) -> Program:
     (project / "clash").write_text(TEN)
     (project / "other").write_text(TEN)
     program = Program(project)
-    program("init")
+    program.start_session()
     view = CoreDriver(os.fsencode(project))
     view.overwrite(b"clash", OURS.encode())
     view.create(b"anew", b"five\n", 0o600)

@@ -141,7 +141,7 @@ def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
     file.chmod(0o644)
     (project / "other").write_text("other\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     view = CoreDriver(os.fsencode(project))
     view.append(b"file", b"more\n")
     match host:

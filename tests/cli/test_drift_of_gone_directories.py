@@ -30,7 +30,7 @@ def yolofs(tmp_path: Path) -> Program:
     for name in ("gone/deep/changed", "gone/deleted", "gone/renamed", "gone/moved/old", "gone/plain/file", "stays/in"):
         (project / name).write_text("base\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     view = CoreDriver(os.fsencode(project))
     view.append(b"gone/deep/changed", b"more\n")
     view.mkdir(b"gone/deep/made", 0o755)

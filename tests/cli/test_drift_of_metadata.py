@@ -32,7 +32,7 @@ def yolofs(tmp_path: Path) -> Program:
     (project / "hard2").hardlink_to(project / "hard")
     (project / "directory").mkdir(mode=0o755)
     program = Program(project)
-    program("init")
+    program.start_session()
     view = CoreDriver(os.fsencode(project))
     for name in ("text", "binary", "big", "moved", "hard"):
         view.append(name.encode(), b"more\n")

@@ -70,7 +70,7 @@ def program(tmp_path: Path, disk: Disk) -> Program:
     project.mkdir()
     (project / "a").write_text("a\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", ".") as view:
         (view / "a").write_text("changed\n")
     return program

@@ -23,7 +23,7 @@ def with_two_runs(project: Path) -> Program:
     (project / "dir/b.txt").write_text("b\n")
     (project / "gone.txt").write_text("gone\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     program("mount", "--root", "/")
     program("run", "sh", "-c", "echo ONE > a.txt; rm gone.txt")
     program("run", "sh", "-c", "echo two >> a.txt; echo new > new.txt; mv dir/b.txt c.txt; echo c >> c.txt")
@@ -227,7 +227,7 @@ def varied(tmp_path: Path) -> Iterator[Program]:
     (project / "link").symlink_to("nowhere")
     (project / "other name").hardlink_to(project / "hard")
     program = Program(project)
-    program("init")
+    program.start_session()
     program("mount", "--root", "/")
     yield program
     program("unmount", "--force")

@@ -48,7 +48,7 @@ def yolofs(tmp_path: Path) -> Program:
     for name in ("secret", *(f"closed{number}" for number in range(5))):
         (project / name).mkdir(parents=True)
     program = Program(project)
-    program("init")
+    program.start_session()
     settings(program)
     with (project / ".yolofs.toml").open("a") as file:
         file.writelines(f'"closed{number}" = "deny"\n' for number in range(5))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from tests.cli.terminal import start
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
-from yolofs.system.mounts import is_inside_mount, mounts_at
+from yolofs.system.mounts import mounts_at
 
 pytestmark = pytest.mark.mount
 
@@ -273,7 +274,7 @@ def test_a_project_name_that_is_not_utf8_works(tmp_path: Path) -> None:
     project.mkdir()
     (project / "a").write_text("a")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as mountpoint:
         (mountpoint / os.fsdecode(b"\xfe\n")).write_text("b")
         assert 'A  "\\376\\n"\n' in yolofs("status").out
@@ -330,15 +331,26 @@ def test_a_command_inside_the_mount_says_that_it_is_inside(yolofs: Program) -> N
         assert "is inside a mount" in yolofs.refused("status", code=4, cwd=mountpoint)
 
 
-def test_so_it_says_whatever_the_path_of_the_mount_holds(
-    yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.root_only
+def test_a_mount_is_known_by_its_name_whatever_that_holds(yolofs: Program, tmp_path: Path) -> None:
+    """With mounts of its own: others read the table of mounts line by line."""
     runtime = tmp_path / "a\rb c\\d"
     runtime.mkdir(0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    with yolofs.mounted() as view:
-        assert is_inside_mount(bytes(view / "dir"))
-        assert "is inside a mount" in yolofs.refused("status", code=4, cwd=view / "dir")
+    code = (
+        "import sys; from yolofs.system.mounts import is_inside_mount; "
+        "print(is_inside_mount(sys.stdin.buffer.read().rstrip(b'\\n') + b'/dir'))"
+    )
+    command = shlex.join(COMMAND)
+    script = f"{command} mount --root . >at && {sys.executable} -c {shlex.quote(code)} <at; {command} unmount"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=yolofs.project,
+        env=os.environ | {"XDG_RUNTIME_DIR": str(runtime)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True\n"
 
 
 def test_every_error_class_keeps_its_exit_code() -> None:

@@ -71,7 +71,7 @@ def view(home: Path) -> Iterator[tuple[Program, Path]]:
     (project / ".env").write_text("TOKEN=secret\n")
     (project / ".yolofs.toml").write_text("ask_timeout = 0.1\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/") as mountpoint:
         yield program, mountpoint
 

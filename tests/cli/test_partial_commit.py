@@ -27,7 +27,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
     (tmp_path / "other/data").write_text("data\n")
     (project / ".yolofs.toml").write_text(f'scratch = ["{tmp_path}/cache"]\n')
     program = Program(project)
-    program("init")
+    program.start_session()
     program.trust()
     with program.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(tmp_path)[1:]
@@ -259,7 +259,7 @@ def test_of_a_file_with_hard_links_all_names_are_told_at_once(tmp_path: Path) ->
     for name in ("two", "three", "four", "five"):
         (project / name).hardlink_to(project / "one")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as view:
         (view / "two").write_text("2\n")
         names = " ".join(f"{project}/{name}" for name in ("five", "four", "one", "three", "two"))
@@ -281,7 +281,7 @@ def test_a_link_to_a_file_elsewhere_that_stays_what_it_is_needs_no_more_than_its
     (other / "known").write_text("2\n")
     (other / "by another name").hardlink_to(other / "known")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(tmp_path)[1:]
         (view / "project/clone").mkdir()

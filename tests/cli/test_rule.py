@@ -277,7 +277,7 @@ def test_a_list_without_rules_of_the_users_own_says_so(tmp_path: Path) -> None:
     project = tmp_path / "p"
     project.mkdir()
     program = Program(project)
-    program("init")
+    program.start_session()
     assert re.fullmatch(
         r"no rules of your own; \d{3} built-in rules: yolofs rule list --all\n", program("rule", "list").err
     )

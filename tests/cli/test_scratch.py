@@ -22,7 +22,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
         directory.mkdir(parents=True)
     (project / ".yolofs.toml").write_text(f'scratch = ["build", "{tmp_path}/cache"]\n')
     program = Program(project)
-    program("init")
+    program.start_session()
     program.trust()
     with program.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(tmp_path)[1:]

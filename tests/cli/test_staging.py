@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program, run_code, with_few_files
+from tests.support.fault_points import way_of, ways
 from yolofs.cli.command_line import BROKEN_PIPE
 
 pytestmark = pytest.mark.mount
@@ -74,10 +75,10 @@ def yolofs(yolofs: Program) -> Program:
     return with_more_files(yolofs)
 
 
-@pytest.fixture(params=["mounted", "unmounted"])
+@pytest.fixture(params=ways("mounted", "unmounted"))
 def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]:
     """Return the program where the changes are staged."""
-    with with_changes_staged(yolofs, is_mounted=request.param == "mounted") as program:
+    with with_changes_staged(yolofs, is_mounted=way_of(request, "mounted", "unmounted") == "mounted") as program:
         yield program
 
 

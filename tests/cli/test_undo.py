@@ -236,7 +236,7 @@ def test_a_rename_is_undone_by_either_name(tmp_path: Path, named: str) -> None:
     (tmp_path / "old").write_text("file\n")
     (tmp_path / "old directory").mkdir()
     (tmp_path / "old directory/inside").write_text("inside\n")
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as view:
         (view / "old").rename(view / "new")
         (view / "old directory").rename(view / "new directory")

@@ -145,7 +145,7 @@ def test_a_link_whose_file_a_later_commit_changed_under_another_name_stays_and_i
     (project / "two").hardlink_to(project / "one")
     (project / "apart").write_text("apart\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     for number in (1, 2):
         view = CoreDriver(os.fsencode(project))
         if number == 1:

@@ -278,7 +278,7 @@ def test_a_dry_run_refuses_what_the_commit_refuses_for_hard_links(tmp_path: Path
     for name in (project / "two", tmp_path / "outside"):
         name.hardlink_to(project / "one")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     view = CoreDriver(os.fsencode(project))  # no rule asks about the name outside
     view.unlink(b"two")
     view.append(b"one", b"2\n")

@@ -20,7 +20,7 @@ def watched_project(project: Path) -> Program:
     for number in range(100):
         (project / f"secret/deep/{number}").write_text(f"{number}\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     settings(program)
     return program
 

@@ -26,7 +26,7 @@ def asked_project(tmp_path: Path) -> Program:
     (project / "secret/a").write_text("a\n")
     (project / "free").write_text("free\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     settings(program)
     return program
 

@@ -26,7 +26,7 @@ def test_commands_need_not_replay_what_a_checkpoint_holds(tmp_path: Path) -> Non
     yolofs = Program(tmp_path / "project")
     yolofs.project.mkdir()
     (yolofs.project / "f").write_text("base")
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as view:
         (view / "f").write_text("staged")
     with Session.open(os.fsencode(yolofs.project), Access.WRITE) as session:

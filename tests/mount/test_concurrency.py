@@ -74,7 +74,7 @@ def work(tmp_path: Path, seconds: float, seed: int) -> None:
         (project / name).mkdir(parents=True)
     (project / "shared/log").write_bytes(b"")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     before = untouched(project)
     with yolofs.mounted() as root:
         processes = [

@@ -43,7 +43,7 @@ def yolofs(tmp_path: Path) -> Program:
     project.mkdir()
     (project / "a.txt").write_text("one\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     return program
 
 

@@ -23,7 +23,7 @@ def yolofs(tmp_path: Path) -> Program:
     (project / "dir/sub").mkdir(parents=True)
     (project / "dir/base").write_text("base\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     return program
 
 

@@ -156,7 +156,7 @@ def test_the_daemon_looks_after_what_is_open(tmp_path: Path) -> None:
     project = tmp_path / "p"
     project.mkdir()
     program = Program(project)
-    program("init")
+    program.start_session()
     (project / ".yolofs.toml").write_text('[rules]\n"/" = "allow"\n[mount]\nwatch = false\nbase_timeout = 600\n')
     program.trust()
     (project / "f").write_bytes(b"old")

@@ -35,7 +35,7 @@ def yolofs(tmp_path: Path) -> Program:
     project.mkdir()
     program = Program(project)
     (project / "old").write_text("old\n")
-    program("init")
+    program.start_session()
     return program
 
 

@@ -52,7 +52,7 @@ def compare(cases: Sequence[Case], tmp_path: Path, settings: str = "") -> None:
         directory.mkdir()
         programs.prepare(directory)
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     for directory in (project, plain):
         (directory / ".yolofs.toml").write_text(settings)
     if settings:

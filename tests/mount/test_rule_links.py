@@ -43,7 +43,7 @@ def yolofs(tmp_path: Path, config: Path) -> Program:
         (project / name).mkdir()
         (project / name / "secret").write_text(name)
     program = Program(project)
-    program("init")
+    program.start_session()
     return program
 
 
@@ -200,7 +200,7 @@ def test_no_program_makes_itself_a_rule_by_a_link(tmp_path: Path, config: Path) 
     rules = {str(top): "allow", f"{top}/data": "allow", f"{top}/plain": "allow", "**/other": "ask"}
     config.write_text("[rules]\n" + "".join(f'"{key}" = "{state}"\n' for key, state in rules.items()))
     yolofs = Program(top / "project")
-    yolofs("init")
+    yolofs.start_session()
     (top / "project/.yolofs.toml").write_text("ask_timeout = 0\n")
     with yolofs.mounted("--root", top) as view:
         with refused():
@@ -241,7 +241,7 @@ def test_a_rule_from_elsewhere_does_not_leave_the_project_again(tmp_path: Path, 
     (top / "home/bin").symlink_to("../project/bin")
     (top / "project/bin").symlink_to(top / "outside")
     yolofs = Program(top / "project")
-    yolofs("init")
+    yolofs.start_session()
     config.write_text(f'[rules]\n"{top}" = "ask"\n"{top}/home/bin" = "allow"\n')
     assert state_of(yolofs, top / "outside/f") == ("ask", f"{config}:2")
     note = f"leads out of the project by the link {top}/project/bin, to {top}/outside: allow is not in force there"

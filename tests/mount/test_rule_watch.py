@@ -33,7 +33,7 @@ def yolofs(tmp_path: Path, config: Path) -> Program:
     (project / "dir").mkdir()
     (project / "dir/b.txt").write_text("two\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     return program
 
 

@@ -32,7 +32,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
     project.mkdir()
     (project / ".yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         program.wait_for_watcher()
         yield program
@@ -72,6 +72,6 @@ def repository(tmp_path: Path) -> Iterator[Program]:
     git(project, "add", ".")
     git(project, "commit", "-q", "-m", "first")
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         yield program

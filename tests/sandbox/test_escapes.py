@@ -157,7 +157,7 @@ def scene(shared: Program) -> Iterator[Scene]:
     assert not [path for path in native_binds(shared) if path.startswith(str(live))]
     other = Program(project.parent / "other")
     other.project.mkdir()
-    other("init")
+    other.start_session()
     assert os.listdir("/sys")  # of the host; else nothing of it could show
     key = 0x79000000 + os.getpid()  # another process of this run removes its own at its end
     shm = ctypes.CDLL(None).shmget(key, 4096, 0o1600)
@@ -323,7 +323,7 @@ def test_nothing_is_carried_out_from_under_a_rule(scene: Scene, tmp_path: Path, 
         (project / "secret/key").write_text("the key\n")
         (project / ".yolofs.toml").write_text(f"[rules]\n{rules}")
         program = Program(project)
-        program("init")
+        program.start_session()
         with program.mounted("--root", "/"):
             done = program("run", "--no-review", "sh", "-c", script, code=code)
         assert ("the key" in done.out) == (code == 0)

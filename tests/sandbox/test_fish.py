@@ -29,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def yolofs(home: Path) -> Iterator[Program]:
     program = Program(home / "project")
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         yield program
 

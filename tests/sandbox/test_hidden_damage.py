@@ -130,7 +130,7 @@ def laid_out(trap: Trap, parent: Path) -> Program:
         file.chmod(0o600 if "keys/" in path else 0o644)
     yolofs = Program(project)
     (project / ".yolofs.toml").write_text("scratch = []\n")
-    yolofs("init")
+    yolofs.start_session()
     return yolofs
 
 

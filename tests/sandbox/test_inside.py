@@ -113,7 +113,7 @@ for _ in range(5):
 
 def test_who_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) -> None:
     yolofs = Program(tmp_path)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted("--root", "/", expected_in_log=("hung up on process",)):
         inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(CROWD)}; y status")
         assert 0 < sum("hung up on process" in line for line in yolofs.log.splitlines()) <= MOST

@@ -15,14 +15,15 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.sandbox.binds import native_binds
-from tests.support.model_steps import is_nightly
-from tests.support.seed import dice
+from tests.support.fault_points import way_of, ways
 from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
 
 MANY = 20
 """As many as tests are below, and more."""
+STARTS = ("forked", "started")
+"""How a daemon begins."""
 
 
 def reads(program: Program) -> list[int]:
@@ -67,14 +68,13 @@ def static(made: list[Path]) -> Path:
     return made.pop()
 
 
-@pytest.fixture(params=["forked", "started"] if is_nightly() else ["drawn"])
+@pytest.fixture(params=ways(*STARTS))
 def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Return a session of which all that was seen in that directory is kept.
 
     A daemon that is started, and not forked, has its first survey begun before it has read any
     rule: by night each test has both, else one of them.
     """
-    how = request.param if is_nightly() else dice(request.node.name).choice(["forked", "started"])
     monkeypatch.setenv(
         "XDG_STATE_HOME", str(tmp_path / "state")
     )  # what other tests wanted would be looked through, too
@@ -82,8 +82,8 @@ def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeyp
     project.mkdir()
     rules = f'preset = "none"\n[rules]\n"/" = "allow"\n"{static}" = "read-only"\n'
     (project / ".yolofs.toml").write_text(rules)
-    program = Program(project, daemon_starts_cold=how == "started")
-    program("init")
+    program = Program(project, daemon_starts_cold=way_of(request, *STARTS) == "started")
+    program.start_session()
     program.trust()
     quiet_at_s = static.stat().st_ctime + 3
     wait_until(lambda: time.time() > quiet_at_s, "it was not changed just now")

@@ -64,7 +64,7 @@ def session(tmp_path: Path, *rules: str, settings: str = "") -> Iterator[Place]:
         lines.append(f'"{static}" = "read-only"')
     (project / ".yolofs.toml").write_text("\n".join(lines) + "\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     program.trust()
     with program.mounted("--root", "/"):
         yield Place(program, static)
@@ -497,7 +497,7 @@ def test_programs_and_headers_load_with_few_requests(tmp_path: Path, command: st
     (project / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("x"); }\n')
     counts: dict[bool, int] = {}
     program = Program(project)
-    program("init")
+    program.start_session()
     trace = tmp_path / "trace"
     mountpoint = program("mount", "--root", "/", YOLOFS_TRACE=str(trace))
     assert mountpoint.out

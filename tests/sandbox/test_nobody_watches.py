@@ -44,7 +44,7 @@ def asking(tmp_path: Path, home: Path) -> Iterator[Program]:
     (project / "secret/b b").write_text("another\n")
     (project / ".yolofs.toml").write_text(SETTINGS.format(0.2) + '[rules]\n"secret" = "ask"\n')
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         yield program
 
@@ -257,5 +257,5 @@ def test_a_project_cannot_say_what_notifies(tmp_path: Path, home: Path) -> None:
     project.mkdir()
     (project / ".yolofs.toml").write_text(f"notify = 'touch {tmp_path}/trap'\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     assert "notify: unknown key" in program.refused("run", "true", code=3)

@@ -184,7 +184,7 @@ def test_a_run_whose_daemon_was_killed_has_ended_with_it(tmp_path: Path) -> None
     project = tmp_path / "project"
     project.mkdir()
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     yolofs("mount")
     with stepped(yolofs) as run:
         assert "goes on" in yolofs("runs").out

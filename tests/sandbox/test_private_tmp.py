@@ -144,7 +144,7 @@ def test_forgetting_a_session_removes_it(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted("--root", "/"):
         sh(yolofs, "mkdir -p /tmp/a/b/c; echo x > /tmp/a/f; chmod 0 /tmp/a/b")
         session = yolofs.session
@@ -335,7 +335,7 @@ def test_a_home_in_tmp_is_the_views(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     yolofs = Program(home / "project")
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted("--root", "/"):
         yolofs("rule", "allow", "~/notes")
         assert sh(yolofs, "cat ~/notes; echo more >> ~/notes; echo x > made; mktemp | cut -c1-5") == "notes\n/tmp/\n"
@@ -379,5 +379,5 @@ def _other(tmp_path: Path) -> Program:
     project = tmp_path / "project"
     project.mkdir()
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     return yolofs

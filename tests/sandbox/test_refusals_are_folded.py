@@ -64,7 +64,7 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     program = Program(home / "project")
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         yield program
 

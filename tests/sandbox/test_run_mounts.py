@@ -20,7 +20,7 @@ def _small(tmp_path: Path) -> Program:
     project = tmp_path / "small"
     project.mkdir()
     small = Program(project)
-    small("init")
+    small.start_session()
     return small
 
 
@@ -51,7 +51,7 @@ def test_where_the_settings_name_another_base_the_hint_says_so_and_no_mount_is_l
     project.mkdir()
     (project / ".yolofs.toml").write_text('root = "."\n')
     small = Program(project)
-    small("init")
+    small.start_session()
     small.trust()
     refused = small.refused("run", "true", code=14)
     assert "yolofs mount --root /" in refused
@@ -136,7 +136,7 @@ def test_a_mount_is_not_taken_away_from_under_a_run(tmp_path: Path) -> None:
     project = tmp_path / "busy"
     project.mkdir()
     busy = Program(project)
-    busy("init")
+    busy.start_session()
     script = "echo > begun; while [ ! -e go ]; do sleep 0.05; done; echo end > late"
     try:
         busy("mount")

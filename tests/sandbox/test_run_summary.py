@@ -107,7 +107,7 @@ def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Pa
     project.mkdir()
     (project / ".yolofs.toml").write_text("scratch = []\n")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     yolofs("mount")
     try:
         script = "echo 1 > made; until [ -e go ]; do sleep 0.05; done; exit 3"

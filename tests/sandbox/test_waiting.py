@@ -31,7 +31,7 @@ def asking(tmp_path: Path) -> Iterator[Program]:
     (project / "secret/b").write_text("another\n")
     (project / ".yolofs.toml").write_text('ask_timeout = 30.0\nask_unattended = 30.0\n[rules]\n"secret" = "ask"\n')
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         yield program
 

@@ -31,7 +31,7 @@ def yolofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{project}/.venv/bin:{os.environ['PATH']}")
     program = Program(project)
     (project / ".yolofs.toml").write_text('scratch = []\n[rules]\n"/" = "allow"\n')
-    program("init")
+    program.start_session()
     program.trust()
     return program
 

@@ -266,7 +266,7 @@ def test_a_crowd_in_a_sandbox_holds_up_neither_the_user_nor_commands_inside(
     project = tmp_path / "project"
     project.mkdir()
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     (project / ".yolofs.toml").write_text("scratch = []\n")
     yolofs.trust()
     yolofs("mount", "--root", "/")

@@ -34,7 +34,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
     project = tmp_path / "project"
     make_links(project)
     program = Program(project)
-    program("init")
+    program.start_session()
     yield program
     if (program.session / "daemon.json").exists():  # the first run has mounted the machine's view
         program("unmount", "--force")

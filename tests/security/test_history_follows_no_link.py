@@ -25,7 +25,7 @@ def test_a_run_before_a_commit_is_not_told_with_content_or_attributes_of_another
     os.utime(other / "file", ns=(TIME_NS, TIME_NS))
     (other / "file").chmod(0o751)
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         program("run", "sh", "-c", "mkdir dir; echo public > dir/file; touch -d @1000000000 dir/file")
         program("commit", "--yes")

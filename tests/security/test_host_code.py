@@ -46,7 +46,7 @@ def yolofs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     (project / ".yolofs.toml").write_text(
         'scratch = []\n[rules]\n"/" = "allow"\n"~" = "allow"\n"~/.bashrc" = "allow"\n'
     )
-    program("init")
+    program.start_session()
     program.trust()
     with program.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(project)[1:]
@@ -144,7 +144,7 @@ def test_an_index_does_not_bring_a_hook_to_the_host(tmp_path: Path, monkeypatch:
     git("add", ".", cwd=project)
     git("commit", "-m", "x", cwd=project)
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as view:
         index = view / ".git/index"
         changed = index.read_bytes()[:-20].replace(b"an-evil-hook-as-long-as", b".git/hooks/post-checkou")

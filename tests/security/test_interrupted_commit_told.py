@@ -85,7 +85,7 @@ def test_the_mount_that_lent_the_session_finishes_it_and_says_so(tmp_path: Path)
     project.mkdir()
     (project / "a").write_text("old\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted(expected_in_log=("was interrupted, as its command ended half way",)) as view:
         for number in range(30):
             (view / f"f{number}").write_text(f"{number}\n")

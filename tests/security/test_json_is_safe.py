@@ -60,7 +60,7 @@ def yolofs(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
     for name in NAMES:
         (project / "secret" / os.fsdecode(name)).write_text("s\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     (project / ".yolofs.toml").write_text('scratch = []\n[rules]\n"." = "allow"\nsecret = "ask"\n')
     program.trust()
     view = Path(program("mount", "--root", "/").out.rstrip("\n")) / str(project)[1:]
@@ -274,7 +274,7 @@ def test_what_is_brought_back_or_listed_is_safe_and_says_the_same(tmp_path: Path
     project = tmp_path / "project"
     project.mkdir()
     small = Program(project)
-    small("init")
+    small.start_session()
     with small.mounted() as view:
         for name in NAMES:
             Path(os.fsdecode(os.fsencode(view) + b"/" + name)).write_text(HOSTILE)

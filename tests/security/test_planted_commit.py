@@ -460,7 +460,7 @@ def test_the_mount_that_lent_the_session_does_not_go_by_what_was_planted_before(
     project = tmp_path / "project"
     project.mkdir()
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted() as view:
         (view / "f").write_text("staged\n")
         plant_plan(session_of(project), Plan(os.fsencode(victim), (creating(b"x"),)))

@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+import pytest
+
 from tests.support.model_steps import is_nightly
-from tests.support.seed import sample
+from tests.support.seed import dice, sample
 
 T = TypeVar("T")
 
@@ -21,6 +23,24 @@ def points(found: Sequence[T], *what: object, some: int, share: int = 0, shares:
     """
     ours = found[share::shares]
     return list(ours) if is_nightly() else sample(ours, some, *what, share)
+
+
+DRAWN = "drawn"
+
+
+def ways(*found: str) -> list[str]:
+    """Return the parameters of a fixture that prepares a test in several ways: by night all, else
+    one that stands for the way that :func:`way_of` draws.
+    """
+    return list(found) if is_nightly() else [DRAWN]
+
+
+def way_of(request: pytest.FixtureRequest, *found: str) -> str:
+    """Return in which of several ways a fixture with the parameters :func:`ways` prepares a test:
+    one that is drawn for each.
+    """
+    way: str = request.param
+    return dice(request.node.nodeid).choice(found) if way == DRAWN else way
 
 
 def and_more(drawn: Iterable[T], rest: Iterable[T], is_enough: Callable[[], bool]) -> Iterator[T]:

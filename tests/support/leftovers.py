@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tests.cli import forked
+from yolofs.system.mounts import read_mounts
 
 GRACE_S = 60.0
 """How long something may take to go away after a test, in seconds; what the daemon has done at low
@@ -86,10 +85,9 @@ class Traces:
             subprocess.run([*command, mountpoint], check=False)
 
     def _mounts(self) -> Iterator[str]:
-        for line in Path("/proc/self/mounts").read_text(errors="surrogateescape").splitlines():
-            _, mountpoint, kind, *_ = line.split(" ")
-            mountpoint = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), mountpoint)
-            if kind.startswith("fuse") and mountpoint.startswith(tuple(f"{path}/" for path in self.directories)):
+        for entry in read_mounts():
+            mountpoint = os.fsdecode(entry.mountpoint)
+            if entry.type.startswith(b"fuse") and mountpoint.startswith(tuple(f"{path}/" for path in self.directories)):
                 yield mountpoint
 
     def _processes(self) -> Iterator[tuple[int, str]]:

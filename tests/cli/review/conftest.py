@@ -19,7 +19,7 @@ def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
     (project / "src/b.py").write_text("b = 1\n")
     (project / "gone.txt").write_text("precious\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     return program
 
 

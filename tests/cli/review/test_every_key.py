@@ -10,10 +10,10 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.review import steps
 from tests.cli.review.reviewing import review
+from yolofs.cli.review.effects import Way
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.moving import MOVES
-from yolofs.cli.review.wishes import Way
 
 pytestmark = pytest.mark.mount
 

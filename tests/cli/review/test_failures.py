@@ -44,7 +44,7 @@ def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
     project.mkdir()
     (project / "a").write_text("one\ntwo\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted() as view:
         (view / "a").write_text("one\n2\n")
         (view / "new").write_text("new\n")

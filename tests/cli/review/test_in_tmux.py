@@ -75,7 +75,7 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
     (project / "src/a.py").write_text(LINES)
     (project / "gone.txt").write_text("precious\n")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as view:
         (view / "src/a.py").write_text(LINES.replace("line 2\n", "line two\n").replace("line 20\n", "line twenty\n"))
         (view / "gone.txt").unlink()
@@ -147,7 +147,7 @@ def test_each_step_of_all_keys_works_in_tmux(tmux: Tmux, tmp_path_factory: pytes
     (project / "src/a.py").write_text(LINES)
     (project / "gone.txt").write_text("precious\n")
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     with yolofs.mounted() as view:
         steps.prepare(yolofs, view)
         words = " ".join([*COMMAND, "review"])

@@ -21,7 +21,7 @@ def yolofs(tmp_path: Path) -> Program:
     project.mkdir()
     (project / "a.txt").write_text("a\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     view = CoreDriver(os.fsencode(project))
     for name in NAMES:
         view.create(name.encode(), f"{name}\n".encode(), 0o644)

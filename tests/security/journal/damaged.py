@@ -130,7 +130,7 @@ HARMS = [
 def harm(yolofs: Program, tmp_path: Path, how: Harm) -> tuple[int, str]:
     other = Program(tmp_path / "other")
     other.project.mkdir()
-    other("init")
+    other.start_session()
     stage(other, *NAMES)
     lines, line, reason = how(lines_of(yolofs), lines_of(other))
     rewrite(yolofs, lines)

@@ -49,7 +49,7 @@ def test_run_says_it_when_it_starts_the_daemon_that_cuts_and_once_only(tmp_path:
     project = tmp_path / "project"
     project.mkdir()
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     yolofs("run", "--", "touch", "one")
     yolofs("unmount")
     line = tear(yolofs)

@@ -25,7 +25,7 @@ def stored(tmp_path: Path) -> Program:
     project = tmp_path / "project"
     shutil.copytree(STORED / "project", project)
     program = Program(project)
-    program("init")
+    program.start_session()
     shutil.copytree(STORED / "session", program.session, dirs_exist_ok=True)
     for made, _, _ in os.walk(program.session):
         os.chmod(made, 0o700)

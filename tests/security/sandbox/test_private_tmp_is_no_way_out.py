@@ -27,7 +27,7 @@ def yolofs(tmp_path: Path, home: Path) -> Iterator[Program]:
     project = tmp_path / "above/project"
     project.mkdir(parents=True)
     program = Program(project)
-    program("init")
+    program.start_session()
     with program.mounted("--root", "/"):
         yield program
 
@@ -181,7 +181,7 @@ def test_a_session_is_forgotten_while_a_run_without_a_daemon_writes_there(tmp_pa
     project = tmp_path / "other"
     project.mkdir()
     yolofs = Program(project)
-    yolofs("init")
+    yolofs.start_session()
     yolofs("mount", "--root", "/")
     code = f"""
 import itertools

@@ -29,7 +29,7 @@ def clone(home: Path) -> Iterator[Program]:
     project.mkdir(parents=True)
     (project / "a.txt").write_text("a\n")
     program = Program(project)
-    program("init")
+    program.start_session()
     yield program
     if (program.session / "daemon.json").exists():
         program("unmount", "--force")

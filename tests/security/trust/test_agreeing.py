@@ -66,7 +66,7 @@ def test_a_digest_is_one_of_its_project_alone(clone: Program, home: Path) -> Non
     settings(clone, '[run]\nkeep_env = ["A"]\n')
     other = Program(home / "src/other")
     other.project.mkdir()
-    other("init")
+    other.start_session()
     shutil.copy(clone.project / ".yolofs.toml", other.project)
     digest = clone("trust", "--json").json["digest"]
     other("trust", "--digest", digest, code=EXIT)
@@ -118,7 +118,7 @@ def test_a_copy_or_a_new_clone_elsewhere_inherits_nothing(clone: Program, home: 
         subprocess.run([*command, clone.project, home / "src" / name], check=True)
         shutil.rmtree(home / "src" / name / ".yolofs", ignore_errors=True)
         copy = Program(home / "src" / name)
-        copy("init")
+        copy.start_session()
         assert waiting(copy) == ['"~/.ssh" = "read-only"'], name
     assert waiting(clone) == []
 
@@ -139,7 +139,7 @@ def test_what_is_remembered_counts_for_nothing_where_others_could_write_it(
     state = tmp_path / "state"
     state.mkdir(mode=0o700)
     monkeypatch.setenv("YOLOFS_STATE", str(state))
-    clone("init")
+    clone.start_session()
     digest = clone("trust", "--json").json["digest"]
     clone("trust", "--digest", digest)
     assert clone("status", "--json").json["waiting"] == []

@@ -14,9 +14,9 @@ from yolofs.cli.review.comparison import Comparison, Step
 from yolofs.cli.review.conflicts import rows_of
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.drawing import draw
+from yolofs.cli.review.effects import Compare, Drop, Load, Prepare, Quit
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, Mode, arranged
-from yolofs.cli.review.wishes import Compare, Drop, Load, Prepare, Quit
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import Place
 from yolofs.hostcode.mark import Mark, Marks

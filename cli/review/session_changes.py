@@ -21,8 +21,8 @@ from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.conflicts import Told, tell, travel_back
+from yolofs.cli.review.effects import Carried, Done, Drop, Page, Prepare, Wanted
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.wishes import Carried, Done, Drop, Page, Prepare, Wanted
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary
 from yolofs.cli.show.shortening import Shortener
@@ -79,7 +79,7 @@ def what_changed(reader: Reader, parts: Mapping[Key, Part], comparison: Comparis
 # ---- dropping
 
 
-def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
+def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]:
     """Drop what was picked, and keep what the agent is told of it.
 
     Returns what to say, what was done, and what has become of the other hunks of the same files.
@@ -88,22 +88,22 @@ def drop(reader: Reader, wish: Drop) -> tuple[str, Done | None, list[Carried]]:
         StaleHunkError: something of it has changed since; nothing is done.
         YolofsError, OSError: as :func:`yolofs.session.selecting.drop_hunks`; nothing is done.
     """
-    files, picks = _gather(reader, wish.what)
+    files, picks = _gather(reader, effect.what)
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
-        dropped = drop_hunks(session, _old_tree(session, reader), picks, _DROPPED, paths=_paths(wish.what))
+        dropped = drop_hunks(session, _old_tree(session, reader), picks, _DROPPED, paths=_paths(effect.what))
         if not dropped.changes:
             return _held_text(dropped.held) or "it was as before already", None, []
         number = None
-        if wish.is_told:
+        if effect.is_told:
             held = {one.hunk.id for one in dropped.held}
             things = [_thing(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
-            number = feedback.add(session.directory, things, wish.note)
+            number = feedback.add(session.directory, things, effect.note)
         paths = tuple(dict.fromkeys(path for change in dropped.changes for path in change.paths))
-        done = Done(wish.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
+        done = Done(effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
         carried = _carried(session, reader, files) if len(files) <= _FEW else []
     left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(dropped.held)
-    return f"dropped {wish.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
+    return f"dropped {effect.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
 
 
 def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> list[Carried]:
@@ -201,27 +201,27 @@ def take_back(reader: Reader, done: Done) -> str:
 # ---- committing
 
 
-def prepare(reader: Reader, wish: Prepare) -> Page:
+def prepare(reader: Reader, effect: Prepare) -> Page:
     """Return the page that says what a commit of what is accepted would do; nothing is done.
 
     Raises:
         StaleHunkError: something of it has changed since.
         YolofsError, OSError: it would be refused.
     """
-    _, picks = _gather(reader, wish.what)
-    paths = _paths(wish.what)
+    _, picks = _gather(reader, effect.what)
+    paths = _paths(effect.what)
     with (
         changing(reader.project, LoanKind.COMMIT) as (session, _),
         select_hunks(session, picks, paths=paths) as selected,
     ):
-        selection = Selection(session.regions, frozenset(Region), (ROOT, *wish.named))
+        selection = Selection(session.regions, frozenset(Region), (ROOT, *effect.named))
         shown, parts = look(session, selection, tree=selected.tree, is_again=True)
         looked = look_at_base(session, parts)
         if shown.taken:
             check_up_to(session, parts)
         place = Place(session.base.root, session.base.relative(session.project))
-        ours = wish.ours.intersection(looked.conflicts)
-        prepared = Prepared(picks, paths, wish.named, shown, looked.conflicts, ours)
+        ours = effect.ours.intersection(looked.conflicts)
+        prepared = Prepared(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
         told = tell(session, parts.taken, looked, place, ours) if is_open else None
         taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
