@@ -107,6 +107,9 @@ def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
         context.obj = Options(start)
     set_options(context.obj)
     if as_owner:
+        from yolofs.cli.which_project import check_outside_mounts  # few commands need it
+
+        check_outside_mounts(start_directory())
         become_owner(start_directory(), _for_the_owner(sys.argv[1:]))
     if context.invoked_subcommand is None:
         output.say(context.get_help())

@@ -10,10 +10,21 @@ import click
 
 from yolofs.cli.options import not_entered
 from yolofs.paths import display
-from yolofs.system.mounts import is_plainly_inside_mount
+from yolofs.system.mounts import is_inside_mount
 
-PATH = click.Path(readable=False, path_type=bytes)
-"""Any path, also one that nothing is at, or that the user may not read."""
+
+class AnyPath(click.Path):
+    """Any path, also one that nothing is at, or that the user may not read: nobody looks there."""
+
+    def __init__(self) -> None:
+        super().__init__(readable=False, path_type=bytes)
+
+    def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> bytes:
+        """Return the path."""
+        return os.fsencode(value)
+
+
+PATH = AnyPath()
 
 
 class Directory(click.Path):
@@ -31,7 +42,7 @@ class Directory(click.Path):
             OSError: the disk does not tell.
         """
         path = os.fsencode(value)
-        if is_plainly_inside_mount(path):  # who needs to know more of it says so, without a look there
+        if is_inside_mount(path):  # who needs to know more of it says so, without a look there
             return path
         is_start = param is not None and param.name == "start"
         try:

@@ -15,8 +15,10 @@ from yolofs.session.session import Session
 def paths_of(record: Record) -> tuple[RelPath, ...]:
     """Return the paths that a record is about; none for a marker."""
     match record:
-        case Stage() | Delete() | Keep():
+        case Stage() | Delete() | Keep(had=None):
             return (record.path,)
+        case Keep():
+            return (record.had or record.path,)
         case Rename():
             return (record.src, record.dst)
         case Snapshot() | Travel():

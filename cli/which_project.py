@@ -17,7 +17,7 @@ from yolofs.registry.registry import Entry, Registry
 from yolofs.registry.search import EarlierLayout, Found, find, session_of
 from yolofs.registry.state import SESSIONS, state_directory
 from yolofs.session.root import is_in_line, read_session_file
-from yolofs.system.mounts import is_inside_mount, is_plainly_inside_mount
+from yolofs.system.mounts import is_inside_mount
 from yolofs.system.own_names import JOURNAL
 
 
@@ -37,13 +37,10 @@ def find_project(*, follow_move: bool = True) -> bytes:
     if known is not None:
         return known
     start = start_directory()
-    if is_plainly_inside_mount(start):
-        raise _no_session_in_mount(start)
+    check_outside_mounts(start)
     try:
         found = find(start)
     except NoSessionError:
-        if is_inside_mount(start):
-            raise _no_session_in_mount(start) from None
         if not os.access(start, os.X_OK, effective_ids=True):
             raise not_entered(start, is_start=True) from None
         raise
@@ -56,11 +53,17 @@ def find_project(*, follow_move: bool = True) -> bytes:
     return found.project
 
 
-def _no_session_in_mount(start: bytes) -> NoSessionError:
-    return NoSessionError(
-        f"{display(start)} is inside a mount, where no session can be seen",
-        hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
-    )
+def check_outside_mounts(directory: bytes) -> None:
+    """Check that a directory lies in no yolofs mount, without a look there.
+
+    Raises:
+        NoSessionError: it does.
+    """
+    if is_inside_mount(directory):
+        raise NoSessionError(
+            f"{display(directory)} is inside a mount, where no session can be seen",
+            hint="run yolofs from the project itself, or: yolofs -C PROJECT …",
+        )
 
 
 def session_directory(project: bytes) -> bytes:

@@ -26,6 +26,7 @@ from yolofs.cli.commit.report import (
     say_stays,
     say_unchanged,
     trusted_text,
+    warn_of_cut_links,
     warn_of_unfinished,
 )
 from yolofs.cli.commit.settling import Settled, Wish, check_settled
@@ -281,6 +282,7 @@ def command(
             if yes and shown.taken and not as_json:
                 try:
                     emit_taken(session, shown, guard, looked.conflicts, settled.merged, unfolds=unfolds)
+                    warn_of_cut_links(session, split, looked)
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
                     say("nothing is committed, as the list was not read to its end")
                     raise
@@ -369,6 +371,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: As
         looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
+            warn_of_cut_links(session, split, looked)
         say_unchanged(session, shown)
         if not shown.taken:
             say("nothing to commit")

@@ -13,7 +13,7 @@ from yolofs.cli.options import start_directory
 from yolofs.cli.output import say, warn
 from yolofs.cli.path_types import PATH
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
-from yolofs.cli.which_project import unregistered
+from yolofs.cli.which_project import check_outside_mounts, unregistered
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import ConfigError, UsageError
 from yolofs.paths import display, in_shell
@@ -78,7 +78,9 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
     for name in names:
         if name not in AGENTS:
             raise UsageError(f"there is no agent {name!r} that yolofs knows", hint=f"known: {', '.join(AGENTS)}")
-    project = os.path.realpath(os.path.join(start_directory(), directory or b"."))
+    place = os.path.join(start_directory(), directory or b".")
+    check_outside_mounts(place)
+    project = os.path.realpath(place)
     _start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
     try:
         if _write_config(os.path.join(project, os.fsencode(FILE_NAME))):

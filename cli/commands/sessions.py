@@ -282,11 +282,5 @@ def _rebase(entry: Entry, target: bytes) -> None:
         )
     _check_unmounted(entry)
     before = _place(entry)
-    is_copy = not entry.identity.is_same(identity_of(target))
     move_session(Found(target, entry))
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")
-    if is_copy:
-        say(
-            "a copy's files are newer, so each that the view deletes or replaces counts as changed:"
-            " yolofs commit marks those, and takes them with --ours"
-        )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged
+from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged, warn_of_cut_links
 from yolofs.cli.commit.settling import Settled, Wish
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
@@ -60,6 +60,7 @@ def dry_run_of(
     elif not as_script:
         for text in plan_lines(plan, session.base, session.store):
             emit(text)
+        warn_of_cut_links(session, split, looked)
     else:
         for line in script(plan, session.store, place=session.project):
             if sys.stdout.isatty():  # to be read: what could harm the terminal is spelled out

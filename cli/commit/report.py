@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,16 +19,18 @@ from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fie
 from yolofs.cli.show.listing import Place, emit_changes, is_marked
 from yolofs.cli.show.marking import marker
 from yolofs.cli.show.shortening import Shortener
+from yolofs.commit import plan_commit
+from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_far
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
-from yolofs.errors import UnnamedError
+from yolofs.errors import UnnamedError, YolofsError
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
 from yolofs.paths import split as split_path
-from yolofs.session.commit import CommitResult, split_staged
+from yolofs.session.commit import CommitResult, Looked, split_staged
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -198,6 +201,35 @@ def emit_taken(
     hidden = hidden_by(guard, shown.taken, root)
     short = None if unfolds else Shortener(session, place, "--unfold")
     emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
+
+
+def warn_of_cut_links(session: Session, split: Split, looked: Looked) -> None:
+    """Say which names become files of their own, as they move to another disk, and which names keep
+    what the file was.
+    """
+    if not (session.base.mounts and moves_far(looked.names, session.base)):
+        return
+    with contextlib.suppress(YolofsError):  # the commit itself says why there is no plan
+        plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
+        cut = find_cut_links(plan, session.base)
+        for one in cut[:_LISTED]:
+            warn(_cut_text(one, session.base.root))
+        if len(cut) > _LISTED:
+            warn(f"{len(cut) - _LISTED} more files with hard links move to another disk or mount")
+
+
+def _cut_text(link: CutLink, root: bytes) -> str:
+    others = [display(path) for path in link.others[:_PATHS_IN_HINT]]
+    more = len(link.others) - len(others)
+    others += [f"{more} more"] if more else []
+    if link.missing:
+        others.append(f"{link.missing} name{'s that were' if link.missing > 1 else ' that was'} not found")
+    names = " and ".join((", ".join(others[:-1]), others[-1])) if others[1:] else others[0]
+    place = display(absolute(root, link.path))
+    text = f"{place} moves to another disk or mount, and is no hard link any more of {names}"
+    if not link.keeps_old:
+        return text
+    return f"{text}; {'these keep' if len(link.others) + link.missing > 1 else 'that keeps'} the old content"
 
 
 def say_unchanged(session: Session, shown: Shown) -> None:

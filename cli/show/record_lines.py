@@ -58,7 +58,8 @@ def _what(record: Record, place: Place) -> str:
         case Delete():
             return place.show_path(record.path)
         case Keep():
-            return f"{place.show_path(record.path)}  ({_kept_as(record, place)})"
+            path = record.had if record.had is not None else record.path
+            return f"{place.show_path(path)}  ({_kept_as(record, place)})"
         case Rename():
             arrow = "<->" if record.exchange else "->"
             return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
@@ -73,6 +74,8 @@ def _what(record: Record, place: Place) -> str:
 
 
 def _kept_as(record: Keep, place: Place) -> str:
+    if record.had is not None:
+        return "what base had"
     if record.ino is not None:
         return "staged, metadata only" if record.origin is not None else "staged"
     return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
@@ -98,9 +101,11 @@ def record_fields(entry: Entry, root: bytes) -> dict[str, Any]:
         case Delete():
             fields |= text_fields("path", absolute(root, record.path))
         case Keep():
-            fields |= text_fields("path", absolute(root, record.path)) | {"ino": record.ino}
+            path = record.had if record.had is not None else record.path
+            fields |= text_fields("path", absolute(root, path))
+            fields |= {"ino": record.ino, "base_had": record.had is not None}
             source = record.source if record.source is not None else record.origin
-            if source is not None:
+            if source is not None and record.had is None:
                 fields |= text_fields("origin", absolute(root, source))
         case Rename():
             fields |= text_fields("path", absolute(root, record.dst))

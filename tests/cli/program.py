@@ -134,6 +134,8 @@ class Program:
     """Whether Python is started for each command; else it is a fork of one that was
     (:mod:`tests.cli.forked`).
     """
+    daemon_starts_cold: bool = False
+    """Whether it is for ``mount``, and so for the daemon."""
 
     def __call__(self, *words: str | bytes | Path, code: int | None = 0, cwd: Path | None = None, **env: str) -> Done:
         """Run a command that has to end with ``code`` (None: any), without a terminal."""
@@ -143,7 +145,8 @@ class Program:
         return Done(done.returncode, out, err)
 
     def _run(self, words: list[str], cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
-        if self.command == COMMAND and not self.starts_cold:
+        is_cold = self.starts_cold or (self.daemon_starts_cold and words[0] == "mount")
+        if self.command == COMMAND and not is_cold:
             return _run_forked(words, cwd, env)
         return _run_cold([*self.command, *words], cwd, env)
 

@@ -25,6 +25,7 @@ ATTRIBUTES_S = 1.5
 PATIENCE_S = 15.0
 LOOKS: dict[str, Callable[[Base, bytes], object]] = {
     "lstat": Base.lstat,
+    "lstat_in": lambda base, rel: base.lstat_in(os.open("/", os.O_PATH), rel, rel),
     "names": Base.names,
     "open": Base.open,
     "may_have": Base.may_have,
@@ -82,7 +83,7 @@ def ended(act: Callable[[], object]) -> str:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root binds a mount, and knows where it may look")
 def test_nothing_below_it_is_looked_at(silent: tuple[Base, bytes]) -> None:
     base, rel = silent
-    raising = {"lstat", "names", "open"}
+    raising = {"lstat", "lstat_in", "names", "open"}
     for name, look in LOOKS.items():
         for path in (rel, rel + b"/deep", rel.rpartition(b"/")[0] + b"/link"):
             how = ended(partial(look, base, path))

@@ -13,7 +13,7 @@ from tests.cli.program import Program
 pytestmark = pytest.mark.mount
 
 FORMS = ((), ("--list",), ("--stat",))
-LARGE = "".join(f"line {number}\n" for number in range(500_000))
+LARGE = "line\n" * 800_000
 """A text that nothing is kept of."""
 
 

@@ -13,7 +13,6 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("2\n", "two\n"), TEN.replace("9\n", "nine\n")
@@ -52,7 +51,6 @@ def work(project: Path) -> None:
 
 def drift(project: Path) -> None:
     """Change the same on the host."""
-    let_clocks_pass()
     for name in ("text", "replaced", "truncated", "mode", "hard", "moved"):
         (project / name).write_text(THEIRS)
     (project / "mode-there").write_text(THEIRS)
@@ -387,14 +385,12 @@ def test_a_change_of_the_host_is_seen_whatever_the_view_does_later(tmp_path: Pat
             view.rmdir(b"d/deep")
             view.rmdir(b"d")
     view.close()
-    let_clocks_pass()
     target = project / {"made": "new", "inside": "d/deep/x", "inside-chmod": "d/deep/x"}.get(change, "f")
     if change == "inside-chmod":
         target.chmod(0o600)
     else:
         with target.open("a") as file:
             file.write("host\n")
-    let_clocks_pass()
     view = CoreDriver(os.fsencode(project))
     view.create(b"something else", b"", 0o644)
     if change == "saved":
@@ -424,11 +420,9 @@ def test_what_the_view_had_seen_before_it_changed_it_is_no_drift(tmp_path: Path)
     view.rename(b"d", b"e")
     view.rename(b"e", b"d")
     view.close()
-    let_clocks_pass()
     for name in ("f", "g", "d/x"):
         with (project / name).open("a") as file:
             file.write("host\n")
-    let_clocks_pass()
     view = CoreDriver(os.fsencode(project))
     for gone in (b"f", b"g", b"d/x"):
         view.unlink(gone)
@@ -456,7 +450,6 @@ def test_status_shows_all_that_a_commit_would_stumble_over(tmp_path: Path, case:
     else:
         view.rename(b"d", b"e")
     view.close()
-    let_clocks_pass()
     if case == "directory":
         (project / "new").mkdir()
         (project / "new/host").write_text("host\n")
@@ -508,7 +501,6 @@ def test_a_conflict_of_metadata_alone_is_told_in_words(tmp_path: Path) -> None:
     view.unlink(b"kind")
     view.mkdir(b"kind", 0o755)
     view.close()
-    let_clocks_pass()
     (project / "mode").chmod(0o640)
     (project / "kind").write_text("the host's\n")
     program = Program(project)

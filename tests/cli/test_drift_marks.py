@@ -11,7 +11,6 @@ import pytest
 
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("5\n", "five\n"), TEN.replace("5\n", "FIVE\n").replace("1\n", "one\n", 1)
@@ -31,7 +30,6 @@ def yolofs(tmp_path: Path) -> Program:
     view.overwrite(b"clash", OURS.encode())
     view.create(b"anew", b"five\n", 0o600)
     view.close()
-    let_clocks_pass()
     (project / "clash").write_text(THEIRS)
     (project / "anew").write_text("FIVE\n")
     program("commit", "--yes", "--merge", code=9)

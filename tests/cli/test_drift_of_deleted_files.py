@@ -12,7 +12,6 @@ import pytest
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
-from tests.support.clocks import let_clocks_pass
 from tests.support.fault_points import points
 
 
@@ -145,7 +144,6 @@ def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
     program("init")
     view = CoreDriver(os.fsencode(project))
     view.append(b"file", b"more\n")
-    let_clocks_pass()
     match host:
         case "links":
             (project / "link").hardlink_to(file)

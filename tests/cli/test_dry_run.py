@@ -9,7 +9,6 @@ import subprocess
 import pytest
 
 from tests.cli.program import Program
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 
@@ -119,7 +118,6 @@ def test_a_script_cannot_be_had_as_json(yolofs: Program) -> None:
 
 
 def test_what_would_be_refused_is(staged: Program) -> None:
-    let_clocks_pass()
     (staged.project / "a.txt").write_text("the host's\n")
     assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
     assert f"replace {staged.project}/a.txt by" in staged("commit", "--dry-run", "--force").out

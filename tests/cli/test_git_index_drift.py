@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 
@@ -33,9 +32,11 @@ def repository(yolofs: Program) -> Program:
     return yolofs
 
 
-def commit_in(view: Path) -> None:
-    """Commit twice, as agents do: the second index takes the place of a staged one."""
-    for text in ("two", "three"):
+def commit_in(view: Path, *texts: str) -> None:
+    """Commit, mostly twice, as agents do: the second index takes the place of a staged one, the
+    first that of base's.
+    """
+    for text in texts or ("two", "three"):
         (view / "a.txt").write_text(f"{text}\n")
         git(view, "commit", "-a", "-m", text)
 
@@ -56,6 +57,17 @@ def test_a_git_commit_in_the_view_is_committed_though_the_host_has_looked(reposi
         assert "changed in base" not in repository("status").out
         repository("commit", "--yes", ".git", "a.txt")
     assert git(project, "log", "--format=%s").split() == ["three", "two", "one"]
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_one_git_commit_in_the_view_is_committed_though_the_host_has_looked(repository: Program) -> None:
+    project = repository.project
+    with repository.mounted() as view:
+        commit_in(view, "two")
+        look(project)
+        assert "changed in base" not in repository("status").out
+        repository("commit", "--yes", ".git", "a.txt")
+    assert git(project, "log", "--format=%s").split() == ["two", "one"]
     assert git(project, "status", "--porcelain") == ""
 
 
@@ -84,11 +96,13 @@ def tear(project: Path) -> None:
     (project / ".git/index").write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
 
 
+@pytest.mark.parametrize("texts", [("two",), ("two", "three")], ids=["once", "twice"])
 @pytest.mark.parametrize("does", [stage, close_to_others, tear])
-def test_what_the_host_did_to_the_index_is_a_conflict(repository: Program, does: Callable[[Path], None]) -> None:
+def test_what_the_host_did_to_the_index_is_a_conflict(
+    repository: Program, does: Callable[[Path], None], texts: tuple[str, ...]
+) -> None:
     with repository.mounted() as view:
-        commit_in(view)
-        let_clocks_pass()
+        commit_in(view, *texts)
         does(repository.project)
         before = (repository.project / ".git/index").read_bytes()
         assert "base has changed at 1 path " in repository("commit", "--yes", ".git", code=9).err
@@ -96,7 +110,6 @@ def test_what_the_host_did_to_the_index_is_a_conflict(repository: Program, does:
 
 
 def commit_by_host(project: Path) -> None:
-    let_clocks_pass()
     (project / "dir/b.txt").write_text("by the host\n")
     git(project, "commit", "-a", "-m", "host's")
 

@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 from tests.cli.program import Program
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 
@@ -40,7 +39,6 @@ def test_the_command_that_takes_it_says_what_becomes_of_what_base_has(
     (yolofs.project / ".envrc").write_text("1\n2\n3\n4\n5\n")
     with yolofs.mounted() as view:
         (view / ".envrc").write_text("one\n2\n3\n4\n5\n")
-    let_clocks_pass()
     (yolofs.project / ".envrc").write_text("1\n2\n3\n4\nfive\n")
     hint = yolofs("commit", "--yes", *options, code=UNNAMED).err.rpartition("hint: ")[2].strip()
     assert hint == f"yolofs commit {' '.join(options)} {yolofs.project}/.envrc"

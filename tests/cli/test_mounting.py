@@ -15,7 +15,7 @@ import yolofs.errors
 from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
-from yolofs.system.mounts import is_plainly_inside_mount, mounts_at
+from yolofs.system.mounts import is_inside_mount, mounts_at
 
 pytestmark = pytest.mark.mount
 
@@ -334,7 +334,7 @@ def test_so_it_says_whatever_the_path_of_the_mount_holds(
     runtime.mkdir(0o700)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     with yolofs.mounted() as view:
-        assert is_plainly_inside_mount(bytes(view / "dir"))
+        assert is_inside_mount(bytes(view / "dir"))
         assert "is inside a mount" in yolofs.refused("status", code=4, cwd=view / "dir")
 
 

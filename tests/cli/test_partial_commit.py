@@ -308,3 +308,18 @@ def test_paths_at_which_nothing_is_staged_are_no_success(yolofs: Program) -> Non
     yolofs("commit", "--yes", "a", code=1)
     yolofs("commit", "--yes", "--outside", "--scratch")
     yolofs("commit", "--yes")
+
+
+def test_the_log_tells_what_base_had_where_something_stays_deleted(yolofs: Program) -> None:
+    (view(yolofs) / "other/lib").unlink()
+    yolofs("commit", "--yes")
+    lib = f"{yolofs.project.parent}/other/lib"
+    kept = [record for record in yolofs("log", "--json", "--", lib).json["records"] if record["kind"] == "keep"]
+    assert [(record["path"], record["ino"], record["base_had"]) for record in kept] == [
+        (lib, None, True),
+        (lib, None, False),
+    ]
+    lines = [
+        line.partition("other/lib")[2].strip() for line in yolofs("log", "--", lib).out.splitlines() if "keep" in line
+    ]
+    assert lines == ["(what base had)", "(deleted)"]

@@ -6,11 +6,13 @@ catches Ctrl-C.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -50,11 +52,41 @@ def started(*words: str) -> tuple[int, str]:
     return process.returncode, said
 
 
-@pytest.mark.parametrize("words", [("status",), ("-C", ".", "diff"), ("-C", "..", "log"), ("commit", "--yes")])
+@pytest.mark.parametrize(
+    "words",
+    [("status",), ("-C", ".", "diff"), ("-C", "..", "log"), ("commit", "--yes"), ("init",), ("-C", "..", "init")],
+)
 def test_it_is_refused(words: tuple[str, ...]) -> None:
     code, said = started(*words)
     assert code == 4, said
     assert "is inside a mount, where no session can be seen" in said
+
+
+@pytest.mark.parametrize("words", [("status",), ("init",), ("--as-owner", "status")])
+@pytest.mark.parametrize("link", ["link", "above/link", "around/link", "above/../link"])
+def test_it_is_refused_where_a_link_leads_there(tmp_path: Path, link: str, words: tuple[str, ...]) -> None:
+    (tmp_path / "link").symlink_to(os.getcwd())
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/link").symlink_to("../link")
+    (tmp_path / "above").symlink_to("deep")
+    (tmp_path / "around").symlink_to(tmp_path / "above")
+    code, said = started("-C", str(tmp_path / link), *words)
+    assert code == 4, said
+    assert "is inside a mount, where no session can be seen" in said
+
+
+def test_a_project_is_not_made_where_a_link_leads_there(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(os.getcwd())
+    code, said = started("-C", str(tmp_path), "init", "link")
+    assert code == 4, said
+    assert "is inside a mount, where no session can be seen" in said
+
+
+def test_links_that_lead_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("link")
+    code, said = started("-C", str(tmp_path / "link"), "status")
+    assert code == 1, said
+    assert os.strerror(errno.ELOOP) in said
 
 
 def test_what_needs_no_project_works() -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.undone import Committed, committed, view_of
-from tests.support.clocks import let_clocks_pass
 from tests.support.looks import looks
 
 __all__ = ["committed"]
@@ -18,7 +17,6 @@ pytestmark = pytest.mark.mount
 
 def test_what_the_host_has_changed_since_is_drift(committed: Committed) -> None:
     yolofs, before = committed
-    let_clocks_pass()
     (yolofs.project / "a.txt").write_text("the host's\n")
     (yolofs.project / "new/by the host").write_text("the host's\n")
     now = looks(yolofs.project)

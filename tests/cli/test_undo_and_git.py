@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.test_git_index_drift import close_to_others, commit_in, git, look, repository, stage, tear
+from tests.support.fault_points import points
 from yolofs.registry.search import session_of
 from yolofs.text.git_index_format import entries
 
@@ -93,8 +95,10 @@ def test_a_repository_that_the_commit_made_is_taken_back_though_the_host_has_loo
     assert (yolofs.project / "a.txt").exists()
 
 
-@pytest.mark.parametrize("does", [stage, close_to_others, tear])
-@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize(
+    ("does", "drops"),
+    points(list(itertools.product([stage, close_to_others, tear], [False, True])), "an index of an undo", some=3),
+)
 def test_what_the_host_did_to_an_index_that_an_undo_brought_is_a_conflict(
     committed: tuple[Program, bytes], does: Callable[[Path], None], drops: bool
 ) -> None:

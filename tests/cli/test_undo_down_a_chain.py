@@ -4,6 +4,7 @@ anew is the one that earlier commits know.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.support.fault_points import points
 from tests.support.looks import looks
 
 pytestmark = pytest.mark.mount
@@ -50,8 +52,7 @@ def linked(yolofs: Program) -> Program:
     return yolofs
 
 
-@pytest.mark.parametrize("times", [1, 2], ids=["once", "twice"])
-@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize(("first", "times"), points(list(itertools.product(FIRST, [1, 2])), "down a chain", some=4))
 def test_base_is_what_it_was_before_each_commit(linked: Program, first: str, times: int) -> None:
     """``times``: so often the second commit is undone and done again before."""
     act: Callable[[Path], Path] = FIRST[first]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.undone import Committed, committed, view_of
 from tests.property.core_driver import CoreDriver
+from tests.support.fault_points import points
 from tests.support.looks import looks
 
 __all__ = ["committed"]
@@ -45,8 +47,12 @@ def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
     }
 
 
-@pytest.mark.parametrize("written", ["a.txt", "other name"])
-@pytest.mark.parametrize("removed", [None, "a.txt", "other name"])
+NAMES = ("a.txt", "other name")
+
+
+@pytest.mark.parametrize(
+    ("removed", "written"), points(list(itertools.product([None, *NAMES], NAMES)), "changed again since", some=3)
+)
 def test_a_file_with_hard_links_that_was_changed_again_since(
     yolofs: Program, written: str, removed: str | None
 ) -> None:

@@ -174,8 +174,10 @@ def move_one(view: Path) -> None:
     (view / "dir/b.txt").rename(view / "b.txt")
 
 
-@pytest.mark.parametrize("work", [touch, make_one, remove_one, move_one])
-@pytest.mark.parametrize("when", [0, 1])
+@pytest.mark.parametrize(
+    ("work", "when"),
+    points(list(itertools.product([touch, make_one, remove_one, move_one], [0, 1])), "beginning of times", some=4),
+)
 def test_the_time_of_a_directory_comes_back_also_if_it_is_the_beginning_of_all_times(
     yolofs: Program, work: Callable[[Path], None], when: int
 ) -> None:

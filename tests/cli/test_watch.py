@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import signal
@@ -17,6 +18,7 @@ from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import Reader, reader, settings, wait_for_asks
 from tests.mount.test_asks import READ_MANY
+from tests.support.fault_points import points
 from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 
@@ -264,8 +266,14 @@ def test_leaving_never_allows(yolofs: Program, view: Path, key: str, term: str) 
         assert is_denied(blocked.end())
 
 
-@pytest.mark.parametrize("term", ["xterm", "dumb"])
-@pytest.mark.parametrize("number", [None, signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "term"),
+    points(
+        list(itertools.product([None, signal.SIGHUP, signal.SIGINT, signal.SIGTERM], ["xterm", "dumb"])),
+        "the terminal closes",
+        some=4,
+    ),
+)
 def test_closing_the_terminal_never_allows(
     yolofs: Program,
     view: Path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from tests.cli.program import DEADLINE_S, Program, can_read, wait_until
 from tests.cli.watching import alone, is_denied, waiting, watched_project
 from tests.mount.asking import Reader, reader, settings
 from tests.mount.test_asks import READ_MANY
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -79,10 +81,12 @@ def test_a_command_answers_asks_that_it_is_given_as_json(yolofs: Program, view: 
     assert (view / "secret/deep/2").read_text() == "2\n"
 
 
+FAILING = ["exit 3", "echo maybe", 'echo \'{"decision": "allow"\'', "kill -9 $$", "/does/not/exist", "yes", ":"]
+
+
 @pytest.mark.parametrize(
-    "command", ["exit 3", "echo maybe", 'echo \'{"decision": "allow"\'', "kill -9 $$", "/does/not/exist", "yes", ":"]
+    ("command", "default"), points(list(itertools.product(FAILING, ["deny", "allow"])), "a command that fails", some=6)
 )
-@pytest.mark.parametrize("default", ["deny", "allow"])
 def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, default: str) -> None:
     settings(yolofs, ask_default=default)
     with yolofs.mounted() as view, alone(yolofs, "--answer-with", command) as process:

@@ -23,7 +23,7 @@ CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
 @pytest.fixture
 def yolofs(yolofs: Program) -> Program:
     """The program in the project, whose daemon starts a watcher as everywhere."""
-    return replace(yolofs, starts_cold=True)
+    return replace(yolofs, daemon_starts_cold=True)
 
 
 @contextmanager
@@ -33,9 +33,7 @@ def watched(yolofs: Program, *expected_in_log: str) -> Iterator[Path]:
     (project / ".yolofs.toml").write_text(CONFIG)
     (project / "top/sub").mkdir(parents=True)
     (project / "top/file").write_text("1")
-    yolofs("mount", "--root", ".")
-    warm = replace(yolofs, starts_cold=False)
-    with warm.mounted(expected_in_log=expected_in_log) as mountpoint:  # which is mounted already
+    with yolofs.mounted(expected_in_log=expected_in_log) as mountpoint:
         wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
         yield mountpoint
 

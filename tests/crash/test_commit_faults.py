@@ -18,7 +18,6 @@ import pytest
 
 from tests.crash.test_commit_every_line import populate, work
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
@@ -57,7 +56,6 @@ def staged(place: Path, number: int) -> Staged:
         populate(project)
         for path in scan(project):
             os.utime(os.path.join(project, path), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
-        let_clocks_pass()
         view = CoreDriver(project)
         work(view)
         view.close()

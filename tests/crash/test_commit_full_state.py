@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import scan
 from tests.support.required import do_without
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
@@ -65,7 +64,6 @@ def test_base_is_as_before_or_as_after_however_little_room_there_is(
             (project / name).write_bytes(name.encode() * 12 * KIB)
         os.link(project / "b", project / "linked")
         root = os.fsencode(project)
-        let_clocks_pass()
         view = CoreDriver(root)
         view.overwrite(b"a", b"new " * 4 * KIB)
         view.overwrite(b"b", b"rewritten " * KIB)

@@ -24,7 +24,6 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.disk_model import Image, Model, Recording, Synced, put
 from tests.support.memory_disk import memory_directory
@@ -125,7 +124,6 @@ def work(view: CoreDriver, count: int = 10) -> None:
 def record(project: Path, *paths: bytes) -> Recorded:
     project.mkdir()
     populate(project)
-    let_clocks_pass()
     view = CoreDriver(os.fsencode(project))
     work(view)
     view.close()

@@ -4,6 +4,7 @@ and that is said.
 
 from __future__ import annotations
 
+import itertools
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.cli.terminal import Terminal
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.security.planting import interrupt_commit
+from tests.support.fault_points import points
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 SIGNALLED = """
@@ -91,8 +93,7 @@ def test_before_it_is_as_if_it_had_never_been(tmp_path: Path, number: signal.Sig
     assert "interrupted" not in Program(project)("status").err
 
 
-@pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
-@pytest.mark.parametrize("where", LATE)
+@pytest.mark.parametrize(("where", "is_mounted"), points(list(itertools.product(LATE, [False, True])), "late", some=4))
 def test_what_is_done_is_said(tmp_path: Path, where: str, is_mounted: bool) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
@@ -156,8 +157,10 @@ sys.exit(main.main(sys.argv[3:]))
 PHASES = {"make": ("preparing:Preparing._make", 3), "ready": ("steps:Steps.look", 1), "switch": ("steps:Steps.do", 9)}
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
+BEGUN = [("commit", "--yes"), ("undo", "--yes")]
+
+
+@pytest.mark.parametrize(("words", "phase"), points(list(itertools.product(BEGUN, PHASES)), "Ctrl-C", some=3))
 def test_ctrl_c_at_a_terminal_leaves_base_as_it_was(tmp_path: Path, words: tuple[str, ...], phase: str) -> None:
     project = tmp_path / "project"
     expected = prepare(project)

@@ -21,7 +21,6 @@ from tests.cli.program import Program, run_code
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.fault_points import points
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
@@ -210,7 +209,6 @@ def test_a_conflict_that_was_overridden_is_one_again_after_it_was_taken_back(tmp
     view.unlink(b"a")
     view.create(b"b", b"new", 0o640)
     view.close()
-    let_clocks_pass()
     (project / "a").write_text("the host was here\n")
     program = Program(project)
     program("commit", "--yes", code=9)

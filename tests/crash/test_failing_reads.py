@@ -220,7 +220,7 @@ def test_names_of_a_file_that_cannot_be_looked_at_are_not_left_out(place: Path) 
     looks: list[Callable[[], object]] = [
         lambda: check(sorted(find_names(base, [staged])) == names),
         lambda: check(sorted(find_names_at(base, RelPath(b"dir/one"))[0]) == names),
-        lambda: check(find_name_near(base, (st.st_dev, st.st_ino), RelPath(b"dir/gone")) is not None),
+        lambda: check(find_name_near(base, [base.on_disk(st.st_dev, st.st_ino)], RelPath(b"dir/gone")) is not None),
     ]
     for look in looks:
         ends = list(each_read_fails(place, look))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, run_killed, wait_until
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 
@@ -36,7 +35,6 @@ def change_both(view: Path, project: Path) -> None:
     with (view / "clean").open("r+") as file:
         file.write(TEN.replace("2\n", "two\n"))
     (view / "clash").write_text(TEN.replace("5", "five"))
-    let_clocks_pass()
     (project / "clean").write_text(TEN.replace("9\n", "nine\n"))
     (project / "new").write_text(TEN.replace("5", "FIVE"))
     (project / "new").rename(project / "clash")  # another file is in its place

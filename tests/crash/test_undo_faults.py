@@ -15,7 +15,6 @@ import pytest
 from tests.crash.test_commit_every_line import populate, work
 from tests.crash.test_commit_faults import check_said, end_it, without_times
 from tests.property.core_driver import CoreDriver
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
@@ -68,7 +67,6 @@ def test_an_undo_of_which_one_call_fails_ends_before_or_after(place: Path, numbe
     view = CoreDriver(project)  # which leaves a link in the project
     for path in scan(project):
         os.utime(os.path.join(project, path), ns=(0, 1_400_000_000_000_000_000), follow_symlinks=False)
-    let_clocks_pass()
     before = scan(project)
     work(view)
     view.close()

@@ -20,7 +20,6 @@ import pytest
 from tests.crash.test_commit_power_cut import Recorded, check, journal_of, next_command, on_disk, populate, work
 from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
-from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import Node, scan
 from tests.support.disk_model import Model, Recording, Synced
 from tests.support.memory_disk import memory_directory
@@ -68,7 +67,6 @@ def prepare(project: Path, state: Path | None = None) -> bytes:
     project.mkdir()
     Session.create(os.fsencode(project), os.fsencode(state) if state is not None else None)
     populate(project, DIRECTORIES)
-    let_clocks_pass()
     view = CoreDriver(os.fsencode(project))
     work(view, DIRECTORIES)
     view.close()

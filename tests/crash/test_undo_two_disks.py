@@ -5,20 +5,22 @@ those of two new disks have.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crash.test_commit_every_line import has_way_back, killed_at
+from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import walk_tree
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
-from yolofs.session.commit import commit, look_at_base, roll_back_interrupted, split_staged
+from yolofs.session.commit import abort, commit, look_at_base, roll_back_interrupted, split_staged
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
+from yolofs.state.drift import CLOCK_SLACK_NS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device")
 DISKS = ("one", "two")
@@ -125,3 +127,67 @@ def test_what_was_taken_back_is_no_conflict_for_the_next_commit(project: Path) -
         with Session.open(root, Access.READ) as session:
             assert look_at_base(session, split_staged(session, None)).conflicts == []
     assert True in seen
+
+
+def test_what_a_later_commit_has_changed_on_the_other_disk_is_no_reason_to_leave_what_the_host_has_changed(
+    project: Path,
+) -> None:
+    number = (project / "one/f4").stat().st_ino
+    assert number == (project / "two/f4").stat().st_ino
+    for disk in DISKS:
+        view = CoreDriver(bytes(project))
+        view.chmod(f"{disk}/f4".encode(), 0o600)
+        view.close()
+        with Session.open(bytes(project), Access.WRITE) as session:
+            commit(session)
+    (project / "one/f4").write_text("by the host")
+    with Session.open(bytes(project), Access.WRITE) as session:
+        with pytest.raises(ConflictError) as raised:
+            undo(session, choose(session, 1))
+        assert raised.value.paths == (b"one/f4",)
+
+
+def test_what_a_forced_commit_would_replace_on_one_disk_is_a_conflict_there_alone(project: Path) -> None:
+    """When it was taken back."""
+    root = bytes(project)
+    assert (project / "one/f3").stat().st_ino == (project / "two/f3").stat().st_ino
+    view = CoreDriver(root)
+    for disk in DISKS:
+        view.unlink(f"{disk}/f3".encode())
+    view.close()
+    host_commits_later(project / "one/f3")
+
+    def conflicts() -> list[bytes]:
+        with Session.open(root, Access.READ) as session:
+            return list(look_at_base(session, split_staged(session, None)).conflicts)
+
+    assert conflicts() == [b"one/f3"]
+    before = tree_of(project)
+    total = dies_at(0, root, lambda session: commit(session, force=True))
+    with Session.open(root, Access.WRITE) as session:
+        undo(session, choose(session, None))
+    assert tree_of(project) == before
+    with Session.open(root, Access.WRITE) as session:
+        abort(session)
+    view = CoreDriver(root)
+    for disk in DISKS:
+        view.unlink(f"{disk}/f3".encode())
+    view.close()
+    host_commits_later(project / "one/f3")
+    assert conflicts() == [b"one/f3"]
+    for line in range(total // 4, total, total // 40):
+        dies_at(line, root, lambda session: commit(session, force=True))
+        if has_way_back(root):
+            was_touched = not (project / "two/f3").exists()
+            with Session.open(root, Access.WRITE) as session:
+                roll_back_interrupted(session)
+            assert conflicts() == [b"one/f3"], f"killed at line {line} of {total}"
+            if was_touched:
+                return
+    pytest.fail("it was never killed half way")
+
+
+def host_commits_later(file: Path) -> None:
+    """Change a file when the clock of files has gone on."""
+    time.sleep(2 * CLOCK_SLACK_NS / 1e9)
+    file.write_text(f"by the host {time.time_ns()}")

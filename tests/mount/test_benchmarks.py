@@ -27,6 +27,12 @@ pytestmark = pytest.mark.mount
 ROOT = Path(__file__).parents[2]
 MODES = points([mode.value for mode in Mode], "modes", some=1)
 """Those that all rows are measured in: both by night, else one of them."""
+OTHERS = points(
+    ["read_base_warm", "rename_directory", "stat_beside", "2_clients", "write_bytes", "allocate", "copy_large"],
+    "workloads",
+    some=3,
+)
+"""Those that are measured besides four of which rows are looked at: by night all."""
 SMALL = (sys.executable, "-m", "benchmarks", "--size", "tiny", "--rounds", "1")
 
 
@@ -44,19 +50,7 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
         column.name for column in (Plain(), KernelOverlay(), FuseOverlay(), Yolofs()) if not column.why_missing()
     }
     json, svg = tmp_path / "out.json", tmp_path / "out.svg"
-    names = [
-        "create",
-        "read_base_warm",
-        "rename_directory",
-        "snapshots",
-        "commit",
-        "stat_beside",
-        "edit",
-        "2_clients",
-        "write_bytes",
-        "allocate",
-        "copy_large",
-    ]
+    names = ["create", "snapshots", "commit", "edit", *OTHERS]
     words: list[str | Path] = [*SMALL, "--only", ",".join(names), "--scratch", scratch, "--trace"]
     words += ["--json", json, "--svg", svg, "--modes", ",".join(MODES)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

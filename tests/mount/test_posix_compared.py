@@ -7,6 +7,7 @@ after a commit; until then base is, to the last ctime, what it was.
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import os
 import tempfile
@@ -102,8 +103,9 @@ def compare(probe: Callable[[], Any], view: MountedView, base: Path, plain: Path
     assert manifest(base) == tree, "in base after a commit"
 
 
-@pytest.mark.parametrize("probe", ANYBODY)
-@pytest.mark.parametrize("origin", ["base", "snapshotted"])
+@pytest.mark.parametrize(
+    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=33)
+)
 def test_what_anybody_does_is_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
 ) -> None:

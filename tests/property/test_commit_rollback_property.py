@@ -221,7 +221,7 @@ class BrokenOff:
             self.plan,
             self.store,
             parking=self.parking,
-            restored=partial(restored.add, self._notes),
+            restored=lambda found: restored.add(self._notes, {one.stamp for one in found}),
             durable=False,
         ).found
 

@@ -18,8 +18,8 @@ from yolofs.journal.codec import _read_fields, decode, encode
 from yolofs.journal.header import HEADER_1, Form, header, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.line_fields import quote, unquote
-from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 
 names = st.binary(min_size=1, max_size=255).filter(lambda n: n not in (b".", b"..") and not set(n) & {0, 0x2F})
 awkward = st.sampled_from(
@@ -30,13 +30,15 @@ times = st.integers(-(2**63), 2**64)
 counts = st.integers(0, 2**64)
 inos = st.integers(1, 2**63).map(StoreIno)
 known_keys = (
-    "at", "base", "from", "home", "key", "links", "name", "over", "since", "touched", "unlinked", "unlinks",
+    "at", "base", "dst-was", "from", "had", "home", "key", "links", "name", "over", "since", "src-was", "touched",
+    "unlinked", "unlinks", "was",
 )  # fmt: skip
 keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in known_keys)
 extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
 owners = st.none() | st.tuples(st.integers(1, 0o7777777777), counts, counts)
 fingerprints = st.builds(Fingerprint, times, counts, counts, owners)
 no_fingerprint = st.none()
+was = st.none() | fingerprints | st.just(NOTHING)
 
 no_links = st.just(0)
 some_links = st.integers(2, 2**32)
@@ -49,36 +51,40 @@ stages = st.builds(
 deletes = st.builds(Delete, times, paths, no, no_fingerprint | fingerprints, unlinks, extras) | st.builds(
     Delete, times, paths, yes, no_fingerprint, unlinks, extras
 )
-renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), unlinks, st.booleans(), extras)
+renames = st.builds(Rename, times, paths, paths, st.booleans(), st.booleans(), unlinks, st.booleans(), was, was, extras)
 touched = st.integers(0, 2**63)
 unlinked = st.none() | st.tuples(inos, inos)
-keeps = st.builds(
-    Keep,
-    times,
-    paths,
-    st.none(),
-    st.none() | paths,
-    unlinked=unlinked,
-    touched_ns=touched,
-    since_ns=touched,
-    replaces=st.booleans(),
-    extra=extras,
-) | st.builds(
-    Keep,
-    times,
-    paths,
-    inos,
-    origin=st.none() | paths,
-    home=paths,
-    base=st.none() | fingerprints,
-    key=st.integers(-(2**63), 2**63),
-    links=st.just(0) | st.integers(2, 1000),
-    unlinked=unlinked,
-    touched_ns=touched,
-    since_ns=touched,
-    is_nameless=st.booleans(),
-    replaces=st.booleans(),
-    extra=extras,
+keeps = (
+    st.builds(
+        Keep,
+        times,
+        paths,
+        st.none(),
+        st.none() | paths,
+        unlinked=unlinked,
+        touched_ns=touched,
+        since_ns=touched,
+        replaces=st.booleans(),
+        extra=extras,
+    )
+    | st.builds(
+        Keep,
+        times,
+        paths,
+        inos,
+        origin=st.none() | paths,
+        home=paths,
+        base=st.none() | fingerprints,
+        key=st.integers(-(2**63), 2**63),
+        links=st.just(0) | st.integers(2, 1000),
+        unlinked=unlinked,
+        touched_ns=touched,
+        since_ns=touched,
+        is_nameless=st.booleans(),
+        replaces=st.booleans(),
+        extra=extras,
+    )
+    | st.builds(Keep, times, st.just(ROOT), source=st.just(ROOT), had=paths, was=was, extra=extras)
 )
 snapshots = st.builds(Snapshot, times, st.binary(max_size=40), extras)
 travels = st.builds(Travel, times, counts.map(Generation), st.binary(max_size=40), extras)

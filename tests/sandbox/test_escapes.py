@@ -21,6 +21,7 @@ import pytest
 from tests.cli.program import COMMAND, Program, wait_until
 from tests.sandbox.attempts import ATTEMPTS, EACH, HEAD, HOST_FILES, NATIVE_BINDS, Attempt
 from tests.sandbox.binds import native_binds
+from tests.support.fault_points import points
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 from yolofs.sandbox.bubblewrap import Sandbox, agent_socket_inside
 from yolofs.sandbox.host_files import make_read_only, own_host_files
@@ -196,7 +197,7 @@ def test_the_sandbox_keeps_each_attempt_in(scene: Scene, tried: dict[str, list[o
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only for root can the sandbox be made weaker in each of these ways")
-@pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.parametrize("name", points(list(ATTEMPTS), "a weaker sandbox", some=19))
 def test_a_weaker_sandbox_does_not(scene: Scene, name: str) -> None:
     attempt = ATTEMPTS[name]
     start = ["/usr/bin/python3", "-c", _script(attempt), *scene.arguments]
@@ -303,17 +304,17 @@ def test_a_hook_that_is_replaced_inside_is_not_replaced_outside_and_is_told(scen
     assert subprocess.run([hook], capture_output=True, check=True).stdout == b"mine\n"
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        "ln secret/key open/key && cat open/key",
-        "mv secret/key open/key && cat open/key",
-        "mv secret open/ && cat open/secret/key",
-        "cp secret/key open/key && cat open/key",
-        "python3 -c \"import os; os.rename('secret', 'gone')\" && cat gone/key",
-        "ln -s ../secret/key open/link && cat open/link",
-    ],
-)
+CARRIED_OUT = [
+    "ln secret/key open/key && cat open/key",
+    "mv secret/key open/key && cat open/key",
+    "mv secret open/ && cat open/secret/key",
+    "cp secret/key open/key && cat open/key",
+    "python3 -c \"import os; os.rename('secret', 'gone')\" && cat gone/key",
+    "ln -s ../secret/key open/link && cat open/link",
+]
+
+
+@pytest.mark.parametrize("script", points(CARRIED_OUT, "carried out", some=3))
 def test_nothing_is_carried_out_from_under_a_rule(scene: Scene, tmp_path: Path, script: str) -> None:
     for rules, code in (('"secret" = "deny"\n', 1), ("", 0)):
         project = tmp_path / f"project{code}"

@@ -15,9 +15,14 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.sandbox.binds import native_binds
+from tests.support.model_steps import is_nightly
+from tests.support.seed import dice
 from yolofs.system.own_names import NATIVE_SURVEY
 
 pytestmark = [pytest.mark.mount, pytest.mark.slow]
+
+MANY = 20
+"""As many as tests are below, and more."""
 
 
 def reads(program: Program) -> list[int]:
@@ -41,22 +46,35 @@ def surveys_of(daemon: int) -> list[str]:
     return [line for line in lines if "native_survey" in line]
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return as many directories as tests here want, made at the same time: each is to be some
+    seconds old.
+    """
+    found = []
+    for number in range(MANY):
+        static = tmp_path_factory.getbasetemp() / f"native.{number}" / "static"
+        (static / "sub").mkdir(parents=True)
+        (static / "other").mkdir()
+        (static / "file").write_text("base\n")
+        found.append(static)
+    return found
+
+
 @pytest.fixture
-def static(tmp_path: Path) -> Path:
-    """Return a read-only directory outside of the project."""
-    (tmp_path / "static/sub").mkdir(parents=True)
-    (tmp_path / "static/other").mkdir()
-    (tmp_path / "static/file").write_text("base\n")
-    return tmp_path / "static"
+def static(made: list[Path]) -> Path:
+    """Return a read-only directory outside of the project, which a test has for itself."""
+    return made.pop()
 
 
-@pytest.fixture(params=[False, True], ids=["forked", "started"])
+@pytest.fixture(params=["forked", "started"] if is_nightly() else ["drawn"])
 def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Program:
     """Return a session of which all that was seen in that directory is kept.
 
     A daemon that is started, and not forked, has its first survey begun before it has read any
-    rule.
+    rule: by night each test has both, else one of them.
     """
+    how = request.param if is_nightly() else dice(request.node.name).choice(["forked", "started"])
     monkeypatch.setenv(
         "XDG_STATE_HOME", str(tmp_path / "state")
     )  # what other tests wanted would be looked through, too
@@ -64,7 +82,7 @@ def yolofs(tmp_path: Path, static: Path, request: pytest.FixtureRequest, monkeyp
     project.mkdir()
     rules = f'preset = "none"\n[rules]\n"/" = "allow"\n"{static}" = "read-only"\n'
     (project / ".yolofs.toml").write_text(rules)
-    program = Program(project, starts_cold=request.param)
+    program = Program(project, daemon_starts_cold=how == "started")
     program("init")
     program.trust()
     quiet_at_s = static.stat().st_ctime + 3

@@ -19,6 +19,7 @@ import pytest
 from tests.cli.program import COMMAND, Program
 from tests.mount.ordinary_user import run_as_ordinary_user
 from tests.sandbox.stepped import stepped
+from tests.support.fault_points import points
 from tests.support.required import do_without
 
 pytestmark = pytest.mark.mount
@@ -196,7 +197,7 @@ PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q | grep -c '1 pass
 }
 
 
-@pytest.mark.parametrize("what", PROGRAMS)
+@pytest.mark.parametrize("what", points(list(PROGRAMS), "programs with a private tmp", some=7))
 def test_programs_work_there(emptied: Program, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/tmp")
     program = {"sqlite": "sqlite3", "a build": "gcc", "extended attributes": "setfacl"}.get(what, what)

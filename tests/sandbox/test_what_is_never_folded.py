@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.sandbox.repositories import git
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -45,18 +46,19 @@ def test_a_branch_whose_file_cannot_be_read_whole_has_moved(repository: Program,
     assert told_of_git(repository) == told[place]
 
 
-@pytest.mark.parametrize(
-    ("script", "told"),
-    [
-        ("git gc -q --prune=now", "2 commits on main"),
-        ("git repack -q -a", "2 commits on main"),
-        ("git repack -q -a -d; git pack-refs --all", "2 commits on main"),
-        ("git gc -q --prune=now; git commit -q --allow-empty -m loose", "3 commits on main"),
-        ("git gc -q; git reset -q --hard HEAD~3; git commit -q --allow-empty -m other; git gc -q", "main rewritten"),
-        ("git commit -q --allow-empty --amend -m second; git gc -q --prune=now", "2 commits on main"),
-        ("git update-ref refs/heads/main $(git commit-tree -m alone 'HEAD^{tree}'); git gc -q", "main rewritten"),
-    ],
-)
+PACKED = [
+    ("git gc -q --prune=now", "2 commits on main"),
+    ("git repack -q -a", "2 commits on main"),
+    ("git repack -q -a -d; git pack-refs --all", "2 commits on main"),
+    ("git gc -q --prune=now; git commit -q --allow-empty -m loose", "3 commits on main"),
+    ("git gc -q; git reset -q --hard HEAD~3; git commit -q --allow-empty -m other; git gc -q", "main rewritten"),
+    ("git commit -q --allow-empty --amend -m second; git gc -q --prune=now", "2 commits on main"),
+    ("git update-ref refs/heads/main $(git commit-tree -m alone 'HEAD^{tree}'); git gc -q", "main rewritten"),
+]
+"""What the agent does in git, and what is told of it."""
+
+
+@pytest.mark.parametrize(("script", "told"), points(PACKED, "packed by the agent", some=3))
 def test_commits_that_the_agent_has_packed_are_counted(repository: Program, script: str, told: str) -> None:
     for name in ("one", "two"):  # what was there before is loose, and packed
         git(repository.project, "commit", "-q", "--allow-empty", "-m", f"{name} of the user")

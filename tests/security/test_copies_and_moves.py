@@ -123,25 +123,26 @@ def test_a_project_that_is_deleted_under_its_mount_is_unmounted_by_its_id(yolofs
     said = yolofs.refused("sessions", "--rebase", ".", code=5)
     assert f"yolofs unmount {entry['id']}" in said
     yolofs("unmount", entry["id"])
-    assert "yolofs commit marks those, and takes them with --ours" in yolofs("sessions", "--rebase", ".").err
-    done = yolofs("commit", "--yes", code=9)  # the changed file is the same, with another number
-    assert "base has changed at 1 path since" in done.err
-    assert "dir/b.txt" in done.err
-    yolofs("commit", "--yes", "--force")
+    yolofs("sessions", "--rebase", ".")
+    yolofs("commit", "--yes")  # the changed and the removed file are the same, with other numbers
     assert (yolofs.project / "new.txt").read_text() == "staged\n"
     assert (yolofs.project / "a.txt").read_text() == "one\ntwo\nmore\n"
     assert not (yolofs.project / "dir/b.txt").exists()
 
 
 def test_what_was_changed_in_a_copy_is_a_conflict_there(yolofs: Program, tmp_path: Path) -> None:
-    yolofs("run", "--", "sh", "-c", "echo more >> a.txt; echo staged > new.txt")
+    yolofs("run", "--", "sh", "-c", "echo more >> a.txt; echo staged > new.txt; rm -r dir")
     yolofs("unmount")
     kept = tmp_path / "kept"
     subprocess.run(["cp", "-a", yolofs.project, kept], check=True)
     (kept / "a.txt").write_text("changed\n")
+    (kept / "dir/b.txt").write_text("changed\n")
     shutil.rmtree(yolofs.project)
     yolofs("sessions", "--rebase", kept, cwd=tmp_path)
-    assert "base has changed at 1 path" in Program(kept)("commit", "--yes", code=9).err
+    told = Program(kept)("commit", "--yes", code=9).err
+    assert "base has changed at 2 paths" in told
+    assert "a.txt" in told
+    assert f"{kept}/dir" in told
 
 
 def test_a_session_whose_disk_is_away_is_only_taken_off_the_list(yolofs: Program, tmp_path: Path, state: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.support.clocks import let_clocks_pass
 
 pytestmark = pytest.mark.mount
 NAMES = ("git", "bwrap", "fusermount3")
@@ -37,7 +36,6 @@ def test_none_of_path_in_the_view_is_run(yolofs: Program, tmp_path: Path, is_lin
             directory = tmp_path / "link"
         search_path = f"{directory}:{os.environ['PATH']}"
         (view / "text").write_text("one\n2\n3\n4\n5\n")
-        let_clocks_pass()
         (yolofs.project / "text").write_text("1\n2\n3\n4\nfive\n")
         yolofs("commit", "--yes", "--merge", "text", PATH=search_path)
         assert (yolofs.project / "text").read_text() == "one\n2\n3\n4\nfive\n"

@@ -24,6 +24,7 @@ from tests.security.planting import (
     staged,
     tree_of,
 )
+from tests.support.fault_points import points
 from yolofs.commit.plan.plan import Create, Plan
 
 pytestmark = pytest.mark.timeout(300)
@@ -239,7 +240,7 @@ def test_what_was_interrupted_is_taken_as_it_is(tmp_path: Path, words: list[str]
 # ---- given up
 
 
-@pytest.mark.parametrize("step", range(0, 22, 3))
+@pytest.mark.parametrize("step", points(range(22), "given up", some=4))
 def test_who_gives_it_up_loses_no_file(tmp_path: Path, step: int) -> None:
     """All that base or the view had is in base, in the commit's directory, or in the store."""
     project = tmp_path / "project"

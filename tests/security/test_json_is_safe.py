@@ -24,6 +24,7 @@ from tests.cli.program import COMMAND, Done, Program, wait_until
 from tests.cli.terminal import Terminal
 from tests.cli.watching import alone, waiting
 from tests.mount.asking import Reader, reader
+from tests.support.fault_points import points
 from yolofs.session import feedback
 from yolofs.session.feedback import Thing
 from yolofs.text.json_text import encode_json
@@ -174,7 +175,7 @@ def test_json_gives_back_the_same_names(yolofs: Program) -> None:
     assert {one[-1] for one in words} >= set(NAMES)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", points(NAMES, "said of one path", some=4))
 def test_what_is_said_of_one_path_is_safe(yolofs: Program, name: bytes) -> None:
     path = os.fsdecode(b"./" + name)
     assert name in names_in(shown(yolofs, "blame", "--json", path).json)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.cli.terminal import Terminal
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -59,7 +60,7 @@ def test_a_list_is_harmless(hostile: Program, words: str) -> None:
     assert "two words" in text
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", points(NAMES, "names that are read", some=3))
 def test_each_name_can_be_given_to_what_reads_versions(hostile: Program, name: bytes) -> None:
     assert shown(hostile, "cat", b"base:" + name) == "old\r\n"
     tries: list[list[str | bytes]] = [

@@ -4,6 +4,7 @@ read through.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -99,8 +101,9 @@ def synchronise(project: Path) -> None:
 EVENTS = [clean, remove, check_out, extract, synchronise]
 
 
-@pytest.mark.parametrize("happen", EVENTS)
-@pytest.mark.parametrize("is_mounted", [True, False], ids=["mounted", "unmounted"])
+@pytest.mark.parametrize(
+    ("happen", "is_mounted"), points(list(itertools.product(EVENTS, [True, False])), "what happens to the link", some=5)
+)
 def test_staged_work_and_rules_are_there_whatever_happens_to_the_link(
     yolofs: Program, repository: Path, happen: Callable[[Path], None], is_mounted: bool
 ) -> None:

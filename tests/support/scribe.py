@@ -10,7 +10,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.journal.records import Change, Delete, Rename, Stage
+from yolofs.journal.records import NOTHING, Change, Delete, Fingerprint, Rename, Stage
 from yolofs.paths import RelPath, StoreIno, join, parse_relpath, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Shown, Tree
@@ -149,8 +149,10 @@ class Scribe:
         if self.kind(path) == stat.S_IFDIR:
             for name in self.names(path):
                 self.remove(join(path, name))
+        was = self._was(path)
         absent = not self._base_has(path)
-        self._apply(Delete(self._now(), parse_relpath(path), absent=absent, unlinks=self._unlinks(path)))
+        base = None if absent else was
+        self._apply(Delete(self._now(), parse_relpath(path), absent=absent, base=base, unlinks=self._unlinks(path)))
 
     def rename(self, src: bytes, dst: bytes) -> None:
         """Rename, replacing what is at ``dst`` (the caller sees to it that rename(2) would)."""
@@ -165,6 +167,8 @@ class Scribe:
             absent=absent,
             unlinks=unlinks,
             replaces=there is not None and there.entry is None,
+            src_was=None if absent else self._was(src),
+            dst_was=self._was(dst),
         )
         self._apply(record)
 
@@ -172,7 +176,27 @@ class Scribe:
         """Swap two names."""
         if self._is_same_file(src, dst):
             return
-        self._apply(Rename(self._now(), parse_relpath(src), parse_relpath(dst), exchange=True))
+        src_was, dst_was = self._was(src), self._was(dst)
+        paths = parse_relpath(src), parse_relpath(dst)
+        self._apply(Rename(self._now(), *paths, exchange=True, src_was=src_was, dst_was=dst_was))
+
+    def _was(self, path: bytes) -> Fingerprint | None:
+        """Return what base has at a name that shows just that; None if the name shows something
+        else.
+        """
+        directory, name = split(path)
+        parent, shown, entry = self.shown(directory), self.shown(path), self.tree.find(path)
+        assert parent is not None
+        if parent.base is None:
+            return None
+        if shown is None:
+            return NOTHING if entry is None else None
+        if entry is not None and entry.base != join(parent.base, name):
+            return None
+        if shown.staged is not None:
+            return shown.staged.base
+        assert shown.base is not None
+        return self.base.fingerprint(self.base.lstat(shown.base))
 
     def _is_same_file(self, one: bytes, other: bytes) -> bool:
         """Tell whether two paths are hard links of each other, which no rename tells apart."""

@@ -13,6 +13,7 @@ In the order in which a commit goes through them::
       staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
       coming_back  whether what is staged is just what base gets back by itself
       linked_files  files with hard links, which are not told name by name
+      what_base_had  what base had where something stays staged
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
@@ -25,6 +26,7 @@ In the order in which a commit goes through them::
       git_indexes  git's index, where the host has only looked
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
+      seen_twice   no name of base is changed at two places
       survivors    which object of base lives on under which name of the view
       kept         what earlier commits keep of base, as something that a tree can show
       planner      the plan
@@ -33,6 +35,7 @@ In the order in which a commit goes through them::
       last_check   it leaves base the names that the view shows: found anew
       recheck      it is still one for this base, after an interruption
       moves        where things are before it and after it
+      cut_links    which hard links it cuts, as names move to another disk
       script       it as a shell script
       for_people   it as a person reads it
     apply/  doing it
@@ -55,6 +58,7 @@ In the order in which a commit goes through them::
       interrupts   Ctrl-C, which is never in the middle of a step
       trees        copying and removing whole directories, where no rename reaches
       by_names     moving a directory name by name, where the filesystem renames none
+      copied       what was copied to another device, and which copy it is
       part_links   what is kept of a file that lost a name gets apart from the others
       arrived      the ctimes that things have got by all that, which are not the host's doing
       unset        what could not be set of times, modes and the like, told also after a kill

@@ -6,10 +6,11 @@
 
     S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
     D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
-    R time src dst [exchange] [base=none] [unlinks=ino] [over=base] [key=value...]
+    R time src dst [exchange] [base=none] [unlinks=ino] [over=base] [src-was=mtime:size:ino]
+        [dst-was=none | dst-was=mtime:size:ino] [key=value...]
     K time path ino [at=path] [from=path] [home=path] [base=mtime:size:ino] [key=number]
         [links=count] [unlinked=ino:count] [touched=time] [since=time] [name=none] [over=base]
-        [key=value...]
+        [had=path] [was=none | was=mtime:size:ino] [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
 
@@ -44,7 +45,7 @@ from yolofs.journal.line_fields import (
     write_fingerprint,
     write_path,
 )
-from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno, display, parse_relpath
 
 Extra: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -66,7 +67,8 @@ _is_usual_stage = re.compile(
 ).fullmatch
 _is_usual_delete = re.compile(rb"D %b(?: (?:(base=none)|%b))?%b" % (_START, _BASE_FIELD, _END)).fullmatch
 _is_usual_rename = re.compile(
-    rb"R %b %b(?: (exchange))?(?: (base=none))?(?: (over=base))?%b" % (_START, _PATH, _END)
+    rb"R %b %b(?: (exchange))?(?: (base=none))?(?: (over=base))?(?: src-was=([0-9:-]+))?(?: dst-was=(none|[0-9:-]+))?%b"
+    % (_START, _PATH, _END)
 ).fullmatch
 """These match nearly every line of nearly every journal; reading them at once takes a third of the
 time.
@@ -75,20 +77,25 @@ _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
 _AT = b"at"
 _BASE = b"base"
+_DST_WAS = b"dst-was"
 _FROM = b"from"
+_HAD = b"had"
 _HOME = b"home"
 _KEY = b"key"
 _LINKS = b"links"
 _NAME = b"name"
 _OVER = b"over"
 _SINCE = b"since"
+_SRC_WAS = b"src-was"
 _TOUCHED = b"touched"
 _UNLINKED = b"unlinked"
 _UNLINKS = b"unlinks"
+_WAS = b"was"
 _EXCHANGE = b"exchange"
 _NONE = b"none"
 _STAGED_ONLY = frozenset((_FROM, _HOME, _BASE, _KEY, _LINKS, _NAME))
 _MISFIT = "an entry is staged or shows a base path, and only what is staged was copied up"
+_WAS_WHERE = "was= tells what base had at the path in had="
 _LEAST_LINKS = 2
 """Fewer names than this are not worth a word."""
 
@@ -110,10 +117,7 @@ def encode(record: Record, stamp: int = 0) -> bytes:
             options = _encode_absence(record) + _encode_unlinks(record)
             body = b"D %d %b%b" % (record.time_ns, write_path(record.path), options)
         case Rename():
-            paths = write_path(record.src), write_path(record.dst)
-            options = (b" exchange" if record.exchange else b"") + (b" base=none" if record.absent else b"")
-            options += _encode_unlinks(record) + (b" over=base" if record.replaces else b"")
-            body = b"R %d %b %b%b" % (record.time_ns, *paths, options)
+            body = _encode_rename(record)
         case Keep():
             body = _encode_keep(record)
         case Snapshot():
@@ -138,6 +142,21 @@ def _encode_stage(record: Stage) -> bytes:
     return body + b" name=none" if record.is_nameless else body
 
 
+def _encode_rename(record: Rename) -> bytes:
+    body = b"R %d %b %b" % (record.time_ns, write_path(record.src), write_path(record.dst))
+    if record.exchange:
+        body += b" exchange"
+    if record.absent:
+        body += b" base=none"
+    if record.unlinks is not None:
+        body += _encode_unlinks(record)
+    if record.replaces:
+        body += b" over=base"
+    if record.src_was is not None:
+        body += _encode_was(_SRC_WAS, record.src_was)
+    return body if record.dst_was is None else body + _encode_was(_DST_WAS, record.dst_was)
+
+
 def _encode_keep(record: Keep) -> bytes:
     staged_only = record.origin, record.home, record.base, record.key or None, record.links or None
     if record.ino is not None:
@@ -146,6 +165,8 @@ def _encode_keep(record: Keep) -> bytes:
         is_misfit = record.is_nameless or any(field is not None for field in staged_only)
     if is_misfit:
         raise ValueError(_MISFIT)
+    if record.had is None and record.was is not None:
+        raise ValueError(_WAS_WHERE)
     body = b"K %d %b %d" % (record.time_ns, write_path(record.path), record.ino or 0)
     for key, path in ((_AT, record.source), (_FROM, record.origin), (_HOME, record.home)):
         if path is not None:
@@ -158,13 +179,20 @@ def _encode_keep(record: Keep) -> bytes:
     body += b" touched=%d" % record.touched_ns if record.touched_ns else b""
     body += b" since=%d" % record.since_ns if record.since_ns else b""
     body += b" name=none" if record.is_nameless else b""
-    return body + (b" over=base" if record.replaces else b"")
+    body += b" over=base" if record.replaces else b""
+    if record.had is None:
+        return body
+    return body + b" had=" + write_path(record.had) + (_encode_was(_WAS, record.was) if record.was is not None else b"")
 
 
 def _encode_absence(record: Delete) -> bytes:
     if record.absent and record.base is not None:
         raise ValueError("a name that base lacks has no fingerprint")
     return b" base=none" if record.absent else write_fingerprint(record.base) if record.base is not None else b""
+
+
+def _encode_was(key: bytes, was: Fingerprint) -> bytes:
+    return b" %b=none" % key if was == NOTHING else write_fingerprint(was, key)
 
 
 def _encode_unlinks(record: Delete | Rename) -> bytes:
@@ -227,10 +255,18 @@ def _read_usual(line: bytes) -> Record | None:
         return Delete(int(time), _read_usual_path(path), none is not None, base, extra=_read_run(run))
     found = _is_usual_rename(line)
     if found is not None:
-        time, src, dst, exchange, none, over, run = found.groups()
+        time, src, dst, exchange, none, over, src_was, dst_was, run = found.groups()
         paths = _read_usual_path(src), _read_usual_path(dst)
         flags = exchange is not None, none is not None
-        return Rename(int(time), *paths, *flags, replaces=over is not None, extra=_read_run(run))
+        return Rename(
+            int(time),
+            *paths,
+            *flags,
+            replaces=over is not None,
+            src_was=_read_was(src_was, _SRC_WAS),
+            dst_was=_read_was(dst_was, _DST_WAS),
+            extra=_read_run(run),
+        )
     return None
 
 
@@ -293,6 +329,8 @@ def _read_keep(fields: list[bytes]) -> Keep:
     number, colon, count = known.get(_UNLINKED, b"0:1").partition(b":")
     if not colon:
         raise ValueError(f"not ino:count: unlinked={display(known[_UNLINKED])}")
+    if _WAS in known and _HAD not in known:
+        raise ValueError(_WAS_WHERE)
     return Keep(
         read_number(fields[1]),
         read_path(fields[2]),
@@ -308,6 +346,8 @@ def _read_keep(fields: list[bytes]) -> Keep:
         since_ns=read_number(known.get(_SINCE, b"0")),
         is_nameless=_NAME in known,
         replaces=_read_over(known),
+        had=read_path(known[_HAD]) if _HAD in known else None,
+        was=_read_was(known.get(_WAS), _WAS),
         extra=extra,
     )
 
@@ -342,8 +382,19 @@ def _read_rename(fields: list[bytes]) -> Rename:
         absent=_BASE in known,
         unlinks=_read_unlinks(known),
         replaces=_read_over(known),
+        src_was=_read_was(known.get(_SRC_WAS), _SRC_WAS),
+        dst_was=_read_was(known.get(_DST_WAS), _DST_WAS),
         extra=extra,
     )
+
+
+def _read_was(value: bytes | None, key: bytes) -> Fingerprint | None:
+    if value is None or value == _NONE:
+        return None if value is None else NOTHING
+    was = read_fingerprint(value, key)
+    if was == NOTHING:
+        raise ValueError(f"no file is so: {display(value)}")
+    return was
 
 
 def _read_over(known: dict[bytes, bytes]) -> bool:
@@ -394,8 +445,8 @@ def _split_options(fields: Iterable[bytes], names: frozenset[bytes]) -> tuple[di
 _KNOWN: dict[type[Record], frozenset[bytes]] = {
     Stage: frozenset((_BASE, _FROM, _LINKS, _NAME)),
     Delete: frozenset((_BASE, _UNLINKS)),
-    Rename: frozenset((_BASE, _OVER, _UNLINKS)),
-    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _SINCE, _NAME, _OVER)),
+    Rename: frozenset((_BASE, _OVER, _UNLINKS, _SRC_WAS, _DST_WAS)),
+    Keep: frozenset((_AT, _FROM, _HOME, _BASE, _KEY, _LINKS, _UNLINKED, _TOUCHED, _SINCE, _NAME, _OVER, _HAD, _WAS)),
     Snapshot: frozenset(),
     Travel: frozenset(),
 }

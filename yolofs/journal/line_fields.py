@@ -96,20 +96,24 @@ def checked(number: int, least: int) -> int:
     return number
 
 
-def write_fingerprint(base: Fingerprint) -> bytes:
+def write_fingerprint(base: Fingerprint, key: bytes = b"base") -> bytes:
     """Return the field for a fingerprint, with the space before it."""
-    text = b" base=%d:%d:%d" % (base.mtime_ns, checked(base.size, 0), checked(base.ino, 0))
-    if base.owner is None:
-        return text
-    mode, uid, gid = base.owner
-    return b"%b:%o:%d:%d" % (text, checked(mode, 1), checked(uid, 0), checked(gid, 0))
+    size, ino, owner = base.size, base.ino, base.owner
+    if size < 0 or ino < 0:
+        raise ValueError(f"no file is so: {base}")
+    if owner is None:
+        return b" %b=%d:%d:%d" % (key, base.mtime_ns, size, ino)
+    mode, uid, gid = owner
+    if mode < 1 or uid < 0 or gid < 0:
+        raise ValueError(f"no file is so: {base}")
+    return b" %b=%d:%d:%d:%o:%d:%d" % (key, base.mtime_ns, size, ino, mode, uid, gid)
 
 
-def read_fingerprint(value: bytes) -> Fingerprint:
+def read_fingerprint(value: bytes, key: bytes = b"base") -> Fingerprint:
     """Return the fingerprint that such a field's value spells; ValueError if it is none."""
     fields = value.split(b":")
     if len(fields) not in (3, 6):
-        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: base={display(value)}")
+        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: {key.decode()}={display(value)}")
     mtime, size, ino = read_number(fields[0]), read_number(fields[1], 0), read_number(fields[2], 0)
     if len(fields) == 3:
         return Fingerprint(mtime, size, ino)

@@ -16,8 +16,8 @@ from yolofs.paths import Generation, RelPath, StoreIno
 
 
 class Fingerprint(msgspec.Struct, frozen=True):
-    """What a base file looked like when it was copied up; a later difference is a conflict at
-    commit.
+    """What a base file looked like when it was copied up, or when the view put something else in
+    its place; a later difference is a conflict at commit.
     """
 
     mtime_ns: int
@@ -34,6 +34,10 @@ class Fingerprint(msgspec.Struct, frozen=True):
         told.
         """
         return (self.mtime_ns, self.size, self.ino) == (other.mtime_ns, other.size, other.ino)
+
+
+NOTHING = Fingerprint(0, 0, 0)
+"""Stands for a name at which base had nothing; no file has the number 0."""
 
 
 def owner_of(st: os.stat_result) -> tuple[int, int, int]:
@@ -70,8 +74,8 @@ class Delete(msgspec.Struct, frozen=True):
     """D: ``path`` is gone.
 
     ``absent`` (``base=none``) says that base had nothing at this name, so that no tombstone is
-    needed; otherwise ``base`` tells what base had there.  ``unlinks`` is the inode number of the
-    base file that lost one of its several names by this.
+    needed; otherwise ``base`` tells what base had there, unless a record has told it before.
+    ``unlinks`` is the inode number of the base file that lost one of its several names by this.
     """
 
     time_ns: int
@@ -89,6 +93,9 @@ class Rename(msgspec.Struct, frozen=True):
     there.  ``unlinks`` is the inode number of the base file that was at ``dst``, if that was one of
     several names of it.  ``replaces`` (``over=base``) says that the view showed at ``dst`` what
     base has there, which no record had named so far.
+
+    ``src_was`` and ``dst_was`` tell what base had at the two names (:data:`NOTHING`, too, at
+    ``dst``), each unless a record has told it before; journals of earlier versions have neither.
     """
 
     time_ns: int
@@ -98,6 +105,8 @@ class Rename(msgspec.Struct, frozen=True):
     absent: bool = False
     unlinks: int | None = None
     replaces: bool = False
+    src_was: Fingerprint | None = None
+    dst_was: Fingerprint | None = None
     extra: tuple[tuple[str, bytes], ...] = ()
 
 
@@ -106,6 +115,9 @@ class Keep(msgspec.Struct, frozen=True):
 
     Such records stand at the beginning of a journal, parents before children.  With ``ino`` the
     entry is staged, with ``source`` it shows that base path, with neither it is a tombstone.
+
+    With ``had`` it is about no entry: base had ``was`` at that base path when the view put
+    something else there, or took it away.  ``path`` and ``source`` are the root then.
     """
 
     time_ns: int
@@ -138,6 +150,10 @@ class Keep(msgspec.Struct, frozen=True):
     """Whether base had something at this name when the view put something else there; of a
     tombstone it is known.
     """
+    had: RelPath | None = None
+    """A base path; ``was`` goes with it."""
+    was: Fingerprint | None = None
+    """What base had at ``had``, :data:`NOTHING` if it had nothing; None if that is not known."""
     extra: tuple[tuple[str, bytes], ...] = ()
 
 

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.journal.records import Delete, Rename, Stage
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Rename, Stage
 from yolofs.overlay import acl
 from yolofs.overlay.attributes import Attributes, count_subdir
 from yolofs.overlay.copy_up import CopyUp
@@ -219,6 +219,8 @@ class Naming:
             absent=absent,
             unlinks=unlinks,
             replaces=target is not None and target.entry is None and not exchange,
+            src_was=self._base.fingerprint(source.st) if is_at_home else self._shown_of_base(parent, name, source),
+            dst_was=self._shown_of_base(new_parent, new_name, target),
         )
         moved, other = self._finding.known(source), self._finding.known(target) if target is not None else None
         has_unseen = _has_more_than_tombstones(_entry_at(new_parent, new_name)) and not exchange
@@ -331,12 +333,8 @@ class Naming:
 
     def _remove(self, parent: Inode, name: bytes, found: Found) -> Inode | None:
         """Record that a name is gone; orphan its inode if that was its last, else return it."""
-        source = parent.source
-        base = None
-        if found.base is not None and source is not None and found.base == join(source, name):
-            absent, base = False, self._base.fingerprint(found.st, has_owner=False)
-        else:
-            absent = not self._finding.base_has(parent, name)
+        base = self._shown_of_base(parent, name, found)
+        absent = base is None and not self._finding.base_has(parent, name)
         path = join(self._layers.path(parent), name)
         inode = self._finding.known(found)
         has_unseen = found.is_directory and _has_more_than_tombstones(found.entry)
@@ -349,6 +347,21 @@ class Naming:
         if has_unseen:
             self._orphan_dropped()
         return inode if inode is not None and not inode.is_orphan else None
+
+    def _shown_of_base(self, parent: Inode, name: bytes, found: Found | None) -> Fingerprint | None:
+        """Return what base has at a name that shows just that: ``found``, or nothing.
+
+        None if the name shows something else, so that records have told it.
+        """
+        source = parent.source
+        if source is None:
+            return None
+        if found is None:
+            return NOTHING if _entry_at(parent, name) is None else None
+        entry = found.entry
+        if entry is not None and entry.base != join(source, name):
+            return None
+        return found.staged.base if found.staged is not None else self._base.fingerprint(found.st)
 
     def _unlinks(self, found: Found) -> int | None:
         """Return the number of the base file that loses one of its several names if this name goes,

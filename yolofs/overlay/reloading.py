@@ -199,7 +199,7 @@ class Reloading:
                 continue
             file = self._base.file_of(number_of_link(key))
             try:
-                path = find_name_near(self._base, file, home) if file is not None else None
+                path = find_name_near(self._base, [self._base.on_disk(*file)], home) if file is not None else None
             except OSError:  # the disk does not answer: the file is shown by no name, and its handles keep it
                 continue
             if path is None:

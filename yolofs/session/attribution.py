@@ -71,6 +71,8 @@ class Attribution:
     def _take(self, record: Record) -> None:
         run = run_of(record)
         match record:
+            case Keep() if record.had is not None:
+                pass
             case Stage() | Keep():
                 node, old = self._at(record.path)
                 node.touched.add(run)

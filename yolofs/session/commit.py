@@ -19,6 +19,7 @@ from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
+from yolofs.commit.apply.step_log import Identity
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.merge.gone import paths_without_content
@@ -45,7 +46,6 @@ from yolofs.session.undo_notes import read_undoes
 from yolofs.state.link_names import find_name_near
 from yolofs.state.tree import Tree
 from yolofs.store import restored
-from yolofs.store.restored import Stamp
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, make_directory
 
@@ -213,8 +213,8 @@ def commit(
             note_counts(directory, done)
             note_runs(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:
-                forced = {name.here.st_ino for name in names if name.here is not None and name.path in changed}
-                write_forced(directory, forced)
+                here = [name.here for name in names if name.here is not None and name.path in changed]
+                write_forced(directory, (session.base.on_disk(st.st_dev, st.st_ino) for st in here))
         return execute(
             plan,
             session.store,
@@ -275,14 +275,16 @@ def _told(error: OSError) -> str:
     return f"{reason(error)}{where}"
 
 
-def _note_restored(session: Session, directory: bytes, found: set[Stamp]) -> None:
+def _note_restored(session: Session, directory: bytes, found: set[Identity]) -> None:
     """Note what a commit that was taken back has put in its place, except for what the host had
     changed.
     """
     forced = read_forced(directory)
     if forced is None:  # all of it may be the host's then
         return
-    restored.add(session.directory, {stamp for stamp in found if stamp[0] not in forced})
+    base = session.base
+    stamps = {one.stamp for one in found if not forced.has(base.on_disk(one.device, one.inode))}
+    restored.add(session.directory, stamps)
 
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
@@ -337,7 +339,8 @@ def note_arrived(session: Session, came: Came) -> None:
     """
     stamps = set(came.stamps)
     for before in came.parted:
-        st = session.base.look(find_name_near(session.base, (before.device, before.inode), RelPath(before.near)))
+        file = session.base.on_disk(before.device, before.inode)
+        st = session.base.look(find_name_near(session.base, [file], RelPath(before.near)))
         if st is not None and before.is_same(st):
             stamps.add((before.inode, st.st_ctime_ns))
     restored.add(session.directory, stamps)

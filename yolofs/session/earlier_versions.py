@@ -229,7 +229,7 @@ def _paths(record: Change) -> Iterator[RelPath]:
         case Rename():
             found = (record.src, record.dst)
         case Keep():
-            yield from filter(None, (record.source, record.home))
+            yield from filter(None, (record.source, record.home, record.had))
             found = (record.path, record.origin)
     yield from (path for path in found if path is not None)
 

@@ -15,7 +15,7 @@ from yolofs.errors import NoSessionError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal import length as journal_length
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Stage
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import NO_IDENTITY, identity_of, lasting_identity_of
 from yolofs.registry.link import exclude_from_git, put_link, remove_link
@@ -167,9 +167,15 @@ class _Mapping:
                 unlinks = base.ino if base is not None and is_it else record.unlinks
                 return msgspec.structs.replace(record, path=self._path(path, moves=True), base=base, unlinks=unlinks)
             case Rename(src=src, dst=dst):
-                return msgspec.structs.replace(record, src=self._path(src, moves=True), dst=self._path(dst, moves=True))
+                return msgspec.structs.replace(
+                    record,
+                    src=self._path(src, moves=True),
+                    dst=self._path(dst, moves=True),
+                    src_was=self._fingerprint(src, record.src_was),
+                    dst_was=self._fingerprint(dst, record.dst_was),
+                )
             case Keep():
-                is_plain = record.ino is not None and record.origin is None
+                is_plain = record.path == record.source or (record.ino is not None and record.origin is None)
                 return msgspec.structs.replace(
                     record,
                     path=self._path(record.path, moves=not is_plain),
@@ -177,6 +183,8 @@ class _Mapping:
                     origin=self._optional(record.origin),
                     home=self._optional(record.home),
                     base=self._fingerprint(record.home, record.base),
+                    had=self._optional(record.had),
+                    was=self._fingerprint(record.had, record.was),
                 )
             case _:
                 return record
@@ -195,7 +203,7 @@ class _Mapping:
         except OSError:
             return known
         now = self._base.fingerprint(st)
-        is_same = now.mtime_ns == known.mtime_ns and now.size == known.size
+        is_same = known != NOTHING and now.mtime_ns == known.mtime_ns and now.size == known.size
         return msgspec.structs.replace(known, ino=now.ino) if is_same else known
 
     def _optional(self, path: RelPath | None) -> RelPath | None:

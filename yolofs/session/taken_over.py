@@ -2,8 +2,9 @@
 since, or removed them.
 
 The journal has size, time, mode and owner of each base file that was copied up, and of most texts
-their content is kept (:mod:`yolofs.state.kept_bases`).  Of what was deleted it has the time of
-that, which tells whether base has got something else there since.
+their content is kept (:mod:`yolofs.state.kept_bases`).  Of what was deleted or replaced it has
+size, time and mode, too, or else the time of that, which tells whether base has got something else
+there since.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import msgspec
 
 from yolofs.changes.changes import Aspect, Change, Kind
 from yolofs.changes.matching import entries
-from yolofs.journal.records import owner_of
+from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, join, split
 from yolofs.session.forced import read_forced
 from yolofs.session.history import Chapter
@@ -29,6 +30,7 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.copying import read_metadata
 from yolofs.store.store import StoreFiles
+from yolofs.system.disks import FilesOnDisks
 
 Place = Callable[[], bytes]
 """Gives a directory that the caller removes when the changes have been read."""
@@ -117,11 +119,12 @@ class TakenOver:
         self._place = place
         self._is_past = chapter.commit is not None
         self._directories = (session.store.directory, *([chapter.directory] if self._is_past else ()))
-        self._forced = (read_forced(chapter.directory) if self._is_past else None) or frozenset()
+        self._forced = (read_forced(chapter.directory) if self._is_past else None) or FilesOnDisks()
         self._restored = frozenset() if self._is_past else restored.read(session.directory)
         self._unset = frozenset() if self._is_past else restored.read_unset(session.directory)
         self._known: dict[RelPath, Known] = {}
         self._gone: set[RelPath] = set()
+        self._was: Mapping[RelPath, Fingerprint | None] = {}
 
     def base(self, old: Tree, new: Tree) -> Base:
         """Return base as the view took it over, for what ``new`` has staged and ``old`` had not.
@@ -131,6 +134,7 @@ class TakenOver:
         Raises:
             OSError: base, or what was kept, cannot be read.
         """
+        self._was = new.was
         staged = [
             entry for entry in entries(new.root) if entry.staged is not None and entry.staged.ino not in old.staged
         ]
@@ -155,7 +159,7 @@ class TakenOver:
         if st is None:
             return True
         if staged.home is None:
-            return self._is_later(st, entry)
+            return self._is_later(path, st, entry)
         was = staged.base
         assert was is not None
         if was.owner is not None and was.owner != owner_of(st):
@@ -257,15 +261,20 @@ class TakenOver:
         fields = (mode, number, device, links, uid, gid, size, 0, mtime_ns // 10**9, 0)
         return os.stat_result(fields, {"st_atime_ns": 0, "st_mtime_ns": mtime_ns, "st_ctime_ns": 0})
 
-    def _is_later(self, st: os.stat_result, entry: Entry) -> bool:
-        """Tell whether what base has at a name is not what it had when the view put something else
+    def _is_later(self, path: RelPath, st: os.stat_result, entry: Entry) -> bool:
+        """Tell whether what base has at a path is not what it had when the view put something else
         there, or nothing.
         """
         if not entry.since_ns or stat.S_ISDIR(st.st_mode):
             return False
+        was = self._was.get(path)
+        if was is not None:
+            is_same = (st.st_mtime_ns, st.st_size) == (was.mtime_ns, was.size)
+            is_same = is_same and (self._is_past or self._now.number(st) == was.ino)
+            return not is_same and (self._is_past or (st.st_ino, st.st_ctime_ns) not in self._restored)
         last_ns = entry.since_ns + CLOCK_SLACK_NS
         if self._is_past:  # a commit has moved it, which sets its ctime
-            return st.st_ino in self._forced or st.st_mtime_ns > last_ns
+            return self._forced.has(self._now.on_disk(st.st_dev, st.st_ino)) or st.st_mtime_ns > last_ns
         return st.st_ctime_ns > last_ns and (st.st_ino, st.st_ctime_ns) not in self._restored
 
     # ---- what is not known
@@ -314,7 +323,7 @@ class TakenOver:
         st = self._now.look(source)
         if entry is None or st is None or (entry.staged is not None and entry.staged.home == source):
             return None
-        return Unknown(change, False, None) if self._is_later(st, entry) else None
+        return Unknown(change, False, None) if self._is_later(source, st, entry) else None
 
 
 def _place_of(entry: Entry) -> tuple[RelPath, bytes] | None:

@@ -17,6 +17,7 @@ import msgspec
 
 from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
+from yolofs.commit.apply import copied
 from yolofs.commit.apply.commit_directory import PLAN, write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
@@ -31,7 +32,7 @@ from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
-from yolofs.commit.undo.made_anew import MadeAnew
+from yolofs.commit.undo.made_anew import Anew, MadeAnew
 from yolofs.commit.undo.whose import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
@@ -53,6 +54,7 @@ from yolofs.store import restored
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
+from yolofs.system.disks import OnDisk
 from yolofs.system.plain_files import make_directory
 from yolofs.system.work_directories import work_directory
 
@@ -104,6 +106,7 @@ class Prepared(msgspec.Struct):
 
     applied: Applied
     inverse: Inverse
+    anew: MadeAnew
     tree: Tree
     """What is committed."""
     stays: dict[RelPath, str]
@@ -251,6 +254,7 @@ def prepare(
     """
     plan = _checked_plan(session, commit)
     applied = Applied(commit.number, commit.directory, plan)
+    anew = _made_anew(session, commit.number)
     inverse = invert(
         applied,
         session.base,
@@ -258,7 +262,7 @@ def prepare(
         into=into,
         later=_later(session, commit.number),
         restored=restored.read(session.directory),
-        anew=_made_anew(session, commit.number),
+        anew=anew,
         force=force,
     )
     if made is not None:
@@ -274,7 +278,7 @@ def prepare(
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
     stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
-    return Prepared(applied, inverse, tree, stays, held_back, is_whole, store)
+    return Prepared(applied, inverse, anew, tree, stays, held_back, is_whole, store)
 
 
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
@@ -342,9 +346,16 @@ def _later(session: Session, number: int) -> list[Later]:
 
 
 def _made_anew(session: Session, number: int) -> MadeAnew:
-    """Return which directories the undos after a commit have made anew, in force or not."""
-    undos = [(one, one.undoes.anew) for one in ended_commits(session, since=number + 1) if one.undoes is not None]
-    return MadeAnew((Applied.read(one.number, one.directory), anew) for one, anew in undos if anew)
+    """Return what the commits and undos after a commit have made anew, in force or not."""
+    disk = session.base.on_disk(os.lstat(session.directory).st_dev, 0).disk
+    found: list[Anew] = []
+    for one in ended_commits(session, since=number + 1):
+        copies = copied.read(one.directory)
+        directories = one.undoes.anew if one.undoes is not None else {}
+        if (copies or directories) and not one.is_given_up:
+            kept = {ino: OnDisk(disk, inode) for ino, inode in directories.items()}
+            found.append(Anew(Applied.read(one.number, one.directory), copies, kept))
+    return MadeAnew(found)
 
 
 def undo(
@@ -427,7 +438,7 @@ def _undo(
         prepared.store,
         parking=directory,
         seals=seals,
-        restored=lambda found: restored.add(session.directory, found),
+        restored=lambda found: restored.add(session.directory, {one.stamp for one in found}),
         arrived=lambda came: note_arrived(session, came),
         progress=progress,
     )
@@ -451,7 +462,7 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
         session.store,
         os.path.dirname(commit.directory),
         known=_known(prepared.applied, session.base, session.store),
-        homes=find_homes(prepared.applied, session.base, prepared.tree),
+        homes=find_homes(prepared.applied, session.base, prepared.tree, prepared.anew),
         sign=authors.sign,
     )
     made += composed.numbers
@@ -491,7 +502,8 @@ def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno
         if not isinstance(step, Create):
             continue
         st = base.look(step.path)
-        if st is None or st.st_nlink > 1 or st.st_ino != applied.came(index):
+        came = applied.came(index)
+        if st is None or st.st_nlink > 1 or came is None or not came.may_be(base.on_disk(st.st_dev, st.st_ino)):
             continue
         try:
             source = os.lstat(store.path(step.ino))

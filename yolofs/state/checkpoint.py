@@ -24,8 +24,10 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.system.plain_files import read_plain
 
 FILE_NAME = b"checkpoint"
-_FORMAT = 7
-"""In the one before, entries did not tell what base had at their names."""
+_FORMAT = 8
+"""In the one before, only entries told what base had at their names, and only where that had been
+staged before.
+"""
 _NONE = -1
 _MOST_BYTES = 1 << 30
 """Of millions of entries."""
@@ -64,7 +66,6 @@ class _Entries(msgspec.Struct, frozen=True, array_like=True):
     touched_ns: list[int]
     since_ns: list[int]
     had_base: list[bool]
-    was: list[_Fingerprint | None]
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
@@ -86,6 +87,8 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
     """Indices of those staged files that base has several names for and that all of these show."""
     unlinked: list[tuple[int, int]]
     """:attr:`Tree.unlinked`."""
+    was: list[tuple[bytes, _Fingerprint | None]]
+    """:attr:`Tree.was`."""
     entries: _Entries
 
     @property
@@ -120,11 +123,12 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
         tree.staged.update((staged.ino, staged) for staged in files)
         tree.linked.update((staged.base.ino, staged) for staged in map(files.__getitem__, self.linked) if staged.base)
         tree.unlinked.update(self.unlinked)
+        tree.was.update((RelPath(path), Fingerprint(*was) if was is not None else None) for path, was in self.was)
         columns = self.entries
         entries: list[Entry] = []
-        facts = zip(columns.touched_ns, columns.since_ns, columns.had_base, columns.was, strict=True)
+        facts = zip(columns.touched_ns, columns.since_ns, columns.had_base, strict=True)
         rows = zip(columns.parents, columns.names, columns.bases, columns.staged, facts, strict=True)
-        for parent_index, name, base, file_index, (touched_ns, since_ns, had_base, was) in rows:
+        for parent_index, name, base, file_index, (touched_ns, since_ns, had_base) in rows:
             if parent_index == _NONE:
                 entry = tree.root
                 entry.base = RelPath(base) if base is not None else None
@@ -135,7 +139,6 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
                     parent.children = {}
                 parent.children[name] = entry
             entry.touched_ns, entry.since_ns, entry.had_base = touched_ns, since_ns, had_base
-            entry.was = Fingerprint(*was) if was is not None else None
             if file_index != _NONE:
                 entry.staged = staged = files[file_index]
                 staged.names.append(entry)
@@ -147,7 +150,7 @@ def make(
     known: Known, tree: Tree, *, live: tuple[int, ...], fresh_from: StoreIno, numbers: Iterable[int]
 ) -> Checkpoint:
     """Return the checkpoint of a state."""
-    columns = _Entries([], [], [], [], [], [], [], [])
+    columns = _Entries([], [], [], [], [], [], [])
     index_of = {staged: index for index, staged in enumerate(tree.staged.values())}
     stack: list[tuple[int, Entry]] = [(_NONE, tree.root)]
     while stack:
@@ -161,7 +164,6 @@ def make(
         columns.touched_ns.append(entry.touched_ns)
         columns.since_ns.append(entry.since_ns)
         columns.had_base.append(entry.had_base)
-        columns.was.append(_columns_of(entry.was))
         if entry.children:
             stack.extend((index, below) for below in reversed(entry.children.values()))
     markers = [
@@ -188,6 +190,7 @@ def make(
         [_row(staged) for staged in tree.staged.values()],
         [index_of[staged] for staged in tree.linked.values()],
         list(tree.unlinked.items()),
+        [(path, _columns_of(was)) for path, was in tree.was.items()],
         columns,
     )
 

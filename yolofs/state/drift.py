@@ -12,7 +12,7 @@ import stat
 from collections.abc import Container
 from collections.abc import Set as AbstractSet
 
-from yolofs.journal.records import owner_of
+from yolofs.journal.records import NOTHING, Fingerprint, owner_of
 from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
@@ -56,44 +56,53 @@ def is_later(
     here: os.stat_result | None,
     natural: RelPath | None,
     entry: Entry,
+    tree: Tree,
     base: Base,
     in_use: Container[bytes | None],
     restored: AbstractSet[Stamp],
 ) -> bool:
-    """Tell whether what base has at ``natural`` changed after the view had something else there,
-    all in it included.
+    """Tell whether what base has at ``natural`` is not what it had when the view put something else
+    there, all in it included.
 
-    ``here`` are its attributes.  What is ``in_use``, shown elsewhere or staged, is known by other
-    means; ``restored`` is as in :mod:`yolofs.store.restored`.  A directory is walked.
+    ``here`` are its attributes.  :attr:`Tree.was` tells, or else whether the ctime is later.  What
+    is ``in_use``, shown elsewhere or staged, is known by other means; ``restored`` is as in
+    :mod:`yolofs.store.restored`.  A directory is walked.
 
     Raises:
         OSError: base cannot be read.
     """
-    if here is None or natural is None or not entry.since_ns or _is_as_staged_over(here, entry, base):
+    if here is None or natural is None or not entry.since_ns:
         return False
-    todo = [(natural, here, entry.since_ns + CLOCK_SLACK_NS)]
+    todo = [(natural, here, entry.since_ns + CLOCK_SLACK_NS, tree.was.get(natural))]
     while todo:
-        rel, st, last_ns = todo.pop()
-        if st.st_ctime_ns > last_ns:
+        rel, st, last_ns, was = todo.pop()
+        is_it = was is not None and is_as_it_was(st, was, base)
+        may_be_told_by_time = was is None or (is_it and was.owner is None)
+        if not is_it if not may_be_told_by_time else st.st_ctime_ns > last_ns:
             if (st.st_ino, st.st_ctime_ns) not in restored:
                 return True
-            last_ns = st.st_ctime_ns  # it came back whole then, with what is in it
+            last_ns, is_it = st.st_ctime_ns, False  # it came back whole then, with what is in it
         if stat.S_ISDIR(st.st_mode):
+            unknown = NOTHING if is_it else None  # it went with all that was in it
             below = [path for name in base.names(rel) if (path := join(rel, name)) not in in_use]
-            todo += [(path, inside, last_ns) for path in below if (inside := base.look(path)) is not None]
+            todo += [
+                (path, inside, last_ns, tree.was.get(path, unknown))
+                for path in below
+                if (inside := base.look(path)) is not None
+            ]
     return False
 
 
-def _is_as_staged_over(here: os.stat_result, entry: Entry, base: Base) -> bool:
-    """Tell whether base has a file that the view had staged, as it was then, with the same mode and
-    owner.
+def is_as_it_was(st: os.stat_result, was: Fingerprint, base: Base) -> bool:
+    """Tell whether something in base is what it was, with the same mode and owner as far as they
+    are known.
 
-    Its ctime tells nothing more: a further name of it changes that, too.
+    Of a directory only that counts; what is in it is looked at by itself, and one that was made
+    anew is no loss.  The ctime tells nothing more: a further name of a file changes that, too.
     """
-    was = entry.was
-    if was is None or stat.S_ISDIR(here.st_mode):
+    if was.owner is not None and was.owner != owner_of(st):
         return False
-    return was.owner == owner_of(here) and base.fingerprint(here).fits(was)
+    return was != NOTHING and (stat.S_ISDIR(st.st_mode) or base.fingerprint(st).fits(was))
 
 
 def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) -> bool:
@@ -132,7 +141,8 @@ def may_have_drifted(
             here = base.look(natural)
             if _may_drift(entry, natural, base) or is_gone(entry, natural, here):
                 return True
-            if natural not in in_use and is_later(here, natural, entry, base, in_use, restored):
+            is_shown = entry.source is not None and entry.source == natural
+            if not is_shown and natural not in in_use and is_later(here, natural, entry, tree, base, in_use, restored):
                 return True
     return False
 

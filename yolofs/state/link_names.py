@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Staged
 from yolofs.store.base import Base, open_noatime
+from yolofs.system.disks import FilesOnDisks, OnDisk
 
 LIMIT = 100_000
 """How many names are looked at; a tenth of a second or so."""
@@ -63,19 +64,19 @@ def find_all_names_at(
 
 def find_name_near(
     base: Base,
-    file: tuple[int, int],
+    files: Collection[OnDisk],
     path: RelPath,
     *,
     limit: int = LIMIT,
     is_good: Callable[[RelPath], bool] = lambda _: True,
 ) -> RelPath | None:
-    """Return a base path of a file (device and inode number) that had a name at ``path``; None if
-    none was found.
+    """Return a base path of one of some files, of which one had a name at ``path``; None if none
+    was found.
 
     Only a path that ``is_good`` counts.
     """
     search = _Search(base, limit, is_good)
-    search.want_one(file, near=path)
+    search.want_one(files, near=path)
     return next(iter(search.run()), None)
 
 
@@ -86,6 +87,8 @@ class _Search:
         self._left = limit
         self._missing: dict[tuple[int, int], int] = {}
         """How many names are still to be found, by device and inode number."""
+        self._any_of: FilesOnDisks | None = None
+        """Of these one name of one file is wanted, and no more."""
         self._numbers: set[int] = set()
         self._tops: dict[RelPath, None] = {}
         self._read: set[RelPath] = set()
@@ -109,12 +112,10 @@ class _Search:
         else:
             self._left = 0
 
-    def want_one(self, file: tuple[int, int], *, near: RelPath) -> None:
-        """Look for one name of a file (device and inode number), from the directory of ``near``
-        on.
-        """
-        self._missing[file] = 1
-        self._numbers.add(file[1])
+    def want_one(self, files: Collection[OnDisk], *, near: RelPath) -> None:
+        """Look for one name of any of some files, from the directory of ``near`` on."""
+        self._any_of = FilesOnDisks(files)
+        self._numbers.update(file.inode for file in files)
         self._tops[split(near)[0]] = None
 
     @property
@@ -179,6 +180,10 @@ class _Search:
     def _take(self, path: RelPath) -> None:
         st = self._base.look(path)
         if st is None:
+            return
+        if self._any_of is not None:
+            if self._any_of.has(self._base.on_disk(st.st_dev, st.st_ino)) and self._is_good(path):
+                self._found, self._numbers = [path], set()
             return
         file = st.st_dev, st.st_ino
         if file in self._missing and self._is_good(path):

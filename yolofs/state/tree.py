@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, assert_never
 
 from yolofs.errors import JournalError
-from yolofs.journal.records import Change, Delete, Fingerprint, Keep, Rename, Stage
+from yolofs.journal.records import NOTHING, Change, Delete, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 
 
@@ -84,7 +84,7 @@ class Staged:
 class Entry:
     """One name of the override tree (see the module's table)."""
 
-    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns", "was")
+    __slots__ = ("base", "children", "had_base", "name", "parent", "since_ns", "staged", "touched_ns")
 
     def __init__(self, parent: Entry | None, name: bytes, *, base: RelPath | None = None) -> None:
         self.parent = parent
@@ -103,10 +103,6 @@ class Entry:
         self.had_base = False
         """Whether base had something at this name when the view put something else there, or has it
         shown.
-        """
-        self.was: Fingerprint | None = None
-        """What base had at this name, if the view had staged that before it put something else
-        there.
         """
 
     @property
@@ -174,6 +170,12 @@ class Tree:
         self.unlinked: dict[int, int] = {}
         """How many of its several names a base file has lost in the view, to an entry or for good,
         by inode number.
+        """
+        self.was: dict[RelPath, Fingerprint | None] = {}
+        """What base had at each base path when the view put something else there, or took it away:
+        ``NOTHING`` if it had nothing, None if no record tells.  Of a directory that went as a whole
+        all that was in it is here, too.  What says nothing any more, as the view shows base there
+        again, is told anew before it counts.
         """
         self._last_dir: tuple[bytes, Entry] | None = None
         for record in records:
@@ -247,12 +249,13 @@ class Tree:
         tree.staged = {number: files[id(staged)] for number, staged in self.staged.items()}
         tree.linked = {number: files[id(staged)] for number, staged in self.linked.items()}
         tree.unlinked = self.unlinked.copy()
+        tree.was = self.was.copy()
         stack = [(self.root, tree.root)]
         entries: dict[int, Entry] = {}
         while stack:
             entry, made = stack.pop()
             made.base, made.touched_ns, made.since_ns = entry.base, entry.touched_ns, entry.since_ns
-            made.had_base, made.was = entry.had_base, entry.was
+            made.had_base = entry.had_base
             if entry.staged is not None:
                 made.staged = files[id(entry.staged)]
                 entries[id(entry)] = made
@@ -332,13 +335,20 @@ class Tree:
         is_new = (entry is None and not from_base) or (entry is not None and entry.is_tombstone)
         since_ns = self._since_ns(entry)
         if entry is None:
-            base = join(parent.source, name) if from_base and parent.source is not None else None
-            entry = parent.children[name] = Entry(parent, name, base=base)
-            entry.had_base = base is not None
+            natural = join(parent.source, name) if parent.source is not None else None
+            entry = parent.children[name] = Entry(parent, name, base=natural if from_base else None)
+            entry.had_base = entry.base is not None
+            if natural is not None and not from_base:
+                self.was[natural] = NOTHING
+        shown = entry.base
         entry.since_ns = since_ns or record.time_ns
         if is_new:
             parent.touched_ns = record.time_ns
         self._show(entry, record)
+        if shown is not None and record.base is not None:
+            home = self.staged[record.ino].home
+            if home != shown or home != _natural(entry):  # else the staged file says it
+                self.was[shown] = record.base
         return entry
 
     def _stage_root(self, record: Stage) -> Entry:
@@ -391,6 +401,9 @@ class Tree:
                 self._drop_if_unseen(previous)
 
     def _keep(self, record: Keep) -> Entry | None:
+        if record.had is not None:
+            self.was[record.had] = record.was
+            return None
         if record.unlinked is not None:
             number, count = record.unlinked
             self.unlinked[number] = count
@@ -398,7 +411,10 @@ class Tree:
         if entry is not None:
             entry.touched_ns, entry.base = record.touched_ns, record.source
             entry.since_ns = record.since_ns or record.time_ns
-            entry.had_base = record.replaces or (record.ino is None and record.source in (None, _natural(entry)))
+            natural = _natural(entry)
+            entry.had_base = record.replaces or (record.ino is None and record.source in (None, natural))
+            if natural is not None:
+                self.was.setdefault(natural, None)
         if record.ino is not None:
             staged = self.staged.get(record.ino)
             if staged is None:
@@ -424,10 +440,16 @@ class Tree:
         parent = self._directory(directory, record)
         parent.touched_ns = record.time_ns
         there = parent.children.get(name) if parent.children else None
-        since_ns, was = self._since_ns(there), _known_of_base(there)
+        since_ns = self._since_ns(there)
+        source = parent.source
+        if source is not None:
+            if record.absent:
+                self.was.pop(join(source, name), None)
+            else:
+                self._note_was(join(source, name), there, since_ns, record.base)
         self._drop(parent, name)
-        if not record.absent and parent.source is not None:
-            self._put_tombstone(parent, name, since_ns or record.time_ns, was)
+        if source is not None and not record.absent:
+            self._put_tombstone(parent, name, since_ns or record.time_ns)
         self._unlink(record.unlinks)
 
     def _rename(self, record: Rename) -> Entry:
@@ -438,13 +460,21 @@ class Tree:
         new_parent = self._directory(new_directory, record)
         self._last_dir = None
         assert parent.children is not None
-        since_ns, was = self._since_ns(entry), _known_of_base(entry)
+        since_ns = self._since_ns(entry)
         del parent.children[name]
-        if not record.absent and parent.source is not None:
-            self._put_tombstone(parent, name, since_ns or record.time_ns, was)
+        source = parent.source
+        if source is not None:
+            if record.absent:
+                self.was.pop(join(source, name), None)
+            else:
+                self._note_was(join(source, name), entry, since_ns, record.src_was)
+                self._put_tombstone(parent, name, since_ns or record.time_ns)
         there = new_parent.children.get(new_name) if new_parent.children else None
-        entry.was = _known_of_base(there)
-        entry.since_ns = self._since_ns(there) or record.time_ns
+        since_ns = self._since_ns(there)
+        source = new_parent.source
+        if source is not None:
+            self._note_was(join(source, new_name), there, since_ns, record.dst_was)
+        entry.since_ns = since_ns or record.time_ns
         entry.had_base = there.had_base if there is not None else record.replaces
         self._drop(new_parent, new_name)
         entry.parent, entry.name = new_parent, new_name
@@ -464,7 +494,10 @@ class Tree:
         since = self._since_ns(entry), self._since_ns(other)
         other.since_ns, entry.since_ns = (since_ns or record.time_ns for since_ns in since)
         other.had_base, entry.had_base = entry.had_base, other.had_base
-        other.was, entry.was = _known_of_base(entry), _known_of_base(other)
+        for one, one_since_ns, was in zip((entry, other), since, (record.src_was, record.dst_was), strict=True):
+            natural = _natural(one)
+            if natural is not None:
+                self._note_was(natural, one, one_since_ns, was)
         entry.parent, entry.name, other.parent, other.name = other_parent, other_name, parent, name
         self._put(other_parent, entry)
         self._put(parent, other)
@@ -480,9 +513,23 @@ class Tree:
             return 0
         return entry.since_ns
 
-    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int, was: Fingerprint | None) -> None:
+    def _note_was(self, natural: RelPath, there: Entry | None, since_ns: int, was: Fingerprint | None) -> None:
+        """Note what base had at a path that another thing hides from now on, or nothing any more
+        shows.
+
+        ``there`` is the entry that goes, ``since_ns`` is of it; ``was`` is what the record says.
+        """
+        staged = there.staged if there is not None else None
+        if staged is not None and staged.home == natural:
+            self.was[natural] = staged.base
+        elif since_ns:  # a record before has told
+            self.was.setdefault(natural, None)
+        else:
+            self.was[natural] = was
+
+    def _put_tombstone(self, parent: Entry, name: bytes, since_ns: int) -> None:
         entry = Entry(parent, name)
-        entry.since_ns, entry.had_base, entry.was = since_ns, True, was
+        entry.since_ns, entry.had_base = since_ns, True
         self._put(parent, entry)
 
     @staticmethod
@@ -542,16 +589,6 @@ def origin_of(staged: Staged, recorded: RelPath | None) -> RelPath | None:
     ``recorded``.
     """
     return recorded if recorded is None or not staged.links else staged.home
-
-
-def _known_of_base(entry: Entry | None) -> Fingerprint | None:
-    """Return what base had at a name, as far as what is staged there, or was before, tells."""
-    if entry is None:
-        return None
-    staged = entry.staged
-    if staged is not None and staged.home is not None and staged.home == _natural(entry):
-        return staged.base
-    return entry.was
 
 
 def _natural(entry: Entry) -> RelPath | None:

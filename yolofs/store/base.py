@@ -24,7 +24,7 @@ from typing import Protocol
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, is_below, join, parse_relpath, split
 from yolofs.system import own_names
-from yolofs.system.disks import disk_key
+from yolofs.system.disks import OnDisk, disk_key
 from yolofs.system.mount_table import read_mounts
 from yolofs.system.syscalls import open_by_no_link
 
@@ -67,6 +67,7 @@ class Base:
         self._device = root_stat.st_dev
         self._root_ino = root_stat.st_ino
         self._slots: dict[int, int] = {}
+        self._disks: dict[int, bytes] = {self._device: b""}
         self.elsewhere: Elsewhere | None = None
         """Set for as long as a commit stands half way; paths are those that base had before it."""
         self._looks: dict[bytes, os.stat_result | OSError] | None = None
@@ -273,6 +274,7 @@ class Base:
         """
         if rel in self.pseudo or rel in self.hidden:
             return self.lstat(rel)
+        self._check_is_base(rel)
         return self._unhidden(os.stat(name, dir_fd=directory, follow_symlinks=False), rel)
 
     def _unhidden(self, st: os.stat_result, rel: bytes) -> os.stat_result:
@@ -361,11 +363,24 @@ class Base:
         another.
         """
         taken = set(self._slots.values())
-        slot = zlib.crc32(disk_key(device)) & _SLOTS - 1
+        slot = zlib.crc32(self._disk(device)) & _SLOTS - 1
         while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
             slot = slot + 1 & _SLOTS - 1
         self._slots[device] = slot
         return slot
+
+    def _disk(self, device: int) -> bytes:
+        key = self._disks.get(device)
+        if key is None:
+            key = self._disks[device] = disk_key(device)
+        return key
+
+    def on_disk(self, device: int, inode: int) -> OnDisk:
+        """Return which file has an inode number on a device, so that it is known for good.
+
+        Something on that device has been looked at just now.
+        """
+        return OnDisk(self._disk(device), inode)
 
     def file_of(self, number: int) -> tuple[int, int] | None:
         """Return device and inode number of the base file that has this :meth:`number`, None if
@@ -382,12 +397,9 @@ class Base:
         digest = hashlib.blake2b(rel, digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << 61) - 1) | 1 << 61
 
-    def fingerprint(self, st: os.stat_result, *, has_owner: bool = True) -> Fingerprint:
-        """Return the fingerprint of a base file with these attributes, with or without its mode,
-        user and group.
-        """
-        owner = owner_of(st) if has_owner else None
-        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner)
+    def fingerprint(self, st: os.stat_result) -> Fingerprint:
+        """Return the fingerprint of a base file with these attributes."""
+        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st))
 
 
 def hold(path: bytes) -> int:

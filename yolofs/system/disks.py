@@ -9,11 +9,40 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from yolofs.paths import is_below
 from yolofs.system.mounts import MountEntry, is_ours, read_mounts
 
 _BY_UUID = b"/dev/disk/by-uuid"
+
+
+class OnDisk(NamedTuple):
+    """Which file it is: each disk has one with that inode number."""
+
+    disk: bytes | None
+    """The :func:`disk_key` of its disk, empty for that of base's root; None if nobody knows, and it
+    may be any.
+    """
+    inode: int
+
+    def may_be(self, other: OnDisk) -> bool:
+        """Tell whether it is the same file, as far as is known."""
+        return self.inode == other.inode and (None in (self.disk, other.disk) or self.disk == other.disk)
+
+
+class FilesOnDisks:
+    """Some files of several disks."""
+
+    def __init__(self, files: Iterable[OnDisk] = ()) -> None:
+        self._by_inode: dict[int, list[OnDisk]] = {}
+        for file in files:
+            self._by_inode.setdefault(file.inode, []).append(file)
+
+    def has(self, file: OnDisk) -> bool:
+        """Tell whether a file is among these, as far as is known."""
+        return any(file.may_be(one) for one in self._by_inode.get(file.inode, ()))
 
 
 def disk_key(device: int) -> bytes:

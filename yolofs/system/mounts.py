@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from typing import NamedTuple
@@ -12,6 +13,8 @@ from yolofs.system.host_programs import find_program
 from yolofs.system.mount_table import unescape
 
 FILESYSTEM_TYPE = b"fuse.yolofs"
+_MOST_LINKS = 40
+"""As many as the kernel follows in one path."""
 _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
 
@@ -123,25 +126,32 @@ def _parse(line: bytes) -> MountEntry | None:
     return MountEntry(int(fields[0]), fields[2], unescape(fields[4]), after.split(b" ", 1)[0])
 
 
-def is_plainly_inside_mount(path: bytes) -> bool:
-    """Tell whether a path lies in a yolofs mount by its name alone; no link in it is followed.
+def is_inside_mount(path: bytes) -> bool:
+    """Tell whether a path leads into a yolofs mount, by its name or by links on the way.
 
     Nothing is looked at there: a mount that is paused, or whose daemon has stopped, does not
     answer, and the kernel lets no signal that a process catches end the wait for it.
     """
-    try:
-        path = os.path.abspath(path)
-    except FileNotFoundError:  # the current directory was removed
-        return False
     with open("/proc/self/mountinfo", "rb") as file:
         text = file.read()
     if FILESYSTEM_TYPE not in text:  # nearly always
         return False
     entries = (_parse(line) for line in text.split(b"\n") if FILESYSTEM_TYPE in line)
-    return any(entry is not None and is_ours(entry) and is_below(path, entry.mountpoint) for entry in entries)
-
-
-def is_inside_mount(path: bytes) -> bool:
-    """Tell whether a path lies in a yolofs mount."""
-    path = os.path.realpath(path)
-    return any(is_ours(entry) and is_below(path, entry.mountpoint) for entry in read_mounts())
+    places = [entry.mountpoint for entry in entries if entry is not None and is_ours(entry)]
+    try:
+        todo, at = os.path.join(os.getcwdb(), path).split(b"/"), b"/"
+    except FileNotFoundError:  # the current directory was removed
+        return False
+    links = 0
+    while todo:
+        name = todo.pop(0)
+        above, at = at, os.path.normpath(os.path.join(at, name))
+        if any(is_below(at, place) for place in places):
+            return True
+        with contextlib.suppress(OSError):  # it is no link, or not there
+            target = os.readlink(at)
+            links += 1
+            if links > _MOST_LINKS:
+                return False
+            todo, at = [*target.split(b"/"), *todo], b"/" if target.startswith(b"/") else above
+    return False

@@ -16,6 +16,7 @@ import pytest
 
 from tests.cli.program import Program, can_read, connected, replace_text, wait_until
 from tests.security.trust.clones import EXIT, SECRET, reads, settings, waiting
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -58,7 +59,7 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("rule", SPELLINGS)
+@pytest.mark.parametrize("rule", points(SPELLINGS, "spellings", some=7))
 def test_however_a_key_is_spelled_what_it_opens_waits(clone: Program, home: Path, rule: str) -> None:
     settings(clone, f"[rules]\n{rule}\n".replace("HOME", str(home)))
     with clone.mounted("--root", home):
@@ -69,17 +70,17 @@ def test_however_a_key_is_spelled_what_it_opens_waits(clone: Program, home: Path
     assert waiting(clone)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'rules."~/.ssh" = "allow"',
-        'rules = { "~/.ssh" = "allow", "a.txt" = "deny" }',
-        '[ "rules" ]\n"~/.ssh" = """allow"""',
-        'run.keep_env = ["*"]',
-        'run = { keep_env = [ "*" ] }',
-        '["run"]\n"keep\\u005fenv" = ["*"]',
-    ],
-)
+TABLES = [
+    'rules."~/.ssh" = "allow"',
+    'rules = { "~/.ssh" = "allow", "a.txt" = "deny" }',
+    '[ "rules" ]\n"~/.ssh" = """allow"""',
+    'run.keep_env = ["*"]',
+    'run = { keep_env = [ "*" ] }',
+    '["run"]\n"keep\\u005fenv" = ["*"]',
+]
+
+
+@pytest.mark.parametrize("text", points(TABLES, "tables", some=3))
 def test_however_a_table_is_written_the_line_waits(clone: Program, home: Path, text: str) -> None:
     settings(clone, text + "\n")
     done = clone("run", "sh", "-c", f"env; cat {home}/.ssh/key; true", MY_TOKEN="the token")

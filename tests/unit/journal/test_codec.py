@@ -13,8 +13,8 @@ from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.header import HEADER_1, header, read_header
 from yolofs.journal.line_fields import quote, unquote
-from yolofs.journal.records import Delete, Fingerprint, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 
 TIME = 1767225600123456789
 BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131)
@@ -84,6 +84,30 @@ SPELLINGS: list[tuple[Record, bytes]] = [
     (
         Rename(TIME, rel(b"a"), rel(b"b"), absent=True, extra=(("why", b"x y"),)),
         b"R 1767225600123456789 a b base=none why=x%20y #56ad2197\n",
+    ),
+    (
+        Delete(TIME, rel(b"old"), base=OWNED_BASE),
+        b"D 1767225600123456789 old base=1767225599000000001:4096:131:100644:1000:100 #efade450\n",
+    ),
+    (
+        Rename(TIME, rel(b"a"), rel(b"b"), src_was=OWNED_BASE, dst_was=NOTHING),
+        b"R 1767225600123456789 a b src-was=1767225599000000001:4096:131:100644:1000:100 dst-was=none #a8d0354e\n",
+    ),
+    (
+        Rename(TIME, rel(b"a"), rel(b"b"), absent=True, replaces=True, dst_was=BASE),
+        b"R 1767225600123456789 a b base=none over=base dst-was=1767225599000000001:4096:131 #8f6f527c\n",
+    ),
+    (
+        Keep(TIME, ROOT, source=ROOT, had=rel(b"d/old"), was=OWNED_BASE),
+        b"K 1767225600123456789 % 0 at=% had=d/old was=1767225599000000001:4096:131:100644:1000:100 #42461660\n",
+    ),
+    (
+        Keep(TIME, ROOT, source=ROOT, had=rel(b"new"), was=NOTHING),
+        b"K 1767225600123456789 % 0 at=% had=new was=none #61782096\n",
+    ),
+    (
+        Keep(TIME, ROOT, source=ROOT, had=rel(b"not known")),
+        b"K 1767225600123456789 % 0 at=% had=not%20known #876ca8c5\n",
     ),
     (Snapshot(TIME, b"before the agent"), b"P 1767225600123456789 before%20the%20agent #d8db139b\n"),
     (Snapshot(TIME), b"P 1767225600123456789 % #cf653682\n"),
@@ -187,6 +211,9 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
         (b"S 1 a -1", "bad S record: -1 is below 1"),
         (b"S 1 a 1.5", "bad S record: not a number: 1.5"),
         (b"T 1 -1 x", "bad T record: -1 is below 0"),
+        (b"R 1 a b src-was=1:2", "bad R record: not mtime:size:ino[:mode:uid:gid]: src-was=1:2"),
+        (b"R 1 a b dst-was=0:0:0", "bad R record: no file is so: 0:0:0"),
+        (b"K 1 % 0 was=1:2:3", "bad K record: was= tells what base had at the path in had="),
         (b"S 1  1", "bad S record: a field is empty"),
         (b"P 1 ", "bad P record: a field is empty"),
         (b"S 1 a 1 ", "bad S record: not key=value: "),

@@ -12,8 +12,8 @@ import pytest
 from yolofs.errors import UsageError
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
-from yolofs.paths import Generation, RelPath, StoreIno
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
+from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 from yolofs.registry.search import Found, find
 from yolofs.session import move as session_move
 from yolofs.session.move import move_session
@@ -43,6 +43,9 @@ def records(project: str) -> list[Record]:
     """Return one record of each kind, of a project that lies at a path of base."""
     fingerprint = Fingerprint(1, 2, 3)
     return [
+        Keep(1, ROOT, source=ROOT, unlinked=(9, 1)),
+        Keep(1, ROOT, source=ROOT, had=rel(project, "was"), was=fingerprint),
+        Keep(1, ROOT, source=ROOT, had=rel(project, "made"), was=NOTHING),
         Keep(1, rel(project, "kept"), ino=StoreIno(1)),
         Keep(1, rel(project, "moved"), source=rel(project, "dir")),
         Keep(1, rel(project, "meta"), ino=StoreIno(2), origin=rel(project, "dir")),
@@ -50,7 +53,7 @@ def records(project: str) -> list[Record]:
         Stage(2, rel(project, "up"), StoreIno(4), fingerprint, origin=rel(project, "up"), extra=(("run", b"7"),)),
         Stage(2, rel("outside", "x"), StoreIno(5)),
         Snapshot(3, b"one"),
-        Rename(4, rel(project, "dir"), rel("outside", "dir")),
+        Rename(4, rel(project, "dir"), rel("outside", "dir"), src_was=fingerprint, dst_was=NOTHING),
         Rename(4, rel("outside", "y"), rel(project, "y"), exchange=True),
         Delete(5, rel(project, "gone"), base=fingerprint, unlinks=9),
         Travel(6, Generation(1), b"one"),

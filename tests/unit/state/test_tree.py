@@ -7,11 +7,12 @@ from __future__ import annotations
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal.records import Delete, Fingerprint, Rename, Stage
-from yolofs.paths import RelPath, StoreIno
+from yolofs.journal.records import NOTHING, Change, Delete, Fingerprint, Keep, Rename, Stage
+from yolofs.paths import ROOT, RelPath, StoreIno
 from yolofs.state.tree import Shown, Tree
 
 FINGERPRINT = Fingerprint(1, 2, 3)
+OTHER = Fingerprint(4, 5, 6, (0o100644, 7, 8))
 
 
 def stage(path: bytes, ino: int, *, base: bool = False, origin: bytes | None = None, time_ns: int = 1) -> Stage:
@@ -206,3 +207,95 @@ class TestHardLinksOfBase:
         tree.apply(Delete(2, RelPath(b"c"), unlinks=3))
         tree.apply(delete(b"b"))
         assert not tree.staged
+
+
+def gone(path: bytes, was: Fingerprint | None = FINGERPRINT) -> Delete:
+    return Delete(5, RelPath(path), base=was)
+
+
+def moved(
+    src: bytes, dst: bytes, was: Fingerprint | None, there: Fingerprint | None, *, exchange: bool = False
+) -> Rename:
+    return Rename(7, RelPath(src), RelPath(dst), exchange=exchange, src_was=was, dst_was=there)
+
+
+@pytest.mark.parametrize(
+    ("records", "was"),
+    [
+        pytest.param([stage(b"f", 4)], {b"f": NOTHING}, id="new"),
+        pytest.param([stage(b"d", 4), stage(b"d/f", 5)], {b"d": NOTHING}, id="new in what is new"),
+        pytest.param([stage(b"f", 4, base=True)], {}, id="copied up: the staged file says it"),
+        pytest.param([stage(b"f", 4), delete(b"f", absent=True)], {}, id="new and gone"),
+        pytest.param([stage(b"f", 4), delete(b"f")], {b"f": NOTHING}, id="new and gone, as the host has made it too"),
+        pytest.param([gone(b"f")], {b"f": FINGERPRINT}, id="gone"),
+        pytest.param([delete(b"f")], {b"f": None}, id="gone, by an earlier version"),
+        pytest.param([gone(b"f"), stage(b"f", 4)], {b"f": FINGERPRINT}, id="made anew"),
+        pytest.param([gone(b"f"), stage(b"f", 4), delete(b"f")], {b"f": FINGERPRINT}, id="made anew and gone"),
+        pytest.param([stage(b"f", 4, base=True), delete(b"f")], {b"f": FINGERPRINT}, id="copied up and gone"),
+        pytest.param(
+            [stage(b"f", 4, base=True), delete(b"f"), stage(b"f", 5), delete(b"f")],
+            {b"f": FINGERPRINT},
+            id="copied up, gone, made anew and gone",
+        ),
+        pytest.param([moved(b"f", b"g", OTHER, NOTHING)], {b"f": OTHER, b"g": NOTHING}, id="moved"),
+        pytest.param([rename(b"f", b"g")], {b"f": None, b"g": None}, id="moved, by an earlier version"),
+        pytest.param(
+            [moved(b"f", b"g", OTHER, NOTHING), moved(b"g", b"f", None, None), gone(b"f")],
+            {b"f": FINGERPRINT, b"g": NOTHING},
+            id="moved, moved back, and gone: the last look counts",
+        ),
+        pytest.param([moved(b"f", b"g", OTHER, FINGERPRINT)], {b"f": OTHER, b"g": FINGERPRINT}, id="moved over"),
+        pytest.param(
+            [stage(b"t", 4), rename(b"t", b"g", absent=True)], {b"g": None}, id="saved, by an earlier version"
+        ),
+        pytest.param(
+            [stage(b"t", 4), Rename(7, RelPath(b"t"), RelPath(b"g"), absent=True, dst_was=OTHER)],
+            {b"g": OTHER},
+            id="saved",
+        ),
+        pytest.param(
+            [moved(b"f", b"g", OTHER, NOTHING), stage(b"g", 4, base=True)],
+            {b"f": FINGERPRINT, b"g": NOTHING},
+            id="moved and then copied up: the last look counts",
+        ),
+        pytest.param(
+            [moved(b"f", b"g", OTHER, FINGERPRINT, exchange=True)], {b"f": OTHER, b"g": FINGERPRINT}, id="exchanged"
+        ),
+        pytest.param(
+            [stage(b"f", 4), moved(b"f", b"g", None, FINGERPRINT, exchange=True)],
+            {b"f": NOTHING, b"g": FINGERPRINT},
+            id="exchanged with what is new",
+        ),
+        pytest.param(
+            [gone(b"d/f", OTHER), gone(b"d"), stage(b"d", 4), stage(b"d/g", 5)],
+            {b"d/f": OTHER, b"d": FINGERPRINT},
+            id="a directory, and made anew",
+        ),
+        pytest.param(
+            [moved(b"d", b"e", OTHER, NOTHING), gone(b"e/f"), stage(b"e/g", 4), delete(b"e", absent=True)],
+            {b"d": OTHER, b"d/f": FINGERPRINT, b"d/g": NOTHING},
+            id="in a directory that was moved: by its path in base",
+        ),
+        pytest.param([Keep(9, RelPath(b"f"))], {b"f": None}, id="kept, by an earlier version"),
+        pytest.param(
+            [Keep(9, ROOT, source=ROOT, had=RelPath(b"f"), was=OTHER), Keep(9, RelPath(b"f"))],
+            {b"f": OTHER},
+            id="kept",
+        ),
+        pytest.param(
+            [Keep(9, ROOT, source=ROOT, had=RelPath(b"d/f"), was=NOTHING)], {b"d/f": NOTHING}, id="kept, of no entry"
+        ),
+    ],
+)
+def test_the_tree_tells_what_base_had_at_each_path_that_something_else_shows_at(
+    records: list[Change], was: dict[bytes, Fingerprint | None]
+) -> None:
+    tree = Tree(records)
+    assert tree.was == was
+    assert tree.copy().was == was
+
+
+def test_a_record_of_what_base_had_makes_no_entry_and_touches_nothing() -> None:
+    tree = Tree([Keep(3, ROOT, StoreIno(4), origin=ROOT), Keep(9, ROOT, source=ROOT, had=RelPath(b"f"), was=OTHER)])
+    assert shown(tree, b"") == (4, b"")
+    assert list(tree.walk()) == []

@@ -17,10 +17,13 @@ from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
-from yolofs.paths import RelPath, split
+from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
+
+_OPENED = (0o600, stat.S_IWUSR, stat.S_IRWXU)
+"""What is added to the mode of something to work on it."""
 
 
 class Meanwhile(NamedTuple):
@@ -40,6 +43,8 @@ class Meanwhile(NamedTuple):
     """What was put there was a store inode itself, and the host has written to it: so what is
     staged there is that.
     """
+    given: list[RelPath]
+    """What it has given another mode or owner, which stays."""
     left_out: Mapping[RelPath, tuple[str, ...]] = {}
     """What could not be given back to what is there: names such as ``times``."""
 
@@ -50,7 +55,7 @@ class BackInPlace(ResumedSteps):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
-        self.meanwhile = Meanwhile([], [], [], [])
+        self.meanwhile = Meanwhile([], [], [], [], [])
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
 
@@ -70,7 +75,7 @@ class BackInPlace(ResumedSteps):
             if isinstance(step, Rewrite):
                 self._write_back(msgspec.structs.replace(step, path=old), step_log.Line())
             elif self._looks_set(old, step.ino) and self._is_as_set(self._reach(old)[1], step.ino):
-                self._give(old, step.was, stat.S_IFMT(step.was.mode))
+                self._give(old, step.was, step.ino, step_log.Line())
 
     def _write_back(self, step: Rewrite, said: step_log.Line) -> None:
         backup = self._in(self._replaced, step.number)
@@ -79,7 +84,7 @@ class BackInPlace(ResumedSteps):
                 kept = self._fd(backup), backup.name
                 rename_with(self._directories, kept, split(step.path), syscalls.rename_noreplace)
                 if step.was is not None:
-                    self._give(step.path, step.was, stat.S_IFREG)
+                    self._give(step.path, step.was, None, said)
             return
         spot, st = self._reach(step.path)
         if self._inode(backup) is None:
@@ -88,6 +93,7 @@ class BackInPlace(ResumedSteps):
             return
         if not stat.S_ISREG(st.st_mode) or (said.came is None and self._inode(spot) != step.inode):
             return  # the host's: what it was stays in ``replaced``
+        was = self._with_hosts(step.was, step.path, st, step.ino, said) if step.was is not None else None
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
         is_as_set = said.came is not None and st.st_ctime_ns == said.came.ctime_ns and self._is_as_set(st, step.ino)
@@ -102,8 +108,8 @@ class BackInPlace(ResumedSteps):
                 os.close(target)
         finally:
             os.close(source)
-        if step.was is not None:
-            self._give(step.path, step.was, stat.S_IFREG)
+        if was is not None:
+            self._give(step.path, was, None, said)
         else:
             self._note(step.path, copying.copy_metadata(self._at(backup), self._at(spot)))
         self._written.append(backup)
@@ -115,7 +121,7 @@ class BackInPlace(ResumedSteps):
             return
         st = os.stat(self._at(spot), follow_symlinks=False)
         is_untouched = said.came is None or st.st_size == said.came.size
-        self._give(step.path, step.was, stat.S_IFMT(step.was.mode), times=is_untouched)
+        self._give(step.path, step.was, step.ino, said, times=is_untouched)
 
     def _is_as_set(self, st: os.stat_result, ino: int) -> bool:
         """Tell whether a file has the size and time that it was given; its ctime changes with each
@@ -138,20 +144,51 @@ class BackInPlace(ResumedSteps):
             return False
         return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
 
-    def _give(self, path: RelPath, was: Attributes, kind: int, *, times: bool = True) -> None:
-        """Give what is at a path the metadata that it had, if it is of that kind still."""
+    def _give(
+        self, path: RelPath, was: Attributes, ino: StoreIno | None, said: step_log.Line, *, times: bool = True
+    ) -> None:
+        """Give what is at a path the metadata that it had, if it is of that kind still.
+
+        If a step has given it that of a store inode ``ino``, of which the log has ``said``, what
+        the host has given it since stays.
+        """
         try:
             spot, st = self._reach(path)
         except (FileNotFoundError, NotADirectoryError):
             return
-        if stat.S_IFMT(st.st_mode) != kind:
+        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(was.mode):
             return
+        if ino is not None:
+            was = self._with_hosts(was, path, st, ino, said)
         wanted = metadata_of(was)
         if self._has(
             spot, st, wanted
         ):  # where nothing was done, nothing has to be written: that may be forbidden by now
             return
         self._note(path, copying.write_metadata(self._at(spot), wanted, times=times))
+
+    def _with_hosts(
+        self, was: Attributes, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.Line
+    ) -> Attributes:
+        """Return the metadata that something had, with the mode and owner that the host has given
+        it since a step gave it those of a store inode; note if there are any.
+
+        ``st`` is it now, ``said`` what the log says of the step.
+        """
+        if said.came is not None and st.st_ctime_ns == said.came.ctime_ns:
+            return was
+        try:
+            wanted = os.lstat(self._store.path(ino))
+        except FileNotFoundError:
+            return was
+        modes = {mode | opened for mode in (was.mode, wanted.st_mode) for opened in (0, *_OPENED)}
+        modes |= {mode & ~(stat.S_ISUID | stat.S_ISGID) for mode in modes}  # a change of owner clears these
+        mode = was.mode if st.st_mode in modes else st.st_mode
+        uid = was.uid if st.st_uid in (was.uid, wanted.st_uid) else st.st_uid
+        gid = was.gid if st.st_gid in (was.gid, wanted.st_gid) else st.st_gid
+        if (mode, uid, gid) != (was.mode, was.uid, was.gid) and path not in self.meanwhile.given:
+            self.meanwhile.given.append(path)
+        return msgspec.structs.replace(was, mode=mode, uid=uid, gid=gid)
 
     def _has(self, spot: Spot, st: os.stat_result, wanted: copying.Metadata) -> bool:
         """Tell whether something has the metadata that it is to have; the time of access may

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit.apply import step_log, unset
+from yolofs.commit.apply import copied, step_log, unset
 from yolofs.commit.apply.arrived import Arrived, came_by, note_before
 from yolofs.commit.apply.commit_directory import (
     BACK,
@@ -31,7 +31,7 @@ from yolofs.commit.apply.commit_directory import (
 from yolofs.commit.apply.found import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.part_links import names_in, note_parted, put_in_place
+from yolofs.commit.apply.part_links import copies_noted, names_in, note_parted, put_in_place
 from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
@@ -416,11 +416,11 @@ def _complete(
         if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
+        copied.add(parking, copies_noted(copies), durable=durable)
         noted = note_before(parking, copies, plan) if arrived is not None else []
         parted = put_in_place(copies)
         had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
-        steps.remove_far()
         if is_again:  # a leftover may have gone, and its directory not have got its time back
             for step in plan.steps:
                 if isinstance(step, FinishDirectory):
@@ -433,7 +433,8 @@ def _complete(
         steps.release_store()
         if arrived is not None:
             found = came_by(plan, parking, parted, noted, steps.left_out if knows_all else None)
-            arrived(found._replace(stamps=steps.stamps_of_copies() | found.stamps | steps.stamps_of_links()))
+            stamps = steps.stamps_of_copies() | found.stamps | steps.stamps_of_links()
+            arrived(found._replace(stamps=steps.with_swept(stamps)))
         steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:

@@ -10,7 +10,7 @@ import errno
 import os
 from typing import TypeAlias
 
-from yolofs.commit.apply import part_links
+from yolofs.commit.apply import copied, part_links
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.trees import copy_tree, remove_tree
@@ -66,6 +66,10 @@ class Keeping(Preparing):
         """The ctimes, by inode number, of what lies in directories that were copied to where they
         are to be.
         """
+        self._swept: list[tuple[Stamp, Stamp]] = []
+        """The stamps of directories before and after something of the commit's own was deleted in
+        them, when all steps were done.
+        """
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
@@ -100,7 +104,9 @@ class Keeping(Preparing):
         end.
         """
         part = self._new_part(target)
-        self._note(path, copy_tree(self._at(source), self._at(part)))
+        left_out, copies = copy_tree(self._at(source), self._at(part))
+        self._note(path, left_out)
+        copied.add(self._parking, copies, durable=self._durable)
         self._end_part(target)
 
     def _new_part(self, target: Spot) -> Spot:

@@ -22,8 +22,9 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import open_plain, read_note
-from yolofs.system.syscalls import open_by_no_link
+from yolofs.system.syscalls import device_and_mount, open_by_no_link
 
 NOTE = b"far"
 """In a commit's directory: the paths of its folders."""
@@ -41,7 +42,7 @@ class Folder(NamedTuple):
 
 
 class FarFolders:
-    """The folders of one commit, by device.  Close it."""
+    """The folders of one commit, by device and mount.  Close it."""
 
     def __init__(self, root: bytes, parking: bytes, name: bytes, moves: Moves) -> None:
         """``parking``: the commit's own directory; ``name``: what the folders are called."""
@@ -49,24 +50,25 @@ class FarFolders:
         self._parking = parking
         self._name = name
         self._moves = moves
-        self._folders: dict[int, Folder | None] = {}
+        self._folders: dict[tuple[int, int], Folder | None] = {}
         self.by_number: list[Folder] = []
         """In the order in which they were made."""
 
-    def on(self, device: int, directory: RelPath) -> Folder | None:
-        """Return the folder on a device, made if need be; None if there is no place for one.
+    def on(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
+        """Return the folder on a mount of a device (the numbers of both), made if need be; None if
+        there is no place for one.
 
         ``directory`` is one of base there, as it is before the first step.
 
         Raises:
             OSError: it cannot be made.
         """
-        if device not in self._folders:
-            self._folders[device] = self._make(device, directory)
-        return self._folders[device]
+        if mount not in self._folders:
+            self._folders[mount] = self._make(mount, directory)
+        return self._folders[mount]
 
-    def _make(self, device: int, directory: RelPath) -> Folder | None:
-        for place in self._places(device, directory):
+    def _make(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
+        for place in self._places(mount, directory):
             path = os.path.join(self._root, place, self._name) if place else os.path.join(self._root, self._name)
             _note(self._parking, [*(folder.path for folder in self.by_number), path])
             with _times_kept(os.path.dirname(path)) as above:
@@ -76,12 +78,12 @@ class FarFolders:
             return folder
         return None
 
-    def _places(self, device: int, directory: RelPath) -> Iterator[RelPath]:
-        """Yield directories at and above one, on its device, that stay and may be written in, the
+    def _places(self, mount: tuple[int, int], directory: RelPath) -> Iterator[RelPath]:
+        """Yield directories at and above one, on its mount, that stay and may be written in, the
         topmost first.
         """
         places: list[RelPath] = []
-        while os.lstat(os.path.join(self._root, directory)).st_dev == device:
+        while device_and_mount(os.path.join(self._root, directory)) == mount:
             places.append(directory)
             if not directory:
                 break
@@ -140,20 +142,26 @@ def _note(parking: bytes, paths: list[bytes]) -> None:
     sync_directory_of(path)
 
 
-def remove(parking: bytes, name: bytes) -> None:
+def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
     """Remove the folders of the commit in a directory, which are called ``name``, with all that is
-    left in them.
+    left in them; return the stamps before and after of the directories that they lay in.
 
     Raises:
         OSError: one cannot be removed.
     """
+    found: list[tuple[Stamp, Stamp]] = []
     for path in noted(parking):
         above, last = os.path.split(path)
         if last != name:
             continue
-        with contextlib.suppress(FileNotFoundError), _times_kept(above) as directory:
-            if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
-                remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
+        with contextlib.suppress(FileNotFoundError):
+            before = os.lstat(above)
+            with _times_kept(above) as directory:
+                if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+                    remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
+            after = os.lstat(above)
+            found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
+    return found
 
 
 @contextlib.contextmanager

@@ -3,7 +3,8 @@
 What was removed is in the folder ``replaced`` by a rename.  If it was one of several names of a
 file, the link count of the file would include it for ever, and programs that look at link counts
 would miss a name.  So each such file gets a copy in ``replaced``, which takes the place of its
-names there.
+names there.  So does a file that the commit had changed before its last name was removed: what is
+kept is what base had before.
 """
 
 from __future__ import annotations
@@ -11,21 +12,31 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from yolofs.commit.apply.copied import Copied, File, Thing
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
 from yolofs.system.plain_files import read_note, replace_note
 
-File: TypeAlias = tuple[int, int]
-"""Which file it is: device and inode number."""
 _Parted: TypeAlias = tuple[bytes, int, int]
-Original: TypeAlias = bytes | Attributes | None
-"""What a file was before the commit changed it in place: the path of a copy, or its metadata, if
-only that was changed.  None if that cannot be told.
+
+
+class Written(NamedTuple):
+    """What a file was before the commit wrote to it."""
+
+    copy: bytes
+    """The path of a copy, which may have another mode."""
+    was: Attributes | None
+    """Its metadata; None in plans of earlier versions."""
+
+
+Original: TypeAlias = Written | Attributes | None
+"""What a file was before the commit changed it in place, or its metadata, if only that was changed.
+None if that cannot be told.
 """
 
 _PREFIX = b"apart-"
@@ -45,14 +56,22 @@ class Apart(NamedTuple):
     file: File
 
 
-def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File, Original]]) -> list[Apart]:
-    """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too;
-    return the copies.
+def copy_apart(
+    replaced: bytes,
+    new: bytes,
+    originals: Callable[[], Mapping[File, Original]],
+    first: Collection[int],
+    parted: Mapping[bytes, File],
+) -> list[Apart]:
+    """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too, or
+    were changed before they were moved there; return the copies.
 
     Both folders are on one device.  A copy is what the file was before the commit.  ``originals``
     tells that for files that the commit changed in place; it is only called if there are files to
-    copy.  What cannot be copied (the disk is full, it is another user's) stays the link that it is.
-    Copies of an earlier attempt are removed.  Blocks: a copy takes as long as the file is large.
+    copy, or if any were changed ``first``, which has their inode numbers.  ``parted`` is as
+    :func:`parted_from` returns it.  What cannot be copied (the disk is full, it is another user's)
+    stays the link that it is.  Copies of an earlier attempt are removed.  Blocks: a copy takes as
+    long as the file is large.
 
     Raises:
         OSError: ``new`` cannot be worked in.
@@ -62,13 +81,31 @@ def copy_apart(replaced: bytes, new: bytes, originals: Callable[[], Mapping[File
             os.unlink(os.path.join(new, name))
     copies: list[Apart] = []
     files = _files_with_names_elsewhere(replaced)
-    known = originals() if files else {}
+    known = originals() if files or first else {}
+    if first:
+        known_names = {name for _, names in files for name in names}
+        files += [one for one in _files_changed(replaced, known, parted) if known_names.isdisjoint(one[1])]
     for file, names in files:
         copy = os.path.join(new, _PREFIX + b"%d" % len(copies))
         original = known.get(file, names[0])
         if original is not None and _may_copy(names[0], original, copy):
             copies.append(Apart(copy, names, file))
     return copies
+
+
+def _files_changed(
+    replaced: bytes, known: Mapping[File, Original], parted: Mapping[bytes, File]
+) -> list[tuple[File, list[bytes]]]:
+    """Return the files in ``replaced`` that are, or are copies of, what is ``known`` to have been
+    changed in place, and all their paths.
+    """
+    found: dict[File, tuple[File, list[bytes]]] = {}
+    for path, st in _walk(replaced):
+        kept = st.st_dev, st.st_ino
+        file = parted.get(os.path.relpath(path, replaced), kept)
+        if file in known:
+            found.setdefault(kept, (file, []))[1].append(path)
+    return list(found.values())
 
 
 def parted_from(directory: bytes) -> dict[bytes, File]:
@@ -103,6 +140,15 @@ def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
 def names_in(copies: list[Apart], replaced: bytes) -> dict[bytes, File]:
     """Return which file each name was that gets a copy, by its path in ``replaced``."""
     return {os.path.relpath(name, replaced): apart.file for apart in copies for name in apart.names}
+
+
+def copies_noted(copies: Iterable[Apart]) -> list[Copied]:
+    """Return what is to be noted of copies that are about to take their names' places."""
+    found: list[Copied] = []
+    for apart in copies:
+        copy = Thing.at(apart.copy, os.lstat(apart.copy))
+        found.append(Copied(Thing(apart.file, 0), max(2, len(apart.names)), copy))
+    return found
 
 
 def names_of_several(place: bytes, name: bytes) -> dict[bytes, File]:
@@ -185,7 +231,7 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
                     yield entry.path, entry.stat(follow_symlinks=False)
 
 
-def _may_copy(path: bytes, original: bytes | Attributes, copy: bytes) -> bool:
+def _may_copy(path: bytes, original: bytes | Written | Attributes, copy: bytes) -> bool:
     """Make ``copy`` what the file at ``path`` was; tell whether it is all that.  If not, there is
     nothing.
     """
@@ -193,6 +239,10 @@ def _may_copy(path: bytes, original: bytes | Attributes, copy: bytes) -> bool:
         if isinstance(original, Attributes):
             copying.copy_node(path, copy)
             left_out = copying.write_metadata(copy, metadata_of(original))
+        elif isinstance(original, Written):
+            left_out = copying.copy_node(original.copy, copy)
+            if original.was is not None:
+                left_out = copying.write_metadata(copy, metadata_of(original.was))
         else:
             left_out = copying.copy_node(original, copy)
         if not left_out:

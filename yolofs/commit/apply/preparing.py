@@ -22,6 +22,7 @@ from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewr
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
+from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
@@ -40,7 +41,9 @@ class Preparing(Places):
         """What has been made before the first step, whole and durable, by number."""
         self._before: list[Before] = []
         """The directories that the steps work in, as they were."""
-        self._device_of: dict[RelPath, int] = {ROOT: self._directories.device(ROOT)}
+        self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
+        self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}
+        """Device and mount, by directory of base."""
         self._far = FarFolders(plan.root, directory, hidden_far(directory), self._moves)
 
     def __exit__(self, kind: type[BaseException] | None, failure: BaseException | None, where: object) -> None:
@@ -88,7 +91,7 @@ class Preparing(Places):
         ready = check(self._plan, commits, self._moves)
         crossing.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
-        return Ready(self._made, ready.directories, ready.looks, self._with_made(ready.births))
+        return Ready(self._made, ready.directories, ready.looks, self._with_made(ready.births), ready.disks)
 
     def _with_made(self, births: dict[int, int]) -> dict[int, int]:
         """Return by inode number when things of base were born, and the directories that were made.
@@ -183,23 +186,23 @@ class Preparing(Places):
         return True
 
     def _folder_near(self, directory: RelPath) -> Folder | None:
-        """Return a folder on the device of a directory, there or to be made, None if there is no
-        place for one.
+        """Return a folder on the device and mount of a directory, there or to be made, None if
+        there is no place for one.
 
         A guess will do: what turns out to go to another device is copied.
         """
         missing: list[RelPath] = []
         there = directory
-        while there not in self._device_of:
+        while there not in self._mount_of:
             with contextlib.suppress(OSError):
-                self._device_of[there] = os.lstat(os.path.join(self._plan.root, there)).st_dev
+                self._mount_of[there] = syscalls.device_and_mount(os.path.join(self._plan.root, there))
                 break
             missing.append(there)
             there = split(there)[0]
-        device = self._device_of[there]
+        mount = self._mount_of[there]
         for path in missing:
-            self._device_of[path] = device
-        return self._new if device == self._device else self._far.on(device, there)
+            self._mount_of[path] = mount
+        return self._new if mount == self._home else self._far.on(mount, there)
 
     def _make_file(self, step: Create, spot: Spot) -> os.stat_result | None:
         """Make a new file at a spot; return what it is, if that is known already."""
@@ -216,10 +219,10 @@ class Preparing(Places):
         self._note(step.path, left_out)
         return st
 
-    def remove_far(self) -> None:
-        """Remove the folders on other devices.
+    def remove_far(self) -> list[tuple[Stamp, Stamp]]:
+        """Remove the folders on other devices; return what :func:`other_devices.remove` does.
 
         Raises:
             OSError: one cannot be removed.
         """
-        other_devices.remove(self._parking, hidden_far(self._parking))
+        return other_devices.remove(self._parking, hidden_far(self._parking))

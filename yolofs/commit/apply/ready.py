@@ -35,6 +35,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.system import syscalls
+from yolofs.system.disks import disk_key
 from yolofs.system.plain_files import is_there
 
 LINKED = -1
@@ -117,6 +118,8 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
 
     Not of what the filesystem says nothing lasting of, nor of a number that two devices have given.
     """
+    disks: dict[int, bytes] = {}
+    """By device number: which disk that was, as :attr:`yolofs.system.disks.OnDisk.disk` says it."""
 
     def looks_by_number(self) -> dict[int, set[Looks]]:
         """Return all that had an inode number, by that."""
@@ -165,6 +168,7 @@ class _Check:
         """Directories that move or go, and have to be opened up for that."""
         self._looks: set[tuple[int, Looks]] = set()
         self._births: dict[int, int] = {}
+        self._disks = {os.lstat(plan.root).st_dev: b""}
         self._overlays: dict[bytes, bool] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
         """The directory of the plan that was asked for last, and where base has it."""
@@ -182,9 +186,9 @@ class _Check:
             Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
             for path, st in {**self._closed, **self._directories}.items()
         ]
-        return Ready(
-            {}, directories, sorted(self._looks), {number: birth for number, birth in self._births.items() if birth}
-        )
+        self._note_disk(os.lstat(self._commits))
+        births = {number: birth for number, birth in self._births.items() if birth}
+        return Ready({}, directories, sorted(self._looks), births, self._disks)
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""
@@ -306,9 +310,15 @@ class _Check:
 
     def _lstat(self, path: RelPath) -> os.stat_result:
         try:
-            return os.lstat(self._at(path))
+            st = os.lstat(self._at(path))
         except PermissionError:
             raise _HiddenError from None
+        self._note_disk(st)
+        return st
+
+    def _note_disk(self, st: os.stat_result) -> None:
+        if st.st_dev not in self._disks:
+            self._disks[st.st_dev] = disk_key(st.st_dev)
 
     def _is_there(self, path: RelPath) -> bool:
         try:

@@ -43,7 +43,6 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
-from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
@@ -123,13 +122,13 @@ class BackSteps(BackInPlace):
                 if step.was is None:
                     return
                 if step.ino is not None and (is_certain or self._looks_set(step.path, step.ino)):
-                    self._give(step.path, step.was, stat.S_IFDIR)
+                    self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
-    def restored(self) -> set[Stamp]:
-        """Return the stamps of all that was moved or changed and is as it was again.
+    def restored(self) -> set[step_log.Identity]:
+        """Return the identities of all that was moved or changed and is as it was again.
 
         What the host has changed meanwhile, or put there, is not among it: its ctime is its own.
         """
@@ -151,14 +150,14 @@ class BackSteps(BackInPlace):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
                 if looks_of(st) in self._looks.get(st.st_ino, ()):
-                    found.add((st.st_ino, st.st_ctime_ns))
+                    found.add(step_log.Identity.of(st))
         return found
 
-    def _restored_by_names(self) -> set[Stamp]:
+    def _restored_by_names(self) -> set[step_log.Identity]:
         """Return the same of directories that were moved name by name and back, and so were made
         anew.
         """
-        found: set[Stamp] = set()
+        found: set[step_log.Identity] = set()
         for step in self._plan.steps:
             if not isinstance(step, Park | Remove):
                 continue
@@ -167,7 +166,7 @@ class BackSteps(BackInPlace):
                 st = os.lstat(path)
                 is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
                 if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
-                    found.add((st.st_ino, st.st_ctime_ns))
+                    found.add(step_log.Identity.of(st))
         return found
 
     def clear_backups(self) -> None:

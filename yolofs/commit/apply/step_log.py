@@ -13,6 +13,7 @@ import contextlib
 import os
 from typing import NamedTuple, Self
 
+from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import is_there, open_plain, read_note
 
 _NAME = b"progress"
@@ -33,6 +34,11 @@ class Identity(NamedTuple):
     inode: int
     ctime_ns: int
     size: int
+
+    @property
+    def stamp(self) -> Stamp:
+        """What tells, as long as nobody changes it, that a commit has left it."""
+        return self.inode, self.ctime_ns
 
     @classmethod
     def of(cls, st: os.stat_result) -> Identity:

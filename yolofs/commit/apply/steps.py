@@ -18,6 +18,7 @@ from typing import assert_never
 from yolofs.commit.apply import part_links
 from yolofs.commit.apply.bringing_in import BringingIn
 from yolofs.commit.apply.changing_in_place import ChangingInPlace
+from yolofs.commit.apply.copied import File
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE
 from yolofs.commit.apply.moving_out import MovingOut
 from yolofs.commit.apply.places import Spot
@@ -41,6 +42,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
+from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
 
 _ARRIVALS = (Create, Place, Link, Duplicate)
@@ -155,21 +157,28 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             os.sync()
 
     def copy_apart(self) -> list[part_links.Apart]:
-        """Copy what is kept and has names in base, or beside it, that are still there.  Before
-        :meth:`release`.
+        """Copy what is kept and has names in base, or beside it, that are still there, or was
+        changed before it was kept.  Before :meth:`release`.
 
         Raises:
             OSError: the folders of the commit cannot be worked in.
         """
-        return part_links.copy_apart(self._replaced.path, self._new.path, self._originals)
+        first = {
+            step.inode
+            for step in self._plan.steps
+            if isinstance(step, Rewrite | SetMetadata) and step.inode is not None and _is_first(step)
+        }
+        parted = part_links.parted_from(self._parking) if first else {}
+        return part_links.copy_apart(self._replaced.path, self._new.path, self._originals, first, parted)
 
-    def _originals(self) -> dict[part_links.File, part_links.Original]:
+    def _originals(self) -> dict[File, part_links.Original]:
         """Return what those files were that were changed in place."""
-        originals: dict[part_links.File, part_links.Original] = {}
+        originals: dict[File, part_links.Original] = {}
         for step in self._plan.steps:
             match step:
                 case Rewrite():
-                    original: part_links.Original = os.path.join(self._replaced.path, b"%d" % step.number)
+                    kept = os.path.join(self._replaced.path, b"%d" % step.number)
+                    original: part_links.Original = part_links.Written(kept, step.was)
                 case SetMetadata():
                     original = step.was
                 case _:
@@ -192,15 +201,14 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         """
         if self._directories.devices <= {self._device}:
             return self._device
-        is_first = isinstance(step, SetMetadata) or step.is_first
-        before = step.path if is_first else self._moves.before(step.path)
+        before = step.path if _is_first(step) else self._moves.before(step.path)
         above = split(before)[0] if before is not None else ROOT
         try:
             return os.fstat(self._directories.open(self._moves.stays(above))).st_dev
         except OSError:
             return None
 
-    def _file_at(self, path: RelPath) -> part_links.File | None:
+    def _file_at(self, path: RelPath) -> File | None:
         try:
             _, st = self._reach(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -213,7 +221,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         return bool(self._leftovers)
 
     def discard_leftovers(self) -> None:
-        """Delete what has been copied and is now twice there.
+        """Delete what has been copied and is now twice there, and the folders on other devices.
 
         Raises:
             OSError: something cannot be deleted; its ``filename`` tells which.
@@ -226,6 +234,17 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._named_below(spot, error)) from error
             self._leftovers.pop()
+        self._swept += self.remove_far()
+
+    def with_swept(self, stamps: set[Stamp]) -> set[Stamp]:
+        """Return stamps together with those that directories among them have got as what was left
+        over in them was deleted.
+        """
+        found = set(stamps)
+        for before, after in self._swept:
+            if before in found:
+                found.add(after)
+        return found
 
     def discard_notes(self) -> None:
         """Delete the notes of what was made and replaced: nothing is left to be told by them.
@@ -248,9 +267,15 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         """Remove a leftover, and give its directory, which is finished already, its mtime back."""
         directory = self._unlocked(spot)
         st = os.stat(b".", dir_fd=directory)
+        stamp = st.st_ino, st.st_ctime_ns
         with contextlib.suppress(FileNotFoundError):  # one of two spots that lead to the same, or the host removed it
             remove_tree(at(directory, spot.name))
         copying.may_set_times(at(directory, b"."), st)  # not another user's directory's, such as that of /tmp
+        self._swept.append((stamp, (st.st_ino, os.stat(b".", dir_fd=directory).st_ctime_ns)))
+
+
+def _is_first(step: Rewrite | SetMetadata) -> bool:
+    return isinstance(step, SetMetadata) or step.is_first
 
 
 def _is_note(name: bytes) -> bool:

@@ -30,13 +30,12 @@ from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
-from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
 
-Restored: TypeAlias = Callable[[set[Stamp]], None]
-"""Is told the stamps of what is in its place again."""
+Restored: TypeAlias = Callable[[set[step_log.Identity]], None]
+"""Is told the identities of what is in its place again."""
 
 
 def take_back(
@@ -96,6 +95,8 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
         )
     if meanwhile.written:
         text += f"; what the host has meanwhile made of {_shown(meanwhile.written, root)} is staged there now"
+    if meanwhile.given:
+        text += f"; the mode or owner that the host has given {_shown(meanwhile.given, root)} meanwhile stays"
     if meanwhile.left:
         text += (
             f"; what base had at {_shown(meanwhile.left, root)} lies in {display(parking)}, as its directory is gone"
@@ -130,8 +131,7 @@ def roll_back(
     """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for
     :func:`resume`.
 
-    ``restored`` is told of all that was moved or changed its ctime, by inode number, when it is in
-    its place again.
+    ``restored`` is told of all that was moved, or changed its ctime, when it is in its place again.
 
     Returns what the host had done meanwhile: what it had put or changed lies in ``parking/found``
     now.  If that is nothing, ``parking`` is gone.

@@ -8,16 +8,17 @@ import contextlib
 import os
 import stat
 
+from yolofs.commit.apply.copied import Copied, Thing
 from yolofs.store import copying
 from yolofs.store.restored import Stamp
 
 
-def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
+def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
     """Make ``dst`` a copy of ``src``, of any type, with all below it; hard links within it stay
     together.
 
     Nothing follows symbolic links.  Returns what could not be carried over (see
-    :mod:`yolofs.store.copying`).
+    :mod:`yolofs.store.copying`), and which copies were made.
 
     Raises:
         FileExistsError: there is something at ``dst``.
@@ -26,6 +27,8 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
     links: dict[tuple[int, int], bytes] = {}
     directories: list[tuple[bytes, copying.Metadata]] = []
     left_out: list[str] = []
+    copies: list[Copied] = []
+    overlays: dict[bytes, bool] = {}
     todo = [b""]
     while todo:
         rel = todo.pop()
@@ -40,9 +43,12 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[str, ...]:
             left_out += copying.copy_node(src + rel, dst + rel)
             if metadata.st_nlink > 1:
                 links[metadata.st_dev, metadata.st_ino] = rel
+        names = 1 if stat.S_ISDIR(metadata.st_mode) else metadata.st_nlink
+        copy = Thing.at(dst + rel, os.lstat(dst + rel), overlays)
+        copies.append(Copied(Thing.at(src + rel, metadata, overlays), names, copy))
     for rel, of_directory in reversed(directories):
         left_out += copying.write_metadata(dst + rel, of_directory)
-    return tuple(dict.fromkeys(left_out))
+    return tuple(dict.fromkeys(left_out)), copies
 
 
 def has_names_elsewhere(top: bytes) -> bool:

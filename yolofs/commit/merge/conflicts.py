@@ -6,11 +6,13 @@ What the override tree can tell:
   only) is compared with what base has now, and its mode, user and group.
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
-* A name that the view deleted, replaced or made anew: the tree does not say what base had there
-  then, unless it was staged before; then the fingerprint is compared.  It does say since when the
-  view has something else there.  If anything that base has there, or in a directory there, has
-  changed since (by ctime, which no program can set back), the view did not know it.  It also says
-  whether base had something there: if it has nothing any more, the host has deleted it.
+* A name that the view deleted, replaced or made anew: the tree says what base had there then
+  (:attr:`~yolofs.state.tree.Tree.was`), and in a directory that went as a whole.  Anything else is
+  the host's, however soon it came.  Mode, user and group count, further names of a file do not.
+  Journals of earlier versions, and what an undo stages, do not say it.  Then it counts since when
+  the view has something else there: what has changed since (by ctime, which no program can set
+  back), the view did not know.  If base had something there and has nothing any more, the host has
+  deleted it.
 
 A file that both sides changed to the same is no conflict (git does that with its index): if base
 has a file of the same content at the same name, and only their times differ, a commit loses only a
@@ -58,7 +60,7 @@ def find_conflicts(
     without_names = (staged for staged in tree.staged.values() if not staged.names)
     nameless = (staged for staged in without_names if has_changed(staged, base, store, unset))
     homes = {staged.home for staged in nameless if staged.home is not None}
-    found = [name for name in names if _is_conflict(name, base, store, in_use, restored, unset)]
+    found = [name for name in names if _is_conflict(name, tree, base, store, in_use, restored, unset)]
     agreed = _agreed(tree, base, store, [name for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
 
@@ -101,6 +103,7 @@ def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
 
 def _is_conflict(
     name: Name,
+    tree: Tree,
     base: Base,
     store: Store,
     in_use: set[bytes],
@@ -116,4 +119,4 @@ def _is_conflict(
         return True
     if is_gone(entry, name.natural, name.here) and not name.is_passing:
         return True
-    return name.natural not in in_use and is_later(name.here, name.natural, entry, base, in_use, restored)
+    return name.natural not in in_use and is_later(name.here, name.natural, entry, tree, base, in_use, restored)

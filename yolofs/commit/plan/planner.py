@@ -28,6 +28,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
+from yolofs.commit.plan.seen_twice import check_once
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
@@ -46,12 +47,15 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
 
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
-        YolofsError: a directory would have to move, and cannot, as it holds the session itself or a
-            mount; or the plan is wrong, and base would lose a name
+        YolofsError: one name of base would be changed at two places
+            (:mod:`yolofs.commit.plan.seen_twice`); a directory would have to move, and cannot, as
+            it holds the session itself or a mount; or the plan is wrong, and base would lose a name
             (:mod:`yolofs.commit.plan.last_check`).
         OSError: base or the store cannot be read.
     """
-    plan = _Planner(tree, base, store, names if names is not None else list(survey(tree, base))).plan()
+    names = names if names is not None else list(survey(tree, base))
+    check_once(names, base)
+    plan = _Planner(tree, base, store, names).plan()
     check_names(plan, tree, base)
     return plan
 

@@ -23,6 +23,7 @@ from yolofs.commit.select.base_afterwards import BaseAfterwards, Home
 from yolofs.commit.select.coming_back import comes_back_as
 from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
 from yolofs.commit.select.staged_anew import Composed, StagedAnew, Thing
+from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.hard_links import staged_for
@@ -117,6 +118,10 @@ class _Composing:
         """The paths in the view at which base has something afterwards, or had it before the host
         took it.
         """
+        self._left_alone: dict[RelPath, RelPath] = {}
+        """The base paths at which the second tree has something else, and the first one leaves all
+        as it is; where base has them afterwards.
+        """
 
     def run(self) -> Composed:
         self.check_links()
@@ -141,7 +146,21 @@ class _Composing:
             for record in self._anew.found.records
         ]
         self._anew.found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
+        if self._anew.found.records:
+            self._anew.found.records[:0] = [self._sign(record, None) for record in self._what_base_had()]
         return self._anew.found
+
+    def _what_base_had(self) -> list[Keep]:
+        """Return what base had where the first tree leaves it alone.  Of files with hard links it
+        is not known.
+        """
+        return records_of_what_base_had(
+            self._second,
+            self._left_alone,
+            lambda path, top: RelPath(self._left_alone[top] + path[len(top) :]),
+            self._base,
+            is_sure=not (self._first.linked or self._first.unlinked),
+        )
 
     def check_links(self) -> None:
         """Find the files with hard links of which both trees change names; refuse if their names
@@ -244,6 +263,11 @@ class _Composing:
             entry, rel = self._after.there(directory.place, name)
             path = join(directory.path, name)
             slot = join(directory.place, name) if directory.place is not None else None
+            is_changed = first is not None and first.children is not None and name in first.children
+            if not is_changed and slot is not None and directory.source is not None:
+                natural = join(directory.source, name)
+                if rel in (None, natural):
+                    self._left_alone[natural] = slot
             if thing is None:
                 if entry is not None or rel is not None:
                     self._hide(path, entry)

@@ -16,6 +16,7 @@ import msgspec
 from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
+from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Change, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.state.kept_bases import XATTRS, Extra
@@ -76,6 +77,8 @@ class Authors:
                 for path in (record.src, record.dst):
                     self._by_path[path] = record
                     self._since_ns.setdefault(path, record.time_ns)
+                continue
+            if isinstance(record, Keep) and record.had is not None:
                 continue
             since_ns = record.since_ns if isinstance(record, Keep) else 0
             self._since_ns.setdefault(record.path, since_ns or record.time_ns)
@@ -146,7 +149,11 @@ def split_state(tree: Tree, base: Base, store: StoreFiles, selection: Selection,
     choice = Choice(units, selection, base)
     splitter = Splitter(units, choice, base, selection.has_all, authors)
     rest = splitter.rest()
-    return Split(Tree(splitter.taken()) if rest else tree, tuple(rest), tuple(choice.held_back))
+    taken = tree
+    if rest:
+        taken = Tree(splitter.taken())
+        taken.was = tree.was  # it is over the same base
+    return Split(taken, tuple(rest), tuple(choice.held_back))
 
 
 class Splitter:
@@ -203,9 +210,10 @@ class Splitter:
 
     def taken_as_state(self) -> list[Keep]:
         """Return the same as a state that goes on being shown, with all that it has of files with
-        several names.
+        several names, and what base had.
         """
-        return [*self._unlinked_by(is_taken=True), *parents_first(self._taken_records())]
+        facts = [*self._unlinked_by(is_taken=True), *self._base_had(is_taken=True)]
+        return [*facts, *parents_first(self._taken_records())]
 
     def rest(self) -> list[Keep]:
         """Return the entries over base as it will be, with the paths of the view."""
@@ -222,7 +230,7 @@ class Splitter:
             elif entry in self._left_in and entry.touched_ns:
                 records.append(self._passing(path, entry))
         records += [self._nameless(staged, is_moved=True) for staged in self._files_without_names(is_taken=False)]
-        return [*self._unlinked(), *parents_first(records)] if records else []
+        return [*self._unlinked(), *self._base_had(is_taken=False), *parents_first(records)] if records else []
 
     def _is_itself_taken(self, entry: Entry) -> bool:
         """Tell whether what a directory in its place is itself is to be committed."""
@@ -278,6 +286,17 @@ class Splitter:
             key=key,
             links=staged.links if is_linked else 0,
         )
+
+    def _base_had(self, *, is_taken: bool) -> list[Keep]:
+        """Return what base had where one of the parts has something else; the one that is left is
+        over base as it will be.
+        """
+        slots = (entry for entry in self._units.slots if (self._units.of[entry] in self._taken) is is_taken)
+        hidden = {natural for entry in slots if (natural := natural_path(entry)) is not None}
+        records = records_of_what_base_had(
+            self._tree, hidden, lambda path, _: path if is_taken else self._layout.path(path), self._base
+        )
+        return [self._authors.sign(record, None) for record in records]
 
     def _path(self, rel: RelPath, *, is_moved: bool) -> RelPath:
         return _there(self._layout.path(rel)) if is_moved else rel

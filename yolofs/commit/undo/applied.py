@@ -9,13 +9,14 @@ are those that the commit gave it.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from yolofs.commit.apply import step_log
+from yolofs.commit.apply import copied, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
-from yolofs.commit.apply.part_links import File, parted_from
+from yolofs.commit.apply.copied import File
+from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
@@ -36,6 +37,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store.restored import Stamp
 from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
+from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.plain_files import read_plain
 
 _MOST_BYTES = 1 << 32
@@ -58,12 +60,16 @@ class Applied:
         """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
         copy.
         """
+        self._copied = [
+            (self.on_disk(one.was.file), self.on_disk(one.now.file)) for one in copied.read(directory) if one.links > 1
+        ]
+        """What was copied to another device of files with hard links, and its copies."""
         self._steps_of: dict[int, list[int]] = {}
         """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
-            if not isinstance(step, Park | Remove | Fetch) and (inode := self.came(index)) is not None:
-                self._steps_of.setdefault(inode, []).append(index)
-        self._ended_ns = _mtime_ns(os.path.join(directory, DONE))
+            if not isinstance(step, Park | Remove | Fetch) and (came := self.came(index)) is not None:
+                self._steps_of.setdefault(came.inode, []).append(index)
+        self.ended_ns = _mtime_ns(os.path.join(directory, DONE))
         self._ctimes = {
             (line.came.device, line.came.inode): line.came.ctime_ns for line in self.lines if line.came is not None
         }
@@ -78,18 +84,37 @@ class Applied:
         """
         return cls(number, directory, read_plan(directory))
 
-    def came(self, index: int) -> int | None:
-        """Return the inode number of what a step (by its index) put at its path, None if that is
-        not known.
-        """
+    def on_disk(self, file: File) -> OnDisk:
+        """Return which file that is, given the numbers of then."""
+        return OnDisk(self.ready.disks.get(file[0]), file[1])
+
+    def came(self, index: int) -> OnDisk | None:
+        """Return what a step (by its index) put at its path, None if that is not known."""
         line = self.lines[index] if index < len(self.lines) else None
         if line is not None and line.came is not None:
-            return line.came.inode
+            return self.on_disk((line.came.device, line.came.inode))
         step = self.plan.steps[index]
         if isinstance(step, Place) and step.number in self.parks:
-            return self.parks[step.number].inode
+            return OnDisk(None, self.parks[step.number].inode)
         made = self.ready.made.get(getattr(step, "number", -1))
-        return made.inode if made is not None else None
+        return OnDisk(None, made.inode) if made is not None else None
+
+    @property
+    def has_cut_links(self) -> bool:
+        """Whether anything was copied of files with hard links."""
+        return bool(self._copied)
+
+    def was_linked(self, now: OnDisk) -> OnDisk | None:
+        """Return which file with hard links something is a copy of that came from another device;
+        None if of none.
+        """
+        return next((was for was, copy in self._copied if copy.may_be(now)), None)
+
+    def copies_of(self, was: OnDisk) -> list[OnDisk]:
+        """Return the copies of a file with hard links that were made as it moved to another device,
+        or is kept from one.
+        """
+        return [copy for one, copy in self._copied if one.may_be(was)]
 
     def _device(self, index: int) -> int | None:
         """Return the number that the device of what a step (by its index) put at its path had then;
@@ -98,12 +123,10 @@ class Applied:
         line = self.lines[index] if index < len(self.lines) else None
         return line.came.device if line is not None and line.came is not None else None
 
-    def _steps_at(self, device: int | None, inode: int) -> list[int]:
-        """Return the indexes of the steps about one file: each disk has a file with that inode
-        number.
-        """
-        indexes = self._steps_of.get(inode, [])
-        return [index for index in indexes if device is None or self._device(index) in (None, device)]
+    def _steps_at(self, file: OnDisk) -> list[int]:
+        """Return the indexes of the steps about one file."""
+        indexes = self._steps_of.get(file.inode, [])
+        return [index for index in indexes if (came := self.came(index)) is not None and came.may_be(file)]
 
     def kept(self, number: int) -> os.stat_result | None:
         """Return what it keeps in a slot, None if it does not (any more)."""
@@ -112,11 +135,11 @@ class Applied:
         except (FileNotFoundError, NotADirectoryError):
             return None
 
-    def changed_in_place(self, file: File) -> int | None:
+    def changed_in_place(self, file: OnDisk) -> int | None:
         """Return the index of the last step that has changed content or metadata of a file of base
-        that keeps its inode number, given the numbers of then; None if there is none.
+        that keeps its inode number; None if there is none.
         """
-        indexes = self._steps_at(*file)
+        indexes = self._steps_at(file)
         changes = [index for index in indexes if isinstance(self.plan.steps[index], Rewrite | SetMetadata)]
         return changes[-1] if changes else None
 
@@ -127,7 +150,7 @@ class Applied:
         filesystem does not tell when a thing was born, all counts as older.
         """
         birth_ns = syscalls.birth_ns(path)
-        return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self._ended_ns
+        return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self.ended_ns
 
     def is_unchanged(self, index: int, st: os.stat_result) -> bool:
         """Tell whether something is, to its time of change, what a step (by its index) and those
@@ -138,14 +161,15 @@ class Applied:
 
     def is_as_left(self, index: int, st: os.stat_result, store: StoreFiles, restored: AbstractSet[Stamp]) -> bool:
         """Tell whether nobody has changed the content or metadata of what a step (by its index) and
-        those after it gave base; ``st`` is it now.
+        those after it gave base; ``st`` is it now, or what an undo has made anew for it.
         """
         if self.is_unchanged(index, st) or (st.st_ino, st.st_ctime_ns) in restored:
             return True
-        steps = [self.plan.steps[one] for one in self._steps_at(self._device(index), st.st_ino)]
+        file = self.came(index) or OnDisk(None, st.st_ino)
+        steps = [self.plan.steps[one] for one in self._steps_at(file)]
         changed = [step for step in steps if not isinstance(step, Place | Link)]
         if not changed:
-            return looks_of(st) in self._looks.get(st.st_ino, ())
+            return looks_of(st) in self._looks.get(file.inode, ())
         made = self.ready.made.get(getattr(changed[-1], "number", -1))
         if made is not None and made.is_link:
             return made.has_looks_of(st)
@@ -197,26 +221,27 @@ class Later(NamedTuple):
     """Whether it undoes such an undo, and so has what that commit had kept."""
     undoes: int | None = None
     """Which commit it undoes, if it is an undo."""
-    inodes: Collection[int] = ()
-    """The inode numbers of what it has changed in place."""
+    files: FilesOnDisks = FilesOnDisks()
+    """What it has changed in place."""
 
     @classmethod
     def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> Later:
         """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
         plan = read_plan(directory)
         paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}
-        inodes = {step.inode for step in plan.steps if isinstance(step, Rewrite)}
-        if any(isinstance(step, SetMetadata) for step in plan.steps):
-            lines = zip(plan.steps, step_log.read(directory), strict=False)
-            came = (line.came for step, line in lines if isinstance(step, SetMetadata))
-            inodes.update(one.inode for one in came if one is not None)
-        return cls(number, paths, takes_back, undoes=undoes, inodes=inodes)
+        files: list[OnDisk] = []
+        if any(isinstance(step, Rewrite | SetMetadata) for step in plan.steps):
+            applied = Applied(number, directory, plan)
+            for index, step in enumerate(plan.steps):
+                if isinstance(step, Rewrite | SetMetadata) and (came := applied.came(index)) is not None:
+                    files.append(came)
+        return cls(number, paths, takes_back, undoes=undoes, files=FilesOnDisks(files))
 
-    def touches(self, path: RelPath, inode: int | None = None) -> bool:
+    def touches(self, path: RelPath, files: Iterable[OnDisk] = ()) -> bool:
         """Tell whether it is about a path, or about a directory that this lies in, or about the
-        very file under another of its names.
+        very file under another of its names; ``files``: all that this was known by.
         """
-        if inode is not None and inode in self.inodes:
+        if any(self.files.has(file) for file in files):
             return True
         is_in = path in self.paths
         while path and not is_in:

@@ -14,19 +14,21 @@ from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Place, Remove
 from yolofs.commit.select.base_afterwards import Home
 from yolofs.commit.undo.applied import Applied
+from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew, Thing
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
+from yolofs.system.disks import FilesOnDisks
 from yolofs.system.plain_files import is_there
 
 
-def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
+def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHING_ANEW) -> dict[RelPath, Home]:
     """Return the files that come back, by the path at which base has the version that the commit
     made of each under another name.
 
-    ``tree``: what the undo makes of base.  A version that has got hard links by the commit has one
-    file under all of these names.  Left out are files that had hard links before the commit, and
-    versions that have other names by now.
+    ``tree``: what the undo makes of base; ``anew``: what commits and undos have made anew.  A
+    version that has got hard links by the commit has one file under all of these names.  Left out
+    are files that had hard links before the commit, and versions that have other names by now.
 
     Raises:
         OSError: what is kept cannot be read.
@@ -34,14 +36,18 @@ def find_homes(applied: Applied, base: Base, tree: Tree) -> dict[RelPath, Home]:
     slots = _slots_by_old_path(applied)
     commits = os.path.dirname(applied.directory)
     links = _links_by_file(applied)
+    placed = {step.number: index for index, step in enumerate(applied.plan.steps) if isinstance(step, Place)}
     found: dict[RelPath, Home] = {}
     for index, step in enumerate(applied.plan.steps):
         if not isinstance(step, Create | Fetch) or step.home is None:
             continue
         names = [step.path, *links.get(step.path, ())]
         here = [base.look(name) for name in names]
-        inode = step.inode if isinstance(step, Fetch) else applied.came(index)
-        if any(st is None or st.st_ino != inode or st.st_nlink != len(names) for st in here):
+        came = applied.came(placed[step.number] if isinstance(step, Fetch) else index)
+        known = FilesOnDisks(anew.known_by(Thing(came)) if came is not None else ())
+        if any(
+            st is None or not known.has(base.on_disk(st.st_dev, st.st_ino)) or st.st_nlink != len(names) for st in here
+        ):
             continue
         home = _home(applied.number, slots, tree, commits, step.home)
         if home is not None:

@@ -40,7 +40,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
-from yolofs.commit.undo.made_anew import MadeAnew
+from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
 from yolofs.commit.undo.whose import Arrival, Becoming, Inverse
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, join, split
@@ -49,8 +49,6 @@ from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
-
-_NOTHING_ANEW = MadeAnew()
 
 
 class _Inverting(LinksAgain, AsRecords):
@@ -85,7 +83,7 @@ class _Inverting(LinksAgain, AsRecords):
         match step:
             case Place() | Create() | Link() | Duplicate() | MakeDirectory():
                 if step.path not in self._blocked:
-                    self._take_away(step)
+                    self._take_away(index, step)
             case Remove():
                 if self._is_free(step.path):
                     self._keep(self._old_view(step.path), step.number, replaces=self._renamed_to(step.path))
@@ -108,10 +106,13 @@ class _Inverting(LinksAgain, AsRecords):
             return None
         return step.path if self._is_it(index, step.path, st) else None
 
-    def _take_away(self, step: Arrival) -> None:
+    def _take_away(self, index: int, step: Arrival) -> None:
         """Let what the step brought in be gone, or where it was, and what it replaced be back."""
         if isinstance(step, Place) and step.number in self._applied.parks:
-            self._place(self._view(step.path)).source = step.path
+            slot = self._view(step.path)
+            if not self._link_moved(index, step, slot):
+                self._place(slot).source = step.path
+                self._link_inside(step, slot)
         above = split(step.path)[0]
         if (
             above not in self._blocked
@@ -194,25 +195,27 @@ class _Inverting(LinksAgain, AsRecords):
         if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(step.was.mode) or not self._is_it(index, now, st):
             self._blame(now, "it is not there any more")
             return
-        if not self._is_as_left(index, now, st) and not self._blame(now, inode=st.st_ino):
+        if not self._is_as_left(index, now, st) and not self._blame(now, file=st):
             return
         content = step.number if isinstance(step, Rewrite) else None
         if content is not None and self._applied.kept(content) is None:
             self._found.stays[now] = self._why_gone
             return
         place = self._place(self._view(now))
-        place.source, place.was, place.content = now, step.was, content
+        if place.link is None:  # else the file of which it becomes a link gets that back
+            place.source, place.was, place.content = now, step.was, content
 
     def _moved_to(self, index: int, step: Rewrite | SetMetadata) -> RelPath | None:
         """Return where a file is now that was changed before all that moves; by another name, if
         that has gone.
         """
         now = self._moves.after(step.path)
-        line = self._applied.lines[index] if index < len(self._applied.lines) else None
+        came = self._applied.came(index)
         st = self._base.look(now)
-        if line is None or line.came is None or (st is not None and st.st_ino == line.came.inode):
+        known = self._anew.known_by(self._left(came)) if came is not None else []
+        if came is None or (st is not None and any(one.inode == st.st_ino for one in known)):
             return now
-        return find_name_near(self._base, (line.came.device, line.came.inode), step.path)
+        return find_name_near(self._base, known, step.path)
 
     def _finish(self, index: int, step: FinishDirectory) -> None:
         """Give a directory back what it was itself; if it is not there any more, that is said where
@@ -248,7 +251,7 @@ class _Inverting(LinksAgain, AsRecords):
         """
         is_as_left = self._applied.has_metadata_left(index, step, st, self._store)
         if is_as_left is None:
-            is_as_left = self._is_as_before_later(step.path, st.st_ino)
+            is_as_left = self._is_as_before_later(step.path, st)
         return is_as_left or self._blame(step.path)
 
     def _as_it_is(self, path: RelPath, st: os.stat_result) -> Attributes:
@@ -266,14 +269,14 @@ def invert(
     into: Store | None = None,
     later: Sequence[Later] = (),
     restored: AbstractSet[Stamp] = frozenset(),
-    anew: MadeAnew = _NOTHING_ANEW,
+    anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:
     """Return what undoes a commit that is done.  Makes store inodes, and changes nothing else.
 
     They are made in the session's ``store``, or in another one (``into``) where that is only to
     look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
-    host's doing (:mod:`yolofs.store.restored`), ``anew`` the directories that undos have made
+    host's doing (:mod:`yolofs.store.restored`), ``anew`` what commits and undos have made
     anew.  With ``force`` what the host has changed is taken back, too, as far as that can be.
 
     Raises:

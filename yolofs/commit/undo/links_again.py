@@ -6,46 +6,155 @@ import os
 import stat
 
 from yolofs.commit.apply.commit_directory import PLAN
-from yolofs.commit.apply.part_links import File
+from yolofs.commit.apply.copied import File
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import (
     MakeDirectory,
     Place,
 )
 from yolofs.commit.undo.whose import Whose
-from yolofs.paths import RelPath, split
+from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls
+from yolofs.system.disks import OnDisk
 
 
 class LinksAgain(Whose):
     """Finds what a name was a link of."""
+
+    def _link_moved(self, index: int, step: Place, slot: RelPath) -> bool:
+        """Let a name that the commit copied to another device as it moved be a hard link again of a
+        file that stays, or of one that moved as well; return whether it is.
+        """
+        came, st = self._applied.came(index), self._base.look(step.path)
+        was = self._applied.was_linked(came) if came is not None else None
+        if was is None or st is None or not self._is_as_left(index, step.path, st):
+            return False
+        first = self._moved_links.setdefault(was, step.path)
+        if first == step.path:
+            name = self._name_of(was, self._applied.parks[step.number].path, st, self._applied.number)
+            if name is None:
+                return False
+            self._moved_links[was] = first = name
+        self._place(slot).link = first
+        return True
+
+    def _link_inside(self, step: Place, slot: RelPath) -> None:
+        """Let names in a directory that the commit copied to another device as it moved be hard
+        links again of files that stay, or that moved as well.
+        """
+        todo = [b""] if self._applied.has_cut_links else []
+        for inside in todo:
+            path = RelPath(os.path.join(step.path, inside) if inside else step.path)
+            st = self._base.look(path)
+            if st is None or (path in self._arrivals and inside):
+                continue
+            if stat.S_ISDIR(st.st_mode):
+                todo += [os.path.join(inside, name) for name in self._base.names(path)]
+                continue
+            was = self._applied.was_linked(self._base.on_disk(st.st_dev, st.st_ino))
+            if was is None or not inside:
+                continue
+            near = RelPath(os.path.join(self._applied.parks[step.number].path, inside))
+            name = self._name_of(was, near, st, self._applied.number, is_same=True)
+            if name is None:
+                first = self._moved_links.setdefault(was, path)
+                other = self._base.look(first)
+                is_one = other is not None and (other.st_dev, other.st_ino) == (st.st_dev, st.st_ino)
+                name = first if other is not None and not is_one and _look_alike(other, st) else None
+            if name is not None:
+                self._place(RelPath(os.path.join(slot, inside))).link = name
 
     def _link(self, path: RelPath, file: File, kept: Kept) -> Kept | None:
         """Let a path be a hard link of a file of base again, or return what of the commit's own
         comes back there.
         """
         copy = os.lstat(kept.path(self._commits))
-        name = find_name_near(self._base, file, path, is_good=lambda found: not self._goes(found))
-        st = self._base.look(name)
-        if st is not None and file[0] != copy.st_dev and not self._is_still(st, copy):
-            name = None  # what was there is copied and gone, and another file may have got its number
-        if name is not None and st is not None and not self._was_there(name, st, copy, kept):
-            name = None
+        was = self._applied.on_disk(file)
+        name = self._moved_name(was, path, copy)
+        if name is None:
+            name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev)
         if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
 
-    def _was_there(self, name: RelPath, st: os.stat_result, copy: os.stat_result, kept: Kept) -> bool:
-        """Tell whether a file of base is older than the commit: the host may have given its number
-        to another since.
+    def _moved_name(self, was: OnDisk, removed: RelPath, copy: os.stat_result) -> RelPath | None:
+        """Return where base has a file of which a name was ``removed``, if the commit copied it to
+        another device as another name moved, or the directory did; None if it did not.
         """
-        if stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
+        copies = self._applied.copies_of(was)
+        if not copies:
+            return None
+        for path, (_, step) in self._arrivals.items():
+            is_moved = isinstance(step, Place) and step.number in self._applied.parks and path not in self._blocked
+            if is_moved and any(self._is_name(one, path, copy, None) for one in copies):
+                return path
+        directory, name = split(removed)
+        now = self._moves.after(directory)
+        if now is None or now == directory:
+            return None
+        names = (self._name_of(one, join(now, name), copy, None) for one in copies)
+        return next((name for name in names if name is not None), None)
+
+    def _name_of(
+        self,
+        was: OnDisk,
+        near: RelPath,
+        copy: os.stat_result,
+        commit: int | None,
+        *,
+        may_differ: bool = False,
+        is_same: bool = False,
+    ) -> RelPath | None:
+        """Return a path at which base has a file that was there before a commit and stays, or what
+        was made for it since; None if none was found.  Without a ``commit`` it was made by this
+        one.
+
+        It is as it was when ``copy`` was made of it, or as the commit has left it, unless it
+        ``may_differ``; with ``is_same`` it looks as the copy does.
+        """
+
+        def is_good(path: RelPath) -> bool:
+            return not self._goes(path) and self._is_name(
+                was, path, copy, commit, may_differ=may_differ, is_same=is_same
+            )
+
+        return find_name_near(self._base, self._anew.known_by(self._left(was)), near, is_good=is_good)
+
+    def _is_name(
+        self,
+        was: OnDisk,
+        path: RelPath,
+        copy: os.stat_result,
+        commit: int | None,
+        *,
+        may_differ: bool = False,
+        is_same: bool = False,
+    ) -> bool:
+        """Tell whether base has such a file at a path."""
+        st = self._base.look(path)
+        if st is None or stat.S_IFMT(st.st_mode) != stat.S_IFMT(copy.st_mode):
             return False
-        birth_ns = syscalls.birth_ns(self._base.path(name))
-        begun = os.lstat(os.path.join(self._commits, b"%d" % kept.commit, PLAN))
-        return birth_ns is None or birth_ns <= begun.st_mtime_ns
+        if not self._was_there(was, path, st, commit):
+            return False
+        if is_same:
+            return _look_alike(st, copy)
+        return may_differ or self._is_still(was, st, copy)
+
+    def _was_there(self, was: OnDisk, path: RelPath, st: os.stat_result, commit: int | None) -> bool:
+        """Tell whether a file of base is older than a commit, or was made since for one that is:
+        the host may have given its number to another since.
+        """
+        now, place = self._thing(path, st), self._base.path(path)
+        if was.may_be(now.file):
+            birth_ns = syscalls.birth_ns(place)
+            latest_ns = self._applied.ended_ns
+            if commit is not None:
+                latest_ns = os.lstat(os.path.join(self._commits, b"%d" % commit, PLAN)).st_mtime_ns
+            if birth_ns is None or birth_ns <= latest_ns:
+                return True
+        return self._stands_for(was, now, path, st)
 
     def _goes(self, path: RelPath) -> bool:
         """Tell whether what the commit brought to a path, or the directory that it made around it,
@@ -62,13 +171,15 @@ class LinksAgain(Whose):
                 return path not in self._blocked and isinstance(self._arrivals[path][1], MakeDirectory)
         return False
 
-    def _is_still(self, st: os.stat_result, copy: os.stat_result) -> bool:
+    def _is_still(self, was: OnDisk, st: os.stat_result, copy: os.stat_result) -> bool:
         """Tell whether a file of base is the one of which a copy is kept, as it was or as the
         commit changed it.
         """
-        if (st.st_size, st.st_mtime_ns) == (copy.st_size, copy.st_mtime_ns):
+        if _look_alike(st, copy):
             return True
-        index = self._applied.changed_in_place((st.st_dev, st.st_ino))
+        index = self._applied.changed_in_place(was)
+        if index is None:  # it was copied to another device before
+            index = self._applied.changed_in_place(self._base.on_disk(st.st_dev, st.st_ino))
         return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
 
     def _link_kept(self, path: RelPath, file: File, kept: Kept, copy: os.stat_result) -> Kept:
@@ -83,7 +194,17 @@ class LinksAgain(Whose):
         if first in self._found.copies:
             self._found.copies.remove(first)
         st = os.lstat(other.path(self._commits))
-        if (st.st_dev, st.st_ino) == (copy.st_dev, copy.st_ino) and copy.st_dev == file[0]:
+        is_one = (st.st_dev, st.st_ino) == (copy.st_dev, copy.st_ino)
+        if is_one and copy.st_dev == file[0] and self._is_on_mount(path, kept):
             return kept  # both come back by a rename, as what they are
         self._place(first).kept = other
         return other
+
+    def _is_on_mount(self, path: RelPath, kept: Kept) -> bool:
+        """Tell whether a rename may bring what is kept to a path."""
+        place = self._base.path(self._base.mount_above(path))
+        return syscalls.device_and_mount(place) == syscalls.device_and_mount(kept.path(self._commits))
+
+
+def _look_alike(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_size, one.st_mtime_ns) == (other.st_size, other.st_mtime_ns)

@@ -1,40 +1,102 @@
-"""Directories that an undo has made anew, as it could not bring them back whole: they are those
-that earlier commits know by other inode numbers.
+"""What commits and undos have made anew of base, on another disk or as it could not be brought back
+whole: it is what earlier commits know by other inode numbers.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from yolofs.commit.apply.copied import Copied
 from yolofs.commit.plan.plan import MakeDirectory
 from yolofs.commit.undo.applied import Applied
+from yolofs.system.disks import OnDisk
+
+
+class Thing(NamedTuple):
+    """Something that is, or was, on a disk."""
+
+    file: OnDisk
+    birth_ns: int = 0
+    """0 if nobody knows, so that it may be any."""
+
+    def may_be(self, other: Thing) -> bool:
+        """Tell whether it is the same thing, as far as is known."""
+        return self.file.may_be(other.file) and (
+            0 in (self.birth_ns, other.birth_ns) or self.birth_ns == other.birth_ns
+        )
+
+
+class Anew(NamedTuple):
+    """What one commit has made anew."""
+
+    by: Applied
+    copied: Sequence[Copied] = ()
+    """What it has copied to another device or mount."""
+    directories: Mapping[int, OnDisk] = {}
+    """Of an undo: which store inode of its plan became a directory for which one that is kept."""
+
+    def pairs(self) -> Iterator[tuple[Thing, Thing]]:
+        """Yield what was there and what stands for it now."""
+        for was, _, now in self.copied:
+            yield Thing(self.by.on_disk(was.file), was.birth_ns), Thing(self.by.on_disk(now.file), now.birth_ns)
+        for index, step in enumerate(self.by.plan.steps) if self.directories else ():
+            came = self.by.came(index) if isinstance(step, MakeDirectory) and step.ino in self.directories else None
+            if isinstance(step, MakeDirectory) and came is not None:
+                yield Thing(self.directories[step.ino]), Thing(came)
+
+
+class _Made(NamedTuple):
+    was: Thing
+    now: Thing
+    by: Applied
 
 
 class MadeAnew:
-    """What stands for the directories that are gone."""
+    """What stands for what is gone."""
 
-    def __init__(self, undos: Iterable[tuple[Applied, Mapping[int, int]]] = ()) -> None:
-        """Take undos, and for each which store inode of its plan became a directory for which inode
-        number.
-        """
-        self._by_inode: dict[int, list[tuple[int, Applied]]] = {}
-        for undo, anew in undos:
-            for index, step in enumerate(undo.plan.steps):
-                came = undo.came(index) if isinstance(step, MakeDirectory) and step.ino in anew else None
-                if isinstance(step, MakeDirectory) and came is not None:
-                    self._by_inode.setdefault(anew[step.ino], []).append((came, undo))
+    def __init__(self, commits: Iterable[Anew] = ()) -> None:
+        self._of: dict[int, list[_Made]] = {}
+        """By the inode number of what was."""
+        self._for: dict[int, list[_Made]] = {}
+        """By the inode number of what stands for it."""
+        for one in commits:
+            for was, now in one.pairs():
+                made = _Made(was, now, one.by)
+                self._of.setdefault(was.file.inode, []).append(made)
+                self._for.setdefault(now.file.inode, []).append(made)
 
-    def stands_for(self, inode: int, path: bytes, st: os.stat_result) -> bool:
-        """Tell whether what is at an absolute path was made for the directory that had an inode
-        number, or for what stood for that.
+    def stands_for(self, was: Thing, now: Thing, path: bytes, st: os.stat_result) -> bool:
+        """Tell whether what is at an absolute path was made for something, or for what stood for
+        that.
         """
-        todo, seen = [inode], {inode}
+        return any(made.now.may_be(now) and made.by.is_older(path, st) for made in self._since(was))
+
+    def known_by(self, was: Thing) -> list[OnDisk]:
+        """Return what something is known by: itself, and all that was made for it since."""
+        return list(dict.fromkeys((was.file, *(made.now.file for made in self._since(was)))))
+
+    def was_known_by(self, now: Thing) -> list[OnDisk]:
+        """Return what something was known by: itself, and all that it was made for."""
+        found, todo = {now.file: None}, [(now, 0)]
         while todo:
-            for number, undo in self._by_inode.get(todo.pop(), ()):
-                if number == st.st_ino and undo.is_older(path, st):
-                    return True
-                if number not in seen:
-                    seen.add(number)
-                    todo.append(number)
-        return False
+            thing, before = todo.pop()
+            for made in self._for.get(thing.file.inode, ()):
+                if made.now.may_be(thing) and (not before or made.by.number < before):
+                    found[made.was.file] = None
+                    todo.append((made.was, made.by.number))
+        return list(found)
+
+    def _since(self, was: Thing) -> Iterator[_Made]:
+        """Yield what was made for something, and for that by later commits."""
+        todo = [(was, 0)]
+        while todo:
+            thing, since = todo.pop()
+            for made in self._of.get(thing.file.inode, ()):
+                if made.was.may_be(thing) and made.by.number > since:
+                    yield made
+                    todo.append((made.now, made.by.number))
+
+
+NOTHING_ANEW = MadeAnew()

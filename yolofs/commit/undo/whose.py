@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.part_links import File
+from yolofs.commit.apply.copied import File
 from yolofs.commit.plan.kept import Kept
 from yolofs.commit.plan.plan import (
     Attributes,
@@ -28,13 +28,15 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
-from yolofs.commit.undo.made_anew import MadeAnew
+from yolofs.commit.undo.made_anew import MadeAnew, Thing
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
+from yolofs.system import syscalls
+from yolofs.system.disks import OnDisk
 
 ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
 Arrival: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
@@ -55,7 +57,8 @@ class Inverse(msgspec.Struct):
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
     anew: dict[int, int] = {}
-    """Which of these store inodes become directories anew, and which inode numbers these had."""
+    """Which of these store inodes become directories anew, and which inode numbers those have that
+    are kept."""
     copies: list[RelPath] = []
     """Where a hard link comes back as a file of its own, as no other name of the file was found."""
 
@@ -140,6 +143,9 @@ class Whose:
         """Where a file comes back of which base has no name, and what is kept of it: by its first
         name.
         """
+        self._moved_links: dict[OnDisk, RelPath] = {}
+        """Where base has the file of which names that were copied become links again, by what that
+        was."""
         self._with_links: set[RelPath] = set()
         """Where files show that get further names, which is said with these."""
         self._linked_to: set[RelPath | None] | None = None
@@ -149,14 +155,14 @@ class Whose:
         self._linked: dict[File, Keep] = {}
         """The records of files that have, or get, several names, by which file of base it is."""
 
-    def _blame(self, path: RelPath, why: str = "", *, inode: int | None = None) -> bool:
+    def _blame(self, path: RelPath, why: str = "", *, file: os.stat_result | None = None) -> bool:
         """Note that a path is not as the commit left it; return whether that is to be passed over.
 
         If another commit has changed it, or if there is a reason why it cannot go, it stays; else
-        it has drifted.  ``inode``: of the file that is there, if others may know it by another
-        name.
+        it has drifted.  ``file``: what is there, if others may know it by another name.
         """
-        later = next((one for one in reversed(self._later) if one.touches(path, inode)), None)
+        known = self._was_known_by(path, file) if file is not None else ()
+        later = next((one for one in reversed(self._later) if one.touches(path, known)), None)
         if later is not None:
             if not later.takes_back:
                 self._found.stays.setdefault(path, f"commit {later.number} has changed it since")
@@ -173,14 +179,14 @@ class Whose:
         A ctime that an undo gave says so only if that undo brought back what this commit had left:
         not if it took this one back, or an earlier one.
         """
-        known = self._restored if self._is_as_before_later(path, st.st_ino) else frozenset()
+        known = self._restored if self._is_as_before_later(path, st) else frozenset()
         return self._applied.is_as_left(index, st, self._store, known)
 
-    def _is_as_before_later(self, path: RelPath, inode: int) -> bool:
+    def _is_as_before_later(self, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether undos have taken back all that later commits have changed at a path."""
-        before = None
+        before, known = None, self._was_known_by(path, st)
         for one in reversed(self._later):
-            if (before is not None and one.number >= before) or not one.touches(path, inode):
+            if (before is not None and one.number >= before) or not one.touches(path, known):
                 continue
             if one.undoes is None or one.undoes <= self._applied.number:
                 return False
@@ -212,15 +218,31 @@ class Whose:
             return  # the host has removed it already
         if not self._is_by_later(step.path) and is_looked_at_alone(self._applied, step, self._base, self._store):
             return
-        if not self._blame(step.path, inode=st.st_ino if st is not None and is_it else None):
+        if not self._blame(step.path, file=st if is_it else None):
             self._blocked.add(step.path)
 
     def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether what is at a path is the thing that a step (by its index) has left there."""
-        came, place = self._applied.came(index), self._base.path(path)
-        if came is None or came == st.st_ino:
-            return self._applied.is_older(place, st)
-        return self._anew.stands_for(came, place, st)
+        came, now = self._applied.came(index), self._thing(path, st)
+        if (came is None or came.may_be(now.file)) and self._applied.is_older(self._base.path(path), st):
+            return True
+        return came is not None and self._stands_for(came, now, path, st)
+
+    def _stands_for(self, came: OnDisk, now: Thing, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether what base has at a path was made for something that the commit has left."""
+        return self._anew.stands_for(self._left(came), now, self._base.path(path), st)
+
+    def _thing(self, path: RelPath, st: os.stat_result) -> Thing:
+        return Thing(
+            self._base.on_disk(st.st_dev, st.st_ino), syscalls.look(self._base.path(path)).lasting_birth_ns or 0
+        )
+
+    def _left(self, came: OnDisk) -> Thing:
+        ready = self._applied.ready
+        return Thing(came, ready.births.get(came.inode, 0) if len(ready.disks) == 1 else 0)
+
+    def _was_known_by(self, path: RelPath, st: os.stat_result) -> list[OnDisk]:
+        return self._anew.was_known_by(self._thing(path, st))
 
     def _settle(self) -> bool:
         """Block what cannot be undone because something else stays; return whether anything was

@@ -5,20 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.support.commit_model import CommitScribe, scan
-from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, whole, work
+from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, stops_at, whole, work
 from yolofs.commit import resume
-from yolofs.commit.apply.taking_back import roll_back
+from yolofs.commit.apply.step_log import Identity
+from yolofs.commit.apply.taking_back import roll_back, told_of
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import file_data
-from yolofs.store.restored import Stamp
 
 pytestmark = pytest.mark.usefixtures("way")
 
@@ -152,13 +153,13 @@ def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: 
 
 def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
     work(scribe)
-    told = set[Stamp]()
+    told = set[Identity]()
     plan = interrupted(scribe, parking, 1)
     at(scribe, b"g/two").write_bytes(b"the host's")
     at(scribe, b"soft").unlink()
     at(scribe, b"soft").symlink_to("elsewhere")
     roll_back(plan, scribe.store, parking=parking, restored=told.update, durable=False)
-    numbers = {inode for inode, _ in told}
+    numbers = {one.inode for one in told}
     known = {
         name for name in (b"g/two", b"soft", b"c", b"a") if os.lstat(scribe.base.path(RelPath(name))).st_ino in numbers
     }
@@ -196,3 +197,33 @@ def test_a_name_of_a_rewritten_file_that_the_host_removed_is_no_dead_end(
     assert before.keys() - now.keys() == (set() if is_done else {name})
     if is_done:
         assert now[name].content == before[name].content
+
+
+MODES = {b"e/x": 0o640, b"g/one": 0o604, b"h": 0o711}
+"""Of a file whose metadata the commit sets, of one that it writes in place, and of a directory."""
+
+
+@pytest.mark.parametrize("is_twice", [False, True], ids=["once", "and tried again"])
+def test_a_mode_that_the_host_has_given_meanwhile_stays_and_is_told(
+    scribe: CommitScribe, parking: bytes, *, is_twice: bool
+) -> None:
+    work(scribe)
+    before = whole(scribe)
+    total = steps_of(scribe)
+    for steps in (*range(0, total, 3), total - 1):
+        plan = interrupted(scribe, parking, steps)
+        for name, mode in MODES.items():
+            at(scribe, name).chmod(mode)
+        if is_twice:
+            stops_at(total - 1, plan, scribe, parking)
+        meanwhile = roll_back(plan, scribe.store, parking=parking, durable=False)
+        assert {name: stat.S_IMODE(at(scribe, name).stat().st_mode) for name in MODES} == MODES, steps
+        assert set(meanwhile.given) <= MODES.keys()
+        if steps == total - 1 and not is_twice:
+            assert set(meanwhile.given) == MODES.keys()
+            assert f"the mode or owner that the host has given {at(scribe, meanwhile.given[0])}" in told_of(
+                meanwhile, scribe.base.root, parking
+            )
+        for name in MODES:
+            at(scribe, name).chmod(stat.S_IMODE(before[name][0].mode))
+        assert whole(scribe) == before, steps

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import CommitScribe
 from yolofs.commit import find_conflicts
 from yolofs.errors import ConflictError
+from yolofs.journal.records import Change, Delete, Rename
 
 
 class RealTimeScribe(CommitScribe):
@@ -19,6 +22,20 @@ class RealTimeScribe(CommitScribe):
 
     def _now(self) -> int:
         return time.time_ns()
+
+
+class EarlierScribe(RealTimeScribe):
+    """Its records do not say what base had, as those of earlier versions."""
+
+    def _apply(self, record: Change) -> None:
+        if isinstance(record, Delete):
+            base = record.base
+            record = msgspec.structs.replace(
+                record, base=msgspec.structs.replace(base, owner=None) if base is not None else None
+            )
+        elif isinstance(record, Rename):
+            record = msgspec.structs.replace(record, src_was=None, dst_was=None)
+        super()._apply(record)
 
 
 @pytest.fixture
@@ -61,7 +78,6 @@ def work(scribe: CommitScribe) -> None:
 
 
 def test_none_if_base_stays_as_it_is(scribe: RealTimeScribe) -> None:
-    let_clocks_pass()
     work(scribe)
     assert conflicts(scribe) == []
 
@@ -91,7 +107,6 @@ def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: Re
     """As git does with its index, by a file beside it."""
     scribe.write(b"a.lock", b"both")
     scribe.rename(b"a.lock", b"a")
-    let_clocks_pass()
     (base / "a.lock").write_text("both")
     (base / "a.lock").rename(base / "a")
     assert conflicts(scribe) == []
@@ -101,7 +116,6 @@ def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: Re
 
 def test_a_new_file_that_both_made_alike_is_none(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"both")
-    let_clocks_pass()
     (base / "d/new").write_text("both")
     assert conflicts(scribe) == []
 
@@ -168,21 +182,18 @@ def test_a_directory_with_a_new_mode_that_the_host_replaced(scribe: RealTimeScri
 
 def test_a_new_file_where_the_host_made_one_too(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"")
-    let_clocks_pass()
     (base / "d" / "new").write_text("from the host")
     assert conflicts(scribe) == [b"d/new"]
 
 
 def test_a_removed_file_that_the_host_wrote_later(scribe: RealTimeScribe, base: Path) -> None:
     scribe.remove(b"d/x")
-    let_clocks_pass()
     (base / "d" / "x").write_text("from the host")
     assert conflicts(scribe) == [b"d/x"]
 
 
 def test_a_removed_file_that_the_host_wrote_before_is_none(scribe: RealTimeScribe, base: Path) -> None:
     (base / "d" / "x").write_text("from the host")
-    let_clocks_pass()
     scribe.remove(b"d/x")
     assert conflicts(scribe) == []
 
@@ -190,7 +201,6 @@ def test_a_removed_file_that_the_host_wrote_before_is_none(scribe: RealTimeScrib
 def test_a_file_moved_away_may_change_its_content(scribe: RealTimeScribe, base: Path) -> None:
     """The view shows it under its new name, with what the host wrote."""
     scribe.rename(b"a", b"z")
-    let_clocks_pass()
     (base / "a").write_text("from the host")
     assert conflicts(scribe) == []
 
@@ -247,3 +257,55 @@ def test_a_directory_with_a_new_mode_is_made_again_by_force(scribe: RealTimeScri
     scribe.commit(os.fsencode(tmp_path / "commit"))
     assert (base / "d" / "sub" / "new").read_text() == "new"
     assert (base / "d" / "sub").stat().st_mode & 0o777 == 0o700
+
+
+# ---- records of earlier versions
+
+
+@pytest.fixture
+def earlier(tmp_path: Path, base: Path) -> EarlierScribe:
+    return EarlierScribe(os.fsencode(base), os.fsencode(tmp_path / "store"))
+
+
+def removed(scribe: CommitScribe) -> None:
+    scribe.remove(b"d/x")
+
+
+def replaced(scribe: CommitScribe) -> None:
+    scribe.write(b"new", b"by the view")
+    scribe.rename(b"new", b"d/x")
+
+
+def moved(scribe: CommitScribe) -> None:
+    scribe.rename(b"d/x", b"x")
+    scribe.remove(b"x")
+
+
+def removed_whole(scribe: CommitScribe) -> None:
+    scribe.remove(b"d")
+
+
+EARLIER = [(removed, b"d/x"), (replaced, b"d/x"), (moved, b"d/x"), (removed_whole, b"d")]
+
+
+@pytest.mark.parametrize(("work", "path"), EARLIER)
+def test_where_no_record_says_what_base_had_what_is_later_is_a_conflict(
+    earlier: EarlierScribe, base: Path, work: Callable[[CommitScribe], None], path: bytes
+) -> None:
+    (base / "d/x").write_text("before")
+    let_clocks_pass()
+    work(earlier)
+    assert conflicts(earlier) == []
+    let_clocks_pass()
+    (base / "link").hardlink_to(base / "d/x")  # so that only the ctime changes
+    assert conflicts(earlier) == [path]
+
+
+@pytest.mark.parametrize("work", [removed, removed_whole])
+def test_what_an_earlier_version_says_of_what_it_removed_tells_at_once(
+    earlier: EarlierScribe, base: Path, work: Callable[[CommitScribe], None]
+) -> None:
+    """Size, time and number; not mode and owner."""
+    work(earlier)
+    (base / "d/x").write_text("by the host")
+    assert len(conflicts(earlier)) == 1

@@ -13,7 +13,6 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support import sharing_disk
-from tests.support.clocks import let_clocks_pass
 from yolofs.commit.merge import text_merge
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
@@ -221,7 +220,6 @@ def test_a_merge_is_a_generation_and_so_is_what_was_before(view: CoreDriver, fil
     view.travel(3)
     view.remount()
     assert view.read(PATH) == BOTH
-    let_clocks_pass()
     file.write_bytes(THEIRS + b"more\n")
     again = merged(view)
     assert isinstance(again, Merge)
@@ -241,7 +239,6 @@ def both_change_lines(view: CoreDriver, file: Path, was: bytes, *, by_rename: bo
         view.rename(b"d/new", PATH)
     else:
         view.overwrite(PATH, ours)
-    let_clocks_pass()
     file.write_bytes(was.replace(b"\n39000\n", b"\nhost\n"))
     return ours.replace(b"\n39000\n", b"\nhost\n")
 
@@ -319,6 +316,5 @@ def test_a_new_mode_is_not_merged_into_another_file_in_whose_place_it_was_put(vi
     other.write_bytes(WAS)
     view.chmod(PATH, 0o600)
     view.rename(PATH, b"d/other")
-    let_clocks_pass()
     other.write_bytes(THEIRS)
     assert reason(view, RelPath(b"d/other")) == "its content is that of another file of base"

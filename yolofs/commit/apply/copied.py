@@ -1,0 +1,84 @@
+"""Which thing of base each copy is that a commit has made on another device or mount:
+``commits/N/copied``.
+
+There is a line for each thing that was copied, and each in a directory that was: device, inode
+number, time of birth and number of names of the thing, then device, inode number and time of birth
+of its copy.  A copy has another inode number than what it is a copy of.  So without this an undo of
+an earlier commit would take it for something of the host's.  The thing is deleted, and the disk may
+give its number again: its time of birth (0 where that does not last) tells it from what has got
+that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from yolofs.system import syscalls
+from yolofs.system.plain_files import open_plain, read_note
+
+_NAME = b"copied"
+_MOST_BYTES = 1 << 30
+File: TypeAlias = tuple[int, int]
+"""Which file it is: device and inode number."""
+
+
+class Thing(NamedTuple):
+    """Something on a disk."""
+
+    file: File
+    birth_ns: int
+    """0 if nobody knows."""
+
+    @classmethod
+    def at(cls, path: bytes, st: os.stat_result, known: dict[bytes, bool] | None = None) -> Thing:
+        """Return what is at a path, of which ``st`` is known; ``known`` as for
+        :func:`yolofs.system.syscalls.look`.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        return cls((st.st_dev, st.st_ino), syscalls.look(path, known).lasting_birth_ns or 0)
+
+
+class Copied(NamedTuple):
+    """A copy, and what it is one of."""
+
+    was: Thing
+    links: int
+    """How many names it had."""
+    now: Thing
+
+
+def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
+    """Note in a commit's directory what copies were made.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    if not copies:
+        return
+    numbers = ((*was.file, was.birth_ns, links, *now.file, now.birth_ns) for was, links, now in copies)
+    text = b"".join(b"%d %d %d %d %d %d %d\n" % one for one in numbers)
+    fd = open_plain(os.path.join(directory, _NAME), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    with os.fdopen(fd, "ab") as file:
+        file.write(text)
+        file.flush()
+        if durable:
+            os.fsync(fd)
+
+
+def read(directory: bytes) -> list[Copied]:
+    """Return what was noted in a commit's directory; a line that a crash has cut off is left out.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    found: list[Copied] = []
+    for line in (read_note(os.path.join(directory, _NAME), _MOST_BYTES) or b"").split(b"\n")[:-1]:
+        words = line.split(b" ")
+        if len(words) == 7 and all(map(bytes.isdigit, words)):
+            device, inode, birth_ns, links, *now = map(int, words)
+            found.append(Copied(Thing((device, inode), birth_ns), links, Thing((now[0], now[1]), now[2])))
+    return found

@@ -1,0 +1,111 @@
+"""Which hard links a commit cuts, as names of a file move to another disk or mount.
+
+Each such name becomes a file of its own.  It gets what is staged; so do names of base that stay.
+Names that base does not have, or that were not found, keep what the file was.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.plan import Park, Place, Plan, Rewrite, SetMetadata
+from yolofs.paths import RelPath, join
+from yolofs.state.link_names import LIMIT, find_names_at
+from yolofs.store.base import Base
+
+
+class CutLink(NamedTuple):
+    """A name that becomes a file of its own."""
+
+    path: RelPath
+    """Where it comes to be."""
+    others: list[bytes]
+    """The other names of the file afterwards, absolute, as far as they were found."""
+    missing: int
+    """How many more it has."""
+    keeps_old: bool
+    """Whether those others keep what the file was, though the name gets something else."""
+
+
+def moves_far(names: Iterable[Name], base: Base) -> bool:
+    """Tell whether anything moves to another disk or mount, of the names of a tree."""
+    for name in names:
+        staged = name.entry.staged
+        source = staged.home if staged is not None and staged.home is not None else name.entry.source
+        if source is not None and source != name.natural and base.mount_above(source) != base.mount_above(name.path):
+            return True
+    return False
+
+
+def find_cut_links(plan: Plan, base: Base) -> list[CutLink]:
+    """Return what a plan, of which nothing is done yet, cuts off from names of the same file.
+
+    Names are searched for also where the view does not reach, each for a bounded time.  Blocks.
+
+    Raises:
+        OSError: base cannot be read.
+    """
+    return list(_Cutting(plan, base).links())
+
+
+class _Cutting:
+    def __init__(self, plan: Plan, base: Base) -> None:
+        self._plan = plan
+        self._base = base
+        self._moves = Moves(plan)
+        self._changed = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
+
+    def links(self) -> Iterator[CutLink]:
+        moved = list(self._moved())
+        for old, new, file in moved:
+            known, _ = find_names_at(self._base, old)
+            left = self._base.lstat(old).st_nlink - len(known)
+            gone = {one for one, _, other in moved if other == file}
+            stay = [now for one in known if one not in gone and (now := self._moves.after(one)) is not None]
+            outside = self._outside(old, left)
+            others = [*(self._base.path(one) for one in stay), *outside]
+            missing = left - len(outside)
+            if others or missing > 0:
+                keeps_old = new in self._changed and self._changed.isdisjoint(stay)
+                yield CutLink(new, others, missing, keeps_old)
+
+    def _moved(self) -> Iterator[tuple[RelPath, RelPath, tuple[int, int]]]:
+        """Yield where files with hard links are and come to be that are copied as they move, and
+        which they are.
+        """
+        parks = {step.number: step.path for step in self._plan.steps if isinstance(step, Park)}
+        for step in self._plan.steps:
+            if not isinstance(step, Place) or step.number not in parks:
+                continue
+            old = parks[step.number]
+            if self._base.mount_above(old) != self._base.mount_above(step.path):
+                yield from self._files(old, step.path)
+
+    def _files(self, old: RelPath, new: RelPath) -> Iterator[tuple[RelPath, RelPath, tuple[int, int]]]:
+        todo = [(old, new)]
+        for one, other in todo:
+            if len(todo) > LIMIT:
+                return
+            st = self._base.look(one)
+            if st is None or (one != old and self._moves.goes(one)):
+                continue
+            if stat.S_ISDIR(st.st_mode):
+                todo += [(join(one, name), join(other, name)) for name in self._base.names(one)]
+            elif st.st_nlink > 1:
+                yield one, other, (st.st_dev, st.st_ino)
+
+    def _outside(self, old: RelPath, left: int) -> list[bytes]:
+        """Return the absolute paths of names that base does not have, of which there may be so
+        many.
+        """
+        if not left or self._base.root == b"/":
+            return []
+        everything = Base(b"/")
+        path = everything.relative(self._base.path(old))
+        names, _ = find_names_at(everything, path) if path is not None else ([], False)
+        paths = map(everything.path, names)
+        return [one for one in paths if self._base.relative(one) is None]
