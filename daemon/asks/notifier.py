@@ -109,8 +109,9 @@ class Notifier:
             "waiting": len(self._waiting),
             "answer": f"yolofs -C {in_shell(self._project)} answer {ask.id} allow|deny",
         }
+        done: subprocess.CompletedProcess[bytes] | None = None
         try:
-            with trio.move_on_after(_MOST_S) as scope:
+            with trio.move_on_after(_MOST_S):
                 done = await trio.run_process(
                     [_SHELL, "-c", self._command],
                     stdin=encode_json(document) + b"\n",
@@ -120,10 +121,10 @@ class Notifier:
                     check=False,
                     umask=0o077,  # that of the daemon is 0
                 )
-            if scope.cancelled_caught:
-                return f"notify: the command took more than {_MOST_S:.0f} seconds, so nobody is told of asks"
         except OSError as error:
             return f"notify: {error}, so nobody is told of asks"
+        if done is None:
+            return f"notify: the command took more than {_MOST_S:.0f} seconds, so nobody is told of asks"
         if done.returncode:
             return f"notify: the command ended with exit code {done.returncode}, so nobody is told of asks"
         return ""
