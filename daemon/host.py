@@ -241,8 +241,8 @@ class Host:
         For example: the journal lost its end, rules are wrong or not in force everywhere, no notes
         can be taken, a commit was finished because its command had died.
         """
-        told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
-        return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))
+        problems = filter(None, [self._auditor.problem, self.notifier.problem, self._lending.problem])
+        return (*self._told_cuts(), *self.rules.warnings, *self._lending.finished, *problems)
 
     def _told_cuts(self) -> list[str]:
         """Return what to say of this mount's cuts, until that is acknowledged or the journal has
@@ -292,8 +292,8 @@ class Host:
         return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code
 
     def _take_up(self, asks: AskSettings) -> None:
+        self.notifier.set_command(asks.notify)
         self.broker.settings_changed(asks.timeout_s, Decision(asks.default), asks.unattended_s)
-        self.notifier.command = asks.notify
 
     # ---- what sandboxes get straight from base
 
