@@ -21,6 +21,7 @@ from tests.property import core_driver
 from tests.property.core_driver import CoreDriver
 from tests.support.memory_disk import memory_directory
 from tests.support.required import do_without
+from yolofs.commit.apply import cross_device_copies
 from yolofs.errors import CommitError, NotPreparedError
 from yolofs.overlay import Owner
 from yolofs.session.commit import commit

@@ -63,7 +63,9 @@ In the order in which a commit goes through them::
       given_ctimes  the ctimes that things have got by all that, which are not the host's doing
       unset_metadata  what could not be set of times, modes and the like, told also after a kill
       interrupted_progress  how far a commit came that was interrupted, for people
-      resume       finishes one that was killed
+      identities   which thing is where after a kill
+      done_steps   which steps are done then, by what is where
+      resume       finishes a commit that was killed
       swapped_out  tells what the host has made of what was put in place, and keeps it
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
