@@ -61,6 +61,9 @@ from yolofs.system.mounts import detach_stale, unmount
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
+_NOBODY_S = 1.0
+"""So long the kernel may take to let go of a mount in which nobody is found."""
+_AGAIN_S = 0.02
 
 
 class Host:
@@ -238,8 +241,8 @@ class Host:
         For example: the journal lost its end, rules are wrong or not in force everywhere, no notes
         can be taken, a commit was finished because its command had died.
         """
-        told = (*self._told_cuts(), *self.rules.warnings, *filter(None, [self._auditor.problem]))
-        return (*told, *self._lending.finished, *filter(None, [self._lending.problem]))
+        problems = filter(None, [self._auditor.problem, self.notifier.problem, self._lending.problem])
+        return (*self._told_cuts(), *self.rules.warnings, *self._lending.finished, *problems)
 
     def _told_cuts(self) -> list[str]:
         """Return what to say of this mount's cuts, until that is acknowledged or the journal has
@@ -289,8 +292,8 @@ class Host:
         return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code
 
     def _take_up(self, asks: AskSettings) -> None:
+        self.notifier.set_command(asks.notify)
         self.broker.settings_changed(asks.timeout_s, Decision(asks.default), asks.unattended_s)
-        self.notifier.command = asks.notify
 
     # ---- what sandboxes get straight from base
 
@@ -466,20 +469,27 @@ class Host:
         """
         with contextlib.suppress(DaemonError):
             self._hand_over()
-        try:
-            unmount(self.mountpoint, lazy=force)
-        except OSError as error:
-            if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
+        deadline = time.monotonic() + _NOBODY_S
+        while True:
+            try:
+                unmount(self.mountpoint, lazy=force)
+            except OSError as error:
+                if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
+                    return
+                if error.errno != errno.EBUSY:
+                    raise MountError(
+                        f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
+                    ) from error
+                users = self._blockers.inside()
+                if users or time.monotonic() > deadline:
+                    raise BusyFilesError(
+                        "processes are at work inside the mount",
+                        users=users,
+                        hint="end them, or: yolofs unmount --force",
+                    ) from None
+                time.sleep(_AGAIN_S)
+            else:
                 return
-            if error.errno != errno.EBUSY:
-                raise MountError(
-                    f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
-                ) from error
-            raise BusyFilesError(
-                "processes are at work inside the mount",
-                users=self._blockers.inside(),
-                hint="end them, or: yolofs unmount --force",
-            ) from None
 
     # ---- inside
 

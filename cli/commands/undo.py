@@ -23,7 +23,7 @@ from yolofs.cli.show.listing import Place, emit_changes, summary
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
-from yolofs.commit.plan.for_people import plan_lines
+from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.undo.applied import Later

@@ -10,7 +10,7 @@ from yolofs.changes.picks import Picks
 from yolofs.cli.commit.report import Shown, look
 from yolofs.cli.output import phases
 from yolofs.commit import plan_commit
-from yolofs.commit.plan.for_people import plan_lines
+from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import NotPreparedError

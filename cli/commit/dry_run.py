@@ -12,9 +12,9 @@ from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged, warn
 from yolofs.cli.commit.settling import Settled, Wish
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
-from yolofs.commit.plan.for_people import plan_lines
+from yolofs.commit.plan.link_changes import may_change_links
+from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
-from yolofs.commit.plan.unseen import may_change_links
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.session.commit import conflict_error, look_at_base, marks_error

@@ -19,7 +19,7 @@ from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, notes_text, summary
 from yolofs.commit.merge.drift_descriptions import describe_drift
-from yolofs.commit.merge.gone import missing_directories
+from yolofs.commit.merge.gone_from_base import missing_directories
 from yolofs.commit.merge.merging import Merge, Refused
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError

@@ -175,7 +175,7 @@ class Broker:
         """
         self.timeout_s, self.default, self.unattended_s = timeout_s, default, unattended_s
         with self._lock:
-            self._wake(self._settle_deadlines)
+            self._wake(self.attention_changed)
 
     def rules_changed(self) -> None:
         """Judge all that waits anew: the rule book has changed.  May be called from any thread."""
@@ -214,7 +214,7 @@ class Broker:
     def watched_by(self, watcher: Watcher) -> Iterator[None]:
         """Have a watcher hear of all that waits, and of all that happens in the block."""
         self._watchers.append(watcher)
-        self._settle_deadlines()
+        self.attention_changed()
         try:
             if self._warnings:
                 watcher.warned(self._warnings)
@@ -224,10 +224,10 @@ class Broker:
             yield
         finally:
             self._watchers.remove(watcher)
-            self._settle_deadlines()
+            self.attention_changed()
 
-    def _settle_deadlines(self) -> None:
-        """Give each ask the deadline that is due with the present watchers."""
+    def attention_changed(self) -> None:
+        """Give each ask the deadline that is due with those who see it now."""
         self._unattended = {known for known in self._unattended if not self._is_attended(known[1])}
         now = time.monotonic()
         for ask in self._queue:
@@ -329,7 +329,7 @@ class Broker:
                 self._end(ask, outcome, decision, by=f"{by}{JUST_ONCE}" if makes_rules else by)
         if makes_rules:
             self._rejudge()
-        self._settle_deadlines()  # there is somebody who answers
+        self.attention_changed()  # there is somebody who answers
         ids = [ask.id for ask in members]
         waiting = [number for number in unseen if self._queue.get(number) is not None]
         return Answered(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
@@ -453,7 +453,7 @@ class Broker:
             self._unattended.clear()
         self._unattended.update((ask.question.path, run) for run in unattended)
         if is_attended:
-            self._settle_deadlines()
+            self.attention_changed()
 
     async def _count_refusals(self) -> None:
         """Write notes about repeated refusals at intervals."""

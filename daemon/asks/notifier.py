@@ -38,8 +38,7 @@ class Notifier:
     """
 
     def __init__(self, project: bytes, command: str) -> None:
-        self.command = command
-        """Empty: nobody is told.  May be set from any thread."""
+        self._command = command
         self._project = project
         self._told = 0
         """The highest number of an ask that was seen."""
@@ -48,12 +47,19 @@ class Notifier:
         self._unanswered: set[int] = set()
         """The runs of which the user was told, and let an ask go by; until there is an answer."""
         self._came = trio.Event()
+        self.problem = ""
+        """Why the user is told of nothing, as far as the last try shows; for any thread."""
+
+    def set_command(self, command: str) -> None:
+        """Run another command from now on; if it is empty nobody is told.  From any thread."""
+        if command != self._command:
+            self._command, self.problem = command, ""
 
     # ---- as a watcher
 
     def asked(self, ask: Ask) -> None:
         """Have the user told of an ask that is new."""
-        if not self.command:
+        if not self._command:
             return
         self._waiting[ask.id] = ask
         if ask.id > self._told:
@@ -76,7 +82,7 @@ class Notifier:
 
     def attends(self, run: int) -> bool:
         """Tell whether the user is told of what a run asks, and may well answer."""
-        return bool(self.command) and run not in self._unanswered
+        return bool(self._command) and not self.problem and run not in self._unanswered
 
     # ---- on trio's thread
 
@@ -88,9 +94,14 @@ class Notifier:
                 self._came = trio.Event()
                 ask, self._newest = self._newest, None
                 if ask is not None:
-                    await self._tell(ask)
+                    before, self.problem = self.problem, await self._tell(ask)
+                    if self.problem and self.problem != before:
+                        log.warning("%s", self.problem)
+                    if bool(before) != bool(self.problem):
+                        broker.attention_changed()
 
-    async def _tell(self, ask: Ask) -> None:
+    async def _tell(self, ask: Ask) -> str:
+        """Run the command for an ask; return what went wrong, nothing if it did not."""
         text = f"{ask.question.operation.value} {display(ask.question.path)}?"
         document = {
             **ask_fields(ask_info(ask)),
@@ -98,10 +109,11 @@ class Notifier:
             "waiting": len(self._waiting),
             "answer": f"yolofs -C {in_shell(self._project)} answer {ask.id} allow|deny",
         }
+        done: subprocess.CompletedProcess[bytes] | None = None
         try:
-            with trio.move_on_after(_MOST_S) as scope:
+            with trio.move_on_after(_MOST_S):
                 done = await trio.run_process(
-                    [_SHELL, "-c", self.command],
+                    [_SHELL, "-c", self._command],
                     stdin=encode_json(document) + b"\n",
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -109,9 +121,10 @@ class Notifier:
                     check=False,
                     umask=0o077,  # that of the daemon is 0
                 )
-                if done.returncode:
-                    log.warning("notify: the command ended with exit code %d", done.returncode)
-            if scope.cancelled_caught:
-                log.warning("notify: the command took more than %.0f seconds, and was ended", _MOST_S)
         except OSError as error:
-            log.warning("notify: %s", error)
+            return f"notify: {error}, so nobody is told of asks"
+        if done is None:
+            return f"notify: the command took more than {_MOST_S:.0f} seconds, so nobody is told of asks"
+        if done.returncode:
+            return f"notify: the command ended with exit code {done.returncode}, so nobody is told of asks"
+        return ""

@@ -68,9 +68,13 @@ class BaseChanges:
         there.
         """
         top = self.watchable()
-        if top is not None:
+        if top is None:
+            return
+        try:
             names = [entry.path for entry in os.scandir(top)]
-            self.tell([change for path in names for change in self.at(path, is_name=True)])
+        except OSError:  # it was moved away
+            names = [top]
+        self.tell([change for path in names for change in self.at(path, is_name=True)])
 
     # ---- looked at
 

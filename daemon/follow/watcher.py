@@ -48,6 +48,8 @@ class Watcher:
         self._limit = limit
         self._stop = threading.Event()
         self._directories: set[str] = set()
+        if not os.path.isdir(top):
+            raise NotADirectoryError(f"{top} is no directory")
         self._take_in(top)
 
     def run(self) -> None:

@@ -8,12 +8,15 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import yolofs.errors
 from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
+from tests.cli.terminal import start
+from tests.support.second_disk import mounted_disk
 from yolofs.errors import MountError
 from yolofs.fuse.trace import Trace
 from yolofs.system.mounts import mounts_at
@@ -382,3 +385,19 @@ def test_what_the_mount_table_names_is_taken_for_no_path(yolofs: Program) -> Non
         words = ["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", str(mountpoint)]
         shown = subprocess.run(words, cwd=yolofs.project, capture_output=True, text=True, check=True).stdout
     assert shown.split() == ["yolofs:view", "fuse.yolofs"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts anything in a mount")
+def test_what_keeps_a_mount_for_a_moment_and_is_no_process_is_waited_for(yolofs: Program) -> None:
+    (yolofs.project / "d").mkdir()
+    mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+    with mounted_disk(mountpoint / "d"):
+        assert "at work inside the mount" in yolofs("unmount", code=8).err
+        null = os.open(os.devnull, os.O_RDWR)
+        ending = start(["unmount"], yolofs.project, dict(os.environ), (null, null, null))
+        os.close(null)
+        time.sleep(0.3)
+        assert ending.poll() is None
+    ending.wait(DEADLINE_S)
+    assert ending.returncode == 0
+    assert not is_mounted(mountpoint)

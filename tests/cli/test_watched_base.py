@@ -215,6 +215,23 @@ def test_what_the_host_does_shows_though_the_watcher_was_killed_and_another_one_
         assert yolofs.log.count(said) == 2
 
 
+def test_a_watcher_that_ends_as_the_project_is_gone_takes_nobody_along(yolofs: Program) -> None:
+    project, away = yolofs.project, yolofs.project.with_name("away")
+    said, log = "the watcher of the project has ended", yolofs.session / "daemon.log"
+    with watched(yolofs, said) as view:
+        (watcher,) = watchers(project)
+        project.rename(away)
+        try:
+            kill(int(watcher.split()[0]))
+            wait_until(lambda: "is no directory" in log.read_text(), "another one has looked")
+        finally:
+            away.rename(project)
+        assert said in log.read_text()
+        wait_until((view / "top/file").exists, "the project is back")
+        (project / "fresh").write_text("x")  # nobody watches, so it takes as long as base_timeout
+        wait_until((view / "fresh").exists, "the new file")
+
+
 def test_nobody_watches_if_that_is_not_wanted(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[mount]\nwatch = false\n")
     with yolofs.mounted():

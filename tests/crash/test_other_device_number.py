@@ -7,18 +7,21 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import DEADLINE_S, Program
+from tests.support.looks import looks
 from tests.support.required import do_without
 from yolofs.system.disks import disk_key
 
 pytestmark = [pytest.mark.mount, pytest.mark.root_only, pytest.mark.timeout(300)]
 MIB = 1 << 20
+ATTEMPTS = 50
 
 
 def run(*words: str | Path) -> str:
@@ -31,13 +34,25 @@ def make_disk(path: Path, size: int = 24 * MIB) -> None:
     run("mkfs.ext4", "-q", "-F", path)
 
 
+def attached(image: Path) -> str:
+    """Return the loop device that an image is attached to: the first that is free.
+
+    Somebody else may take that in the same moment.
+    """
+    for attempt in range(ATTEMPTS):
+        try:
+            return run("losetup", "--find", "--show", image)
+        except subprocess.CalledProcessError as error:
+            if attempt == ATTEMPTS - 1:
+                do_without(f"no loop device is to be had: {error.stderr}")
+            time.sleep(0.1)
+    raise AssertionError("it was attached, or could not be")
+
+
 @contextmanager
 def mounted(image: Path, place: Path) -> Iterator[int]:
     """Mount a disk on some loop device; give its number."""
-    try:
-        loop = run("losetup", "--find", "--show", image)
-    except subprocess.CalledProcessError as error:
-        do_without(f"no loop device is to be had: {error.stderr}")
+    loop = attached(image)
     try:
         run("mount", loop, place)
         try:
@@ -46,6 +61,20 @@ def mounted(image: Path, place: Path) -> Iterator[int]:
             run("umount", place)
     finally:
         run("losetup", "--detach", loop)
+        wait_until_free(loop)
+
+
+def wait_until_free(loop: str) -> None:
+    """Wait until nobody has a disk mounted any more.
+
+    A process that has got mounts of its own meanwhile has a copy of ours as long as it lives.  Till
+    then the disk is in use, and another mount of it would be a second one.
+    """
+    holds = Path("/sys/block", Path(loop).name, "loop/backing_file")
+    deadline = time.monotonic() + DEADLINE_S
+    while holds.exists():
+        assert time.monotonic() < deadline, f"a process with mounts of its own still has {loop}"
+        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -65,14 +94,16 @@ def disk(tmp_path: Path) -> tuple[Path, Path, Path]:
 def mounted_elsewhere(image: Path, other: Path, place: Path, device: int) -> Iterator[None]:
     """Mount a disk so that it has another number than before, which another disk has taken."""
     with ExitStack() as taken:
-        number = 0
-        while number < device:  # each time the first that is free; a higher one: somebody else has taken it
-            loop = run("losetup", "--find", "--show", other)
+        for _ in range(ATTEMPTS):
+            loop = attached(other)  # each time the first that is free; a loop device may be so late, or somebody has it
             taken.callback(run, "losetup", "--detach", loop)
-            number = os.stat(loop).st_rdev
-        with mounted(image, place) as now:
-            assert now != device
-            yield
+            if os.stat(loop).st_rdev < device:
+                continue
+            with mounted(image, place) as now:
+                if now != device:
+                    yield
+                    return
+        pytest.fail(f"a disk gets the number {device} again and again")
 
 
 def test_a_disk_is_known_though_it_has_another_number(disk: tuple[Path, Path, Path]) -> None:
@@ -109,3 +140,27 @@ def test_what_is_staged_is_the_same_after_the_number_has_changed(disk: tuple[Pat
         assert (project / "h9").read_text() == (project / "h2").read_text() == "h\nmore\n"
         assert (project / "h9").samefile(project / "h2")
         assert (project / "a").read_text() == "changed\n"
+
+
+def test_an_undo_knows_the_files_after_the_number_has_changed(disk: tuple[Path, Path, Path]) -> None:
+    image, other, place = disk
+    project = place / "project"
+    program = Program(project)
+    with mounted(image, place) as device:
+        project.mkdir()
+        for name in ("h1", "a", "b"):
+            (project / name).write_text(f"{name}\n")
+        (project / "h2").hardlink_to(project / "h1")
+        program("init")
+        before = looks(project)
+        with program.mounted("--root", "/") as root:
+            view = root / str(project)[1:]
+            (view / "h1").unlink()
+            (view / "a").write_text("changed\n")
+            (view / "b").rename(view / "c")
+        program("commit", "--yes")
+    with mounted_elsewhere(image, other, place, device):
+        said = program("undo", "--yes").err
+        assert "file of its own" not in said
+        assert (project / "h1").samefile(project / "h2")
+        assert looks(project) == before

@@ -54,7 +54,7 @@ BROKEN = (
     "commit.apply.changing_in_place",
     "commit.apply.resume",
     "commit.apply.identities",
-    "commit.apply.done",
+    "commit.apply.done_steps",
     "commit.apply.rollback",
     "commit.apply.execution",
     "commit.apply.taking_back",

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def asking(tmp_path: Path, home: Path) -> Iterator[Program]:
-    """Return a session over the machine in which ``secret`` is asked for."""
+    with session(tmp_path) as program:
+        yield program
+
+
+@contextmanager
+def session(tmp_path: Path, *expected_in_log: str) -> Iterator[Program]:
+    """Mount a session over the machine in which ``secret`` is asked for."""
     project = tmp_path / "project"
     (project / "secret").mkdir(parents=True)
     (project / "secret/a").write_text("the secret\n")
@@ -45,7 +52,7 @@ def asking(tmp_path: Path, home: Path) -> Iterator[Program]:
     (project / ".yolofs.toml").write_text(SETTINGS.format(0.2) + '[rules]\n"secret" = "ask"\n')
     program = Program(project)
     program.start_session()
-    with program.mounted("--root", "/"):
+    with program.mounted("--root", "/", expected_in_log=expected_in_log):
         yield program
 
 
@@ -101,6 +108,18 @@ def test_what_somebody_did_not_answer_in_time_is_told_with_what_allows_it(asking
     assert asks_in(asking) == [("timeout", "nobody")]
     allow = f"  yolofs rule read-only {asking.project}/secret/a"
     assert done.err.splitlines()[-2:] == ["1 ask had no answer in time; to allow it next time:", allow]
+
+
+def test_no_note_has_the_command_line_of_what_makes_the_sandbox(asking: Program) -> None:
+    said = json.loads(asking("run", "--json", "cat", "secret/a", code=1).err.splitlines()[-1])
+    (note,) = said["notes"]
+    assert note["process"]["command"] == ["cat", "secret/a"]
+    assert (note["parent"]["command"], note["process"]["run"]) == ([], said["run"])
+    asking("run", "sh", "-c", "cat secret/a; true")
+    notes = (asking.session / "audit.jsonl").read_text()
+    assert "--unshare" not in notes
+    (inside,) = [note for note in map(json.loads, notes.splitlines()) if note["kind"] == "ask" and note["id"] == 2]
+    assert inside["process"]["parent_command"][0] == "sh"
 
 
 def test_another_run_is_asked_about_again(asking: Program) -> None:
@@ -234,6 +253,27 @@ def test_who_was_notified_and_did_not_answer_holds_a_run_up_once_until_an_answer
         assert ask.left_ms > 500_000
         calls.answer(AnswerParams(ask.id, "deny"))
         process.communicate(timeout=60)
+
+
+def test_a_command_that_fails_has_told_nobody(home: Path, tmp_path: Path) -> None:
+    config, mended = home / ".config/yolofs/config.toml", tmp_path / "mended"
+    replace_text(config, f"notify = 'test -e {mended}'\n")
+    problem = "notify: the command ended with exit code 1, so nobody is told of asks"
+    with session(tmp_path, problem) as asking, connected(asking) as calls:
+        done = asking("run", "sh", "-c", "cat secret/a; cat 'secret/b b'; true")  # which would be twenty minutes
+        assert asks_in(asking) == [("timeout", "nobody, as nobody watches")] * 2
+        assert "nobody watches, so 2 asks had no answer" in done.err
+        assert problem in asking("status").err
+        mended.touch()
+        settings = asking.project / ".yolofs.toml"
+        replace_text(settings, settings.read_text().replace("ask_unattended = 0.2", "ask_unattended = 300.0"))
+        calls.reload_rules()
+        with start(["run", "cat", "secret/a"], asking.project) as process:
+            (ask,) = wait_for_asks(calls, 1)
+            wait_until(lambda: calls.asks()[0].left_ms > 500_000, "somebody is told again")
+            calls.answer(AnswerParams(ask.id, "allow"))
+            assert process.communicate(timeout=60)[0] == b"the secret\n"
+        assert "notify" not in asking("status").err
 
 
 def test_a_path_cannot_become_a_part_of_the_command(asking: Program, home: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tests.support.commit_model import CommitScribe
 from yolofs.commit import Plan, execute, plan_commit
-from yolofs.commit.plan.kept import KeptAndStore
+from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.select.compose import compose
 from yolofs.commit.undo.applied import Applied
 from yolofs.commit.undo.homes import find_homes

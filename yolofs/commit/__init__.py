@@ -11,33 +11,33 @@ In the order in which a commit goes through them::
       compose      what stays staged when base is what one tree shows, and the view another
       base_afterwards  base as it is then
       staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
-      coming_back  whether what is staged is just what base gets back by itself
+      back_in_base  whether what is staged is just what base gets back by itself
       linked_files  files with hard links, which are not told name by name
       what_base_had  what base had where something stays staged
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too
       conflicts    where that is
       drift_descriptions  how, and when: what is said of it
-      gone         directories and files that base has no more, and about which something is staged
+      gone_from_base  what base has no more, and about which something is staged
       merging      what merging with base comes to, path by path
       text_merge   merging a text, by git's merge-file
-      apart        the same where no way to compare could tell it otherwise
+      separate_places  the same where no way to compare could tell it otherwise
       diff3        the same without git
       git_indexes  git's index, where the host has only looked
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
       seen_twice   no name of base is changed at two places
       survivors    which object of base lives on under which name of the view
-      kept         what earlier commits keep of base, as something that a tree can show
+      kept_objects  what earlier commits keep of base, as something that a tree can show
       planner      the plan
-      unseen       whether it does anything where no change is to be seen
+      link_changes  whether it does anything where no change is to be seen
       plan         its form on the disk, before the first step
       last_check   it leaves base the names that the view shows: found anew
       recheck      it is still one for this base, after an interruption
       moves        where things are before it and after it
       cut_links    which hard links it cuts, as names move to another disk
       script       it as a shell script
-      for_people   it as a person reads it
+      plan_text    it as a person reads it
     apply/  doing it
       commit_directory  the files in a commit's directory
       places       where a commit works: its folders, and base
@@ -47,7 +47,7 @@ In the order in which a commit goes through them::
       linking      which new files are the store inodes themselves, and not copies
       other_devices  folders there, in which is made what goes there
       ready        what is known, and looked at, when all is made and base is not touched yet
-      crossing     what has to be copied to another device or mount, looked at then, too
+      cross_device_copies  what has to be copied to another device or mount, looked at then, too
       execution    carries the plan out
       steps        the steps of it
       moving_out   those that move something out of its place
@@ -58,26 +58,26 @@ In the order in which a commit goes through them::
       interrupts   Ctrl-C, which is never in the middle of a step
       trees        copying and removing whole directories, where no rename reaches
       by_names     moving a directory name by name, where the filesystem renames none
-      copied       what was copied to another device, and which copy it is
+      copy_log     what was copied to another device, and which copy it is
       part_links   what is kept of a file that lost a name gets apart from the others
-      arrived      the ctimes that things have got by all that, which are not the host's doing
-      unset        what could not be set of times, modes and the like, told also after a kill
-      how_far      how far a commit came that was interrupted, for people
+      given_ctimes  the ctimes that things have got by all that, which are not the host's doing
+      unset_metadata  what could not be set of times, modes and the like, told also after a kill
+      interrupted_progress  how far a commit came that was interrupted, for people
       resume       finishes one that was killed
       swapped_out  tells what the host has made of what was put in place, and keeps it
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
       taking_back  takes a commit back by these, and removes what it leaves
-      found        what the host had put in the way meanwhile
+      host_files  what the host had put in the way meanwhile
       displaced    where base has its things while a commit stands half way
     undo/  taking it out of base again, once it is done
       applied      what it has made of base, and whether that is there still
       homes        what it had renamed, and edited
       git_indexes_left  git's index, where the host has only looked since
       inverse      the state that base had before it, as a tree over base as it is
-      whose        what of that may go back, as nobody has changed it since
+      undoable_names  what of that may go back, as nobody has changed it since
       links_again  which names become hard links again
-      made_anew    the directories that undos have made anew
+      made_anew    what was copied or made anew, and stands for what is gone
       as_records   the state written as records
 """
 

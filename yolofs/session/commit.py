@@ -13,19 +13,19 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
-from yolofs.commit.apply.arrived import Arrived, Came
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.apply.execution import before_it_begins
+from yolofs.commit.apply.given_ctimes import Arrived, Came
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.step_log import Identity
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
-from yolofs.commit.merge.gone import paths_without_content
+from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
+from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.overridden_names import Name, survey
-from yolofs.commit.plan.unseen import may_change_links
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, Split, split_state, takes_all

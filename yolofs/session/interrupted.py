@@ -19,7 +19,7 @@ import msgspec
 from yolofs.commit import Plan, describe
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, read_ready
-from yolofs.commit.apply.how_far import how_far
+from yolofs.commit.apply.interrupted_progress import how_far
 from yolofs.commit.apply.places import SEAL, hidden_prefix
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.plan import Fetch, Park, Place

@@ -122,8 +122,8 @@ def settle(
 
     ``unmerged`` files show again what they were before a merge, as :func:`before_merge` told.  The
     directories ``made_again`` are new ones from now on, as
-    :func:`yolofs.commit.merge.gone.missing_directories` told.  What was staged before all this is a
-    generation.  Durable when this returns; a mount of the session must be paused.
+    :func:`yolofs.commit.merge.gone_from_base.missing_directories` told.  What was staged before all
+    this is a generation.  Durable when this returns; a mount of the session must be paused.
 
     Raises:
         ConflictError: base has changed since it was read; nothing was done.

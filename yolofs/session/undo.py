@@ -17,11 +17,11 @@ import msgspec
 
 from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.apply import copied
+from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import PLAN, write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
-from yolofs.commit.plan.kept import KeptAndStore
+from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.compose import compose
@@ -33,7 +33,7 @@ from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.made_anew import Anew, MadeAnew
-from yolofs.commit.undo.whose import Inverse
+from yolofs.commit.undo.undoable_names import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Change as Recorded
@@ -350,7 +350,7 @@ def _made_anew(session: Session, number: int) -> MadeAnew:
     disk = session.base.on_disk(os.lstat(session.directory).st_dev, 0).disk
     found: list[Anew] = []
     for one in ended_commits(session, since=number + 1):
-        copies = copied.read(one.directory)
+        copies = copy_log.read(one.directory)
         directories = one.undoes.anew if one.undoes is not None else {}
         if (copies or directories) and not one.is_given_up:
             kept = {ino: OnDisk(disk, inode) for ino, inode in directories.items()}

@@ -76,14 +76,12 @@ def is_later(
     todo = [(natural, here, entry.since_ns + CLOCK_SLACK_NS, tree.was.get(natural))]
     while todo:
         rel, st, last_ns, was = todo.pop()
-        is_it = was is not None and is_as_it_was(st, was, base)
-        may_be_told_by_time = was is None or (is_it and was.owner is None)
-        if not is_it if not may_be_told_by_time else st.st_ctime_ns > last_ns:
+        if _is_another(st, was, last_ns, base):
             if (st.st_ino, st.st_ctime_ns) not in restored:
                 return True
-            last_ns, is_it = st.st_ctime_ns, False  # it came back whole then, with what is in it
+            last_ns, was = st.st_ctime_ns, None  # it came back whole then, with what is in it
         if stat.S_ISDIR(st.st_mode):
-            unknown = NOTHING if is_it else None  # it went with all that was in it
+            unknown = NOTHING if was is not None else None  # all that was in it is known with it
             below = [path for name in base.names(rel) if (path := join(rel, name)) not in in_use]
             todo += [
                 (path, inside, last_ns, tree.was.get(path, unknown))
@@ -93,7 +91,16 @@ def is_later(
     return False
 
 
-def is_as_it_was(st: os.stat_result, was: Fingerprint, base: Base) -> bool:
+def _is_another(st: os.stat_result, was: Fingerprint | None, last_ns: int, base: Base) -> bool:
+    """Tell whether something in base is not what it was; by its ctime where that is not known, or
+    not all of it.
+    """
+    if was is not None and not _is_as_it_was(st, was, base):
+        return True
+    return (was is None or was.owner is None) and st.st_ctime_ns > last_ns
+
+
+def _is_as_it_was(st: os.stat_result, was: Fingerprint, base: Base) -> bool:
     """Tell whether something in base is what it was, with the same mode and owner as far as they
     are known.
 

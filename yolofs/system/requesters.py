@@ -59,10 +59,14 @@ def read_requester(thread: int) -> Requester:
 
 
 def read_commands(requester: Requester) -> Commands:
-    """Return the command lines of a requester and its parent; may wait."""
+    """Return the command lines of a requester and its parent; may wait.
+
+    The first process of a sandbox has a long one, which is of our making and tells nobody anything.
+    """
     parent = requester.parent
     is_started_by_run = bool(requester.run) and _is_first(parent)
-    return Commands(_read_command(requester.pid), _read_command(parent), _read_name(parent), is_started_by_run)
+    above = () if is_started_by_run else _read_command(parent)
+    return Commands(_read_command(requester.pid), above, _read_name(parent), is_started_by_run)
 
 
 def wants_no_answer(thread: int) -> bool:

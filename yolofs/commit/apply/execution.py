@@ -15,8 +15,7 @@ from typing import Protocol
 
 import msgspec
 
-from yolofs.commit.apply import copied, step_log, unset
-from yolofs.commit.apply.arrived import Arrived, came_by, note_before
+from yolofs.commit.apply import copy_log, step_log, unset_metadata
 from yolofs.commit.apply.commit_directory import (
     BACK,
     DONE,
@@ -28,7 +27,8 @@ from yolofs.commit.apply.commit_directory import (
     read_ready,
     write_new,
 )
-from yolofs.commit.apply.found import paths_found
+from yolofs.commit.apply.given_ctimes import Arrived, came_by, note_before
+from yolofs.commit.apply.host_files import paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.part_links import copies_noted, names_in, note_parted, put_in_place
@@ -37,7 +37,7 @@ from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import Restored, take_back
-from yolofs.commit.apply.unset import UNSET
+from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.paths import RelPath, display
@@ -216,7 +216,7 @@ def resume(
         if is_back:
             steps.put_swapped_back(ready)
         steps.forget_unmade(is_back=is_back)
-        steps.left_out.update(unset.read(parking, UNSET))
+        steps.left_out.update(unset_metadata.read(parking, UNSET))
         lines = (
             step_log.read(parking)[: len(plan.steps)] if not is_back else []
         )  # the disk may know what the log does not
@@ -416,7 +416,7 @@ def _complete(
         if (copies or steps.has_leftovers or steps.has_links) and not is_settled:  # from here on there is no way back
             write_new(parking, SETTLED, b"", durable=durable)
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
-        copied.add(parking, copies_noted(copies), durable=durable)
+        copy_log.add(parking, copies_noted(copies), durable=durable)
         noted = note_before(parking, copies, plan) if arrived is not None else []
         parted = put_in_place(copies)
         had_leftovers = steps.has_leftovers

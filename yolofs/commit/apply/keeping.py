@@ -10,7 +10,7 @@ import errno
 import os
 from typing import TypeAlias
 
-from yolofs.commit.apply import copied, part_links
+from yolofs.commit.apply import copy_log, part_links
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.preparing import Preparing
 from yolofs.commit.apply.trees import copy_tree, remove_tree
@@ -106,7 +106,7 @@ class Keeping(Preparing):
         part = self._new_part(target)
         left_out, copies = copy_tree(self._at(source), self._at(part))
         self._note(path, left_out)
-        copied.add(self._parking, copies, durable=self._durable)
+        copy_log.add(self._parking, copies, durable=self._durable)
         self._end_part(target)
 
     def _new_part(self, target: Spot) -> Spot:

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.copied import Copied, File, Thing
+from yolofs.commit.apply.copy_log import Copied, File, Thing
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
 from yolofs.system.plain_files import read_note, replace_note

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 from typing import NamedTuple, Self
 
-from yolofs.commit.apply import unset
+from yolofs.commit.apply import unset_metadata
 from yolofs.commit.apply.directories import Directories
 from yolofs.commit.apply.other_devices import Folder
-from yolofs.commit.apply.unset import UNSET
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.apply.unset_metadata import UNSET
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.store.copying import at
@@ -186,7 +186,7 @@ class Places:
         new = tuple(one for one in left_out if one not in self.left_out.get(path, ()))
         if new:
             self.left_out[path] = self.left_out.get(path, ()) + new
-            unset.add(self._parking, self._unset, path, new)
+            unset_metadata.add(self._parking, self._unset, path, new)
 
 
 def _make_folder(directory: bytes, name: bytes) -> Folder:

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
-from yolofs.commit.apply import crossing, other_devices
+from yolofs.commit.apply import cross_device_copies, other_devices
 from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
@@ -89,7 +89,7 @@ class Preparing(Places):
         """
         commits = os.path.dirname(self._parking)
         ready = check(self._plan, commits, self._moves)
-        crossing.check(self._plan, commits, self._moves, self._store.path)
+        cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
         return Ready(self._made, ready.directories, ready.looks, self._with_made(ready.births), ready.disks)
 

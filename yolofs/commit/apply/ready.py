@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
     Create,

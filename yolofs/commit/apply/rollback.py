@@ -25,7 +25,7 @@ from yolofs.commit.apply.places import Spot, copied_from
 from yolofs.commit.apply.ready import Made, looks_of
 from yolofs.commit.apply.swapped_out import inode_at, sync_path
 from yolofs.commit.apply.trees import are_alike
-from yolofs.commit.apply.unset import UNSET_BACK
+from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,

@@ -18,7 +18,7 @@ from typing import assert_never
 from yolofs.commit.apply import part_links
 from yolofs.commit.apply.bringing_in import BringingIn
 from yolofs.commit.apply.changing_in_place import ChangingInPlace
-from yolofs.commit.apply.copied import File
+from yolofs.commit.apply.copy_log import File
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE
 from yolofs.commit.apply.moving_out import MovingOut
 from yolofs.commit.apply.places import Spot

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from yolofs.commit.apply import step_log, unset
+from yolofs.commit.apply import step_log, unset_metadata
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import (
     BACK,
@@ -20,12 +20,12 @@ from yolofs.commit.apply.commit_directory import (
     read_ready,
     write_new,
 )
-from yolofs.commit.apply.found import FOUND, paths_found
+from yolofs.commit.apply.host_files import FOUND, paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.trees import remove_tree
-from yolofs.commit.apply.unset import UNSET_BACK
+from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe
 from yolofs.errors import CommitError, RolledBackError, reason
 from yolofs.paths import RelPath, display
@@ -155,7 +155,7 @@ def roll_back(
         if not is_again:
             write_new(parking, BACK, b"", durable=durable)
         ready = read_ready(parking)
-        steps.left_out.update(unset.read(parking, UNSET_BACK))
+        steps.left_out.update(unset_metadata.read(parking, UNSET_BACK))
         if ready is not None:
             steps.recall_made(ready)
         steps.recall_parked()

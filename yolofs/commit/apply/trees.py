@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 
-from yolofs.commit.apply.copied import Copied, Thing
+from yolofs.commit.apply.copy_log import Copied, Thing
 from yolofs.store import copying
 from yolofs.store.restored import Stamp
 

@@ -9,7 +9,7 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.commit.merge.gone import paths_without_content
+from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.tree import Entry, Staged, Tree

@@ -2,7 +2,8 @@
 :mod:`yolofs.commit.merge.diff3`.
 
 Starting git takes longer than all else that a merge of a file does.  So what every way comes to the
-same at is merged without it (:mod:`yolofs.commit.merge.apart`), and several gits work at once.
+same at is merged without it (:mod:`yolofs.commit.merge.separate_places`), and several gits work at
+once.
 
 git gets files of our own in a private directory, and no name from the tree; it finds no repository,
 no configuration and no attributes.
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from yolofs.commit.merge import diff3
-from yolofs.commit.merge.apart import merge_apart
+from yolofs.commit.merge.separate_places import merge_apart
 from yolofs.state.kept_bases import MOST_KEPT_BYTES
 from yolofs.system.host_programs import find_program
 from yolofs.system.work_directories import work_directory

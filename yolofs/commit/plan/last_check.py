@@ -15,7 +15,7 @@ import stat
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias, assert_never
 
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,

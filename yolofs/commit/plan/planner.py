@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from yolofs.commit.plan.kept import kept_of
+from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.last_check import check_names
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.plan.plan import (

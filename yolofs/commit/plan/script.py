@@ -17,7 +17,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias, assert_never
 
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import (
     Attributes,
     Create,

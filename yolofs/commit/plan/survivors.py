@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Sequence
 
-from yolofs.commit.plan.kept import kept_of
+from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, join, split

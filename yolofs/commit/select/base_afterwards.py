@@ -7,7 +7,7 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from yolofs.commit.plan.kept import KeptAndStore, kept_of
+from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import ROOT, RelPath, join, split

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.commit.plan.kept import KeptAndStore, kept_of
+from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
+from yolofs.commit.select.back_in_base import comes_back_as
 from yolofs.commit.select.base_afterwards import BaseAfterwards, Home
-from yolofs.commit.select.coming_back import comes_back_as
 from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
 from yolofs.commit.select.staged_anew import Composed, StagedAnew, Thing
 from yolofs.commit.select.what_base_had import records_of_what_base_had

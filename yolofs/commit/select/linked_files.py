@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from yolofs.commit.plan.kept import kept_of
+from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.paths import ROOT, RelPath, join, split

@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from yolofs.commit.apply import copied, step_log
+from yolofs.commit.apply import copy_log, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
-from yolofs.commit.apply.copied import File
+from yolofs.commit.apply.copy_log import File
 from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Ready, looks_of
 from yolofs.commit.plan.moves import Moves
@@ -61,7 +61,9 @@ class Applied:
         copy.
         """
         self._copied = [
-            (self.on_disk(one.was.file), self.on_disk(one.now.file)) for one in copied.read(directory) if one.links > 1
+            (self.on_disk(one.was.file), self.on_disk(one.now.file))
+            for one in copy_log.read(directory)
+            if one.links > 1
         ]
         """What was copied to another device of files with hard links, and its copies."""
         self._steps_of: dict[int, list[int]] = {}

@@ -8,11 +8,11 @@ import stat
 import msgspec
 
 from yolofs.commit.apply.part_links import metadata_of
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import (
     Attributes,
 )
-from yolofs.commit.undo.whose import Becoming, Whose
+from yolofs.commit.undo.undoable_names import Becoming, Whose
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
 from yolofs.store import copying

@@ -17,8 +17,8 @@ import msgspec
 
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.merge.merging import RefusedError, read_base
-from yolofs.commit.plan import kept as kept_things
-from yolofs.commit.plan.kept import KeptAndStore, kept_of
+from yolofs.commit.plan import kept_objects as kept_things
+from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.plan import Create, Fetch, Place, Plan, Step
 from yolofs.commit.undo.applied import Applied
 from yolofs.journal.records import Keep

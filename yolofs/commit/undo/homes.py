@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Place, Remove
 from yolofs.commit.select.base_afterwards import Home
 from yolofs.commit.undo.applied import Applied

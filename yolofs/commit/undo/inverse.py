@@ -2,9 +2,9 @@
 base had before.
 
 Committing that tree undoes the commit.  Each name that the commit changed gets an entry.  What it
-removed or replaced shows as the thing that it keeps (:mod:`yolofs.commit.plan.kept`), what it moved
-as a redirect, what it made as nothing, and what it changed in place as a store inode with the file
-as it was.
+removed or replaced shows as the thing that it keeps (:mod:`yolofs.commit.plan.kept_objects`), what
+it moved as a redirect, what it made as nothing, and what it changed in place as a store inode with
+the file as it was.
 
 A name is taken back only if base has there what the commit left.  Where another commit has changed
 it since, it stays, and so does what cannot go without it; where the host has, that is told as
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import assert_never
 
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import (
     Attributes,
@@ -41,7 +41,7 @@ from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
-from yolofs.commit.undo.whose import Arrival, Becoming, Inverse
+from yolofs.commit.undo.undoable_names import Arrival, Becoming, Inverse
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.link_names import find_name_near

@@ -6,13 +6,13 @@ import os
 import stat
 
 from yolofs.commit.apply.commit_directory import PLAN
-from yolofs.commit.apply.copied import File
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.apply.copy_log import File
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import (
     MakeDirectory,
     Place,
 )
-from yolofs.commit.undo.whose import Whose
+from yolofs.commit.undo.undoable_names import Whose
 from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from yolofs.commit.apply.copied import Copied
+from yolofs.commit.apply.copy_log import Copied
 from yolofs.commit.plan.plan import MakeDirectory
 from yolofs.commit.undo.applied import Applied
 from yolofs.system.disks import OnDisk

@@ -13,7 +13,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, have_linked, scan
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import execution
-from yolofs.commit.apply.arrived import Came
+from yolofs.commit.apply.given_ctimes import Came
 from yolofs.commit.apply.part_links import Apart, put_in_place
 from yolofs.store import copying
 from yolofs.store.restored import Stamp

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from yolofs.commit.merge import diff3, text_merge
-from yolofs.commit.merge.apart import merge_apart
+from yolofs.commit.merge.separate_places import merge_apart
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, Merged, TextMerger, has_marks, why_not_text
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

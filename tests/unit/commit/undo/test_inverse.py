@@ -14,7 +14,7 @@ from tests.support.undo_model import Commits
 from tests.unit.commit.old_base import OLD, at, put_directory_of_that_number, scribe, take_number
 from tests.unit.commit.undo.undoing import commit, commits, execute_undo, inverse_of
 from yolofs.commit import Plan, execute, plan_commit
-from yolofs.commit.plan.kept import KeptAndStore
+from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.inverse import invert

@@ -10,10 +10,10 @@ import pytest
 from tests.support.commit_model import CommitScribe
 from tests.support.undo_model import Commits
 from yolofs.commit import execute, plan_commit
-from yolofs.commit.plan.kept import KeptAndStore
+from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.undo.applied import Applied
 from yolofs.commit.undo.inverse import invert
-from yolofs.commit.undo.whose import Inverse
+from yolofs.commit.undo.undoable_names import Inverse
 
 
 @pytest.fixture

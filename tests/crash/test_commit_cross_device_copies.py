@@ -21,7 +21,6 @@ from tests.property import core_driver
 from tests.property.core_driver import CoreDriver
 from tests.support.memory_disk import memory_directory
 from tests.support.required import do_without
-from yolofs.commit.apply import crossing
 from yolofs.errors import CommitError, NotPreparedError
 from yolofs.overlay import Owner
 from yolofs.session.commit import commit
@@ -105,7 +104,7 @@ def test_what_becomes_immutable_too_late_to_be_seen_is_named_and_goes_when_that_
     view.close()
     program = Program(disks.project)
     with flagged(disks.far / "gone/sub/x", _IMMUTABLE), Session.open(bytes(disks.project), Access.WRITE) as session:
-        monkeypatch.setattr(crossing, "check", lambda *_: None)
+        monkeypatch.setattr(cross_device_copies, "check", lambda *_: None)
         with pytest.raises(CommitError, match="could not be closed: Operation not permitted") as raised:
             commit(session, force=True)
     assert re.search(rf"\({disks.far}/\.yolofs-\w+-\d+/sub/x\)", raised.value.message)

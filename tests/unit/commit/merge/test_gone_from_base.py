@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe
 from tests.unit.commit.old_base import at, scribe
-from yolofs.commit.merge.gone import paths_without_content
+from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.paths import RelPath
 
 __all__ = ["scribe"]

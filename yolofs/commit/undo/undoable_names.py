@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.copied import File
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.apply.copy_log import File
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import (
     Attributes,
     Create,

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from yolofs.commit.plan.kept import Kept
+from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Park, Place, Plan, Remove, Rewrite
 from yolofs.paths import RelPath, display, split

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commit_model import CommitScribe
 from tests.unit.commit.old_base import scribe
-from yolofs.commit.select.coming_back import comes_back_as
+from yolofs.commit.select.back_in_base import comes_back_as
 from yolofs.store import copying
 
 __all__ = ["scribe"]

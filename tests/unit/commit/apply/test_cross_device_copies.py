@@ -12,7 +12,7 @@ import pytest
 from tests.support.commit_model import CommitScribe
 from tests.support.second_disk import mounted_disk
 from yolofs.commit import Plan
-from yolofs.commit.apply import crossing
+from yolofs.commit.apply import cross_device_copies
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Fetch, Place, Rewrite
 from yolofs.paths import RelPath
@@ -37,7 +37,7 @@ def scribe(tmp_path: Path) -> Iterator[CommitScribe]:
 
 def check(scribe: CommitScribe, commits: Path, plan: Plan | None = None) -> None:
     plan = plan or scribe.plan()
-    crossing.check(plan, os.fsencode(commits), Moves(plan), scribe.store.path)
+    cross_device_copies.check(plan, os.fsencode(commits), Moves(plan), scribe.store.path)
 
 
 def refused(scribe: CommitScribe, commits: Path, path: bytes, plan: Plan | None = None) -> None:
