@@ -13,7 +13,8 @@ from yolofs.daemon.calls import Call
 from yolofs.errors import DaemonError
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
-from yolofs.overlay import HostChange, Overlay, stale_after
+from yolofs.overlay import HostChange, Overlay, names_known_in, stale_after
+from yolofs.paths import join
 from yolofs.session.session import Session
 
 _AT_ONCE = 100
@@ -68,13 +69,15 @@ class BaseChanges:
         there.
         """
         top = self.watchable()
-        if top is None:
+        rel = self._session.base.relative(top) if top is not None else None
+        if top is None or rel is None:
             return
+        names = self._call(partial(names_known_in, self._overlay, rel))  # one of them may be gone
         try:
-            names = [entry.path for entry in os.scandir(top)]
+            names |= {join(rel, name) for name in os.listdir(top)}
         except OSError:  # it was moved away
-            names = [top]
-        self.tell([change for path in names for change in self.at(path, is_name=True)])
+            names |= {rel} if rel else set()
+        self.tell([HostChange(name, is_name=True) for name in names])
 
     # ---- looked at
 
@@ -86,11 +89,11 @@ class BaseChanges:
     def look_after_watched(self) -> None:
         """Have the kernel forget watched files that changed without an event."""
         try:
-            changes = [HostChange(path, is_name=False) for path in self._mount.unnoticed()]
+            found, base = self._mount.unnoticed(), self._session.base
         except LoopClosedError:
             raise DaemonError("the mount has just ended", hint="yolofs mount") from None
-        if changes:
-            self.tell(changes)
+        if found:  # a name that has gone is one of which the event is missing
+            self.tell([HostChange(path, is_name=not os.path.lexists(base.path(path))) for path in found])
 
     @property
     def has_open_files(self) -> bool:

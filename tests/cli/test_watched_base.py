@@ -5,6 +5,7 @@ cache it.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, kill, wait_until
+from tests.cli.program import Program, connected, kill, wait_until
 
 CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
 
@@ -213,6 +214,25 @@ def test_what_the_host_does_shows_though_the_watcher_was_killed_and_another_one_
             wait_until(lambda: not (view / "top/fresh").exists(), "it to go")
             wait_until((view / "other").exists, "the other file again")
         assert yolofs.log.count(said) == 2
+
+
+def test_a_file_that_is_gone_before_it_is_known_that_the_watcher_has_ended_is_gone_in_the_view(
+    yolofs: Program,
+) -> None:
+    project = yolofs.project
+    (project / "other").write_text("1")
+    with watched(yolofs, "the watcher of the project has ended") as view:
+        assert (view / "other").exists()
+        (watcher,) = watchers(project)
+        with connected(yolofs) as client:
+            daemon = client.pid
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            kill(int(watcher.split()[0]))
+            (project / "other").unlink()
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        wait_until(lambda: not (view / "other").exists(), "the file to go")
 
 
 def test_a_watcher_that_ends_as_the_project_is_gone_takes_nobody_along(yolofs: Program) -> None:

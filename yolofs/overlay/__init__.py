@@ -28,7 +28,7 @@ held_directories (base directories held for a moment while their names are looke
 
 from yolofs.overlay.big_copies import CopyJob
 from yolofs.overlay.data import ALL_STILL_KNOWN, StillKnown, may_write
-from yolofs.overlay.host_changes import HostChange, stale_after
+from yolofs.overlay.host_changes import HostChange, names_known_in, stale_after
 from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
@@ -48,5 +48,6 @@ __all__ = [
     "Owner",
     "StillKnown",
     "may_write",
+    "names_known_in",
     "stale_after",
 ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
 from yolofs.overlay.view import Overlay
-from yolofs.paths import RelPath, split
+from yolofs.paths import RelPath, join, split
 
 
 class HostChange(NamedTuple):
@@ -17,6 +17,19 @@ class HostChange(NamedTuple):
     path: RelPath
     is_name: bool
     """Whether the name came, went or leads elsewhere; else content or attributes changed."""
+
+
+def names_known_in(overlay: Overlay, directory: RelPath) -> set[RelPath]:
+    """Return the base paths of the names in a base directory that the kernel may know, be they
+    there or not.  Looks at all known inodes.
+    """
+    path = BasePlaces(overlay.tree).path_of(directory)
+    parent = overlay.known_at(path) if path is not None else None
+    if parent is None:
+        return set()
+    places = ((inode.parent, inode.name) for inode in overlay.inodes.by_number.values())
+    others = (place for inode in overlay.inodes.by_number.values() for place in overlay.inodes.other_names(inode))
+    return {join(directory, name) for above, name in (*places, *others) if above is parent}
 
 
 def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation:
