@@ -14,6 +14,7 @@ import pytest
 
 import tests.support.leftovers
 from tests.support.leftovers import Leftovers, Traces, all_processes
+from yolofs.system.mounts import MountEntry
 
 
 @pytest.fixture
@@ -95,14 +96,14 @@ def test_a_process_that_runs_another_program_since_is_the_same_one(
 def test_only_fuse_mounts_below_the_own_directories_count(
     own: Traces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = "".join(
-        f"yolofs {place} {kind} rw 0 0\n"
+    table = [
+        MountEntry(1, b"0:1", os.fsencode(place), kind)
         for place, kind in [
-            (f"{tmp_path}/a\\040b", "fuse.yolofs"),
-            (f"{tmp_path}/tmpfs", "tmpfs"),
-            (f"{tmp_path}-of-another/c", "fuse.yolofs"),
-            ("/proc", "proc"),
+            (f"{tmp_path}/a b", b"fuse.yolofs"),
+            (f"{tmp_path}/tmpfs", b"tmpfs"),
+            (f"{tmp_path}-of-another/c", b"fuse.yolofs"),
+            ("/proc", b"proc"),
         ]
-    )
-    monkeypatch.setattr(Path, "read_text", lambda *_, **__: table)
+    ]
+    monkeypatch.setattr(tests.support.leftovers, "read_mounts", lambda: table)
     assert own.find().mounts == {f"{tmp_path}/a b"}
