@@ -21,6 +21,9 @@ from benchmarks.processor_time import Servers, mounted_by
 from yolofs.daemon.rpc.client import Client
 from yolofs.fuse.trace import VARIABLE
 
+_FOUND_S = 30.0
+"""How long a run is waited for that has directories straight from the disk."""
+
 
 class UnsupportedError(Exception):
     """A column cannot do what a workload is about; the message says why."""
@@ -250,11 +253,22 @@ class _YolofsView(View):
     def runner(self, project: Path) -> Iterator[Callable[[Sequence[str]], str]]:
         """Run as users do: by the installed program, in the project, with the built-in rules and a
         summary.
+
+        Waits until runs have the system's directories straight from the disk: to find these takes a
+        user's very first mount some seconds, and is kept.
         """
+        program: list[str | Path] = [self._python.with_name("yolofs"), "run", "--"]
+
+        def run(words: Sequence[str]) -> str:
+            return _output([*program, *words], {}, project)
+
         run_yolofs(self._python, project, "init")
         run_yolofs(self._python, project, "mount", **_traced(_beside(self._trace)))
         try:
-            yield lambda words: _output([self._python.with_name("yolofs"), "run", "--", *words], {}, project)
+            deadline = time.monotonic() + _FOUND_S
+            while " /usr " not in run(["cat", "/proc/self/mountinfo"]) and time.monotonic() < deadline:
+                time.sleep(0.5)
+            yield run
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
 
