@@ -232,7 +232,7 @@ def test_what_a_row_names_stays_staged_until_it_is_named_and_its_neighbours_do_n
     new = EVIL, 0o755 if way == "executable" else 0o644
     assert old != new
 
-    status = machine.run("status", "--hidden")
+    status = machine.run("status", "--hidden", "--scratch")
     assert {one["path"] for one in status.json["host_code"]} == set(named)
     plain = machine.run("commit", "--yes", "--outside", "--scratch")
     assert plain.code == UNNAMED
