@@ -64,6 +64,7 @@ T = TypeVar("T")
 _NOBODY_S = 1.0
 """So long the kernel may take to let go of a mount in which nobody is found."""
 _AGAIN_S = 0.02
+"""So often it is tried again meanwhile: the kernel tells nobody when it has let go."""
 
 
 class Host:
@@ -463,6 +464,8 @@ class Host:
 
     def unmount(self, *, force: bool) -> None:
         """Take the mount away; :meth:`close` does the rest.
+
+        Blocks, for a second where the kernel says that the mount is in use and nobody is found.
 
         Raises:
             BusyFilesError: processes are inside, and ``force`` is not given.

@@ -292,7 +292,7 @@ def done(top: Path, work: Work, then: str = "") -> tuple[Program, CoreDriver]:
 )
 def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s: float, then: str) -> None:
     program, view = done(tmp_path, case.work, then)
-    time.sleep(delay_s)
+    time.sleep(delay_s)  # the case itself: how soon the host acts
     case.edit(program.project)
     go_on(program, view, then)
     assert case.at in drift_of(program)

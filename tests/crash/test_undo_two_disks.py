@@ -15,12 +15,12 @@ import pytest
 from tests.crash.test_commit_every_line import dies_at, has_way_back, killed_at
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import walk_tree
+from tests.support.clocks import let_clocks_pass
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, look_at_base, roll_back_interrupted, split_staged
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
-from yolofs.state.drift import CLOCK_SLACK_NS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device")
 DISKS = ("one", "two")
@@ -189,5 +189,5 @@ def test_what_a_forced_commit_would_replace_on_one_disk_is_a_conflict_there_alon
 
 def host_commits_later(file: Path) -> None:
     """Change a file when the clock of files has gone on."""
-    time.sleep(2 * CLOCK_SLACK_NS / 1e9)
+    let_clocks_pass()
     file.write_text(f"by the host {time.time_ns()}")
