@@ -33,9 +33,12 @@ def command(versions: tuple[str, ...]) -> None:
                 raise UsageError(f"{text} is a directory", hint=f"yolofs ls {text}")
             check_may_read(session, file.path, text)
             if file.side.type == stat.S_IFLNK:
-                raise UsageError(f"{text} is a symlink to {display(file.side.target())}, and cat follows none")
+                raise UsageError(
+                    f"{text} is a symlink to {display(file.side.target())}, and cat follows none",
+                    hint=f"yolofs ls -l {text}",
+                )
             if file.side.type != stat.S_IFREG:
-                raise UsageError(f"{text} is a {type_name(file.side)}, and has no content")
+                raise UsageError(f"{text} is a {type_name(file.side)}, and has no content", hint=f"yolofs ls -l {text}")
             for part in files.chunks(file) if not sys.stdout.isatty() else _for_a_terminal(files.chunks(file)):
                 emit_bytes(part)
 

@@ -197,7 +197,9 @@ def test_what_is_no_file_is_called_what_it_is_and_a_file_is_listed_as_it_was_nam
         yolofs("snapshot", "one")
     assert "one:sub/link is a symlink to ../a b, and cat follows none" in yolofs.refused("cat", "one:sub/link", code=2)
     assert "0:base-link is a symlink to a.txt, and cat follows none" in yolofs.refused("cat", "0:base-link", code=2)
-    assert ":sub/fifo is a fifo, and has no content" in yolofs.refused("cat", ":sub/fifo", code=2)
+    refused = yolofs.refused("cat", ":sub/fifo", code=2)
+    assert ":sub/fifo is a fifo, and has no content" in refused
+    assert "hint: yolofs ls -l :sub/fifo" in refused
     assert yolofs("ls", "one:sub/file", ":./sub/fifo").out == "sub/file\n./sub/fifo\n"
     assert yolofs("ls", "-l", "one:sub/link").out.endswith(" sub/link -> ../a b\n")
 
