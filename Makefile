@@ -67,7 +67,10 @@ nightly: ## run the tests that take long or need the network, and the model test
 	    tests/sandbox/test_escapes.py tests/sandbox/test_hidden_damage.py tests/sandbox/test_hidden_damage_in_review.py \
 	    tests/sandbox/test_kept_native_survey.py tests/sandbox/test_private_tmp.py tests/sandbox/test_what_is_never_folded.py \
 	    tests/sandbox/test_wrapped_commands.py \
-	    tests/unit/commit/test_kinds_and_the_host.py
+	    tests/cli/test_cold_start.py tests/cli/test_completion.py tests/cli/test_history_outlives_a_commit.py \
+	    tests/mount/test_gate.py tests/unit/rules/test_trusted.py tests/unit/system/test_busy_trees.py \
+	    tests/unit/text/test_line_diff.py tests/unit/commit/test_kinds.py \
+	    tests/unit/commit/apply/test_killed_between_renames.py tests/unit/commit/test_kinds_and_the_host.py
 	YOLOFS_TRANSPORT=pyfuse3 YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount tests/crash
 	YOLOFS_REQUIRE_MOUNT=1 $(MAKE) test-compiled TESTS="tests/unit tests/mount"
 

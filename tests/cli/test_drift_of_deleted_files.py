@@ -126,7 +126,7 @@ WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged an
     [
         pytest.param(host, is_drift, way, is_checkpointed, id=f"{host}-{way}" + " from a checkpoint" * is_checkpointed)
         for (host, is_drift), way, is_checkpointed in points(
-            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=20
+            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=12
         )
     ],
 )

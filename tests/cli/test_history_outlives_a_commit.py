@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -252,7 +253,10 @@ def _without_times(value: Any) -> Any:
     return {key: each for key, each in value.items() if key != "mtime_ns"} if is_directory else value
 
 
-@pytest.mark.parametrize("commits", ["all", "after each", "in parts", "undone and again"])
+WAYS_TO_COMMIT = ("all", "after each", "in parts", "undone and again")
+
+
+@pytest.mark.parametrize("commits", points(WAYS_TO_COMMIT, "ways to commit", some=2))
 def test_what_a_run_changed_is_the_same_before_its_commit_and_after(varied: Program, commits: str) -> None:
     varied("run", "sh", "-c", EVERYTHING)
     first = told(varied, 1)

@@ -121,7 +121,7 @@ def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, numb
     total = counted(staged(place, 1).project)
     assert total > 100
     seen: Counter[str] = Counter()
-    calls = points(range(total), number, some=32)
+    calls = points(range(total), number, some=18)
     for call in calls:
         where = f"call {call} of {total}"
         result = attempt(one.project, Faults(number, range(call, call + 1)))
@@ -150,7 +150,7 @@ def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
 ) -> None:
     total = counted(staged(place, 0).project)
     seen: Counter[str] = Counter()
-    for call in points(range(3, total), number, goes_back, some=10):
+    for call in points(range(3, total), number, goes_back, some=6):
         where = f"call {call} of {total}"
         one = staged(place, call)
         said = check_said(attempt(one.project, Faults(number, range(call, 1 << 30))))

@@ -69,7 +69,7 @@ def commit_failing(project: Path, act: str, step: int = STEP) -> subprocess.Comp
 
 
 @pytest.mark.parametrize(
-    ("failure", "is_mounted"), points(list(itertools.product(FAILURES, [False, True])), "taken back", some=6)
+    ("failure", "is_mounted"), points(list(itertools.product(FAILURES, [False, True])), "taken back", some=4)
 )
 def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is_mounted: bool) -> None:
     project = tmp_path / "project"

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
 SHARES = how_many(ci=1, nightly=24)
-POINTS = 4
+POINTS = 3
 """For each share; by night every line."""
 OLD = 1_400_000_000_000_000_007
 Tree = dict[bytes, tuple[Any, ...]]

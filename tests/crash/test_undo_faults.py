@@ -26,7 +26,7 @@ from yolofs.session.undo import UndoResult, choose, undo
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EPERM, errno.EOPNOTSUPP)
-POINTS = 22
+POINTS = 12
 """So many of all calls fail with one of all errors; by night each call with each error."""
 
 

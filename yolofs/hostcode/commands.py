@@ -27,7 +27,7 @@ class SearchPath:
         self._base = base
         self._mountpoint = mountpoint
         self._targets: dict[bytes, bytes | None] = {}
-        """What links hold, each path looked at once: all links of a directory go by the same few."""
+        """What links hold, each path looked at once: all links of a directory go by the same."""
         self._places: list[bytes] = []
         """Where the paths lead, absolute, also out of base."""
         leads, ways = set[bytes](), set[bytes]()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
+from tests.support.fault_points import way_of, ways
 from tests.support.second_disk import mounted_disk
 from tests.unit.commit.apply.rolling_back import at, interrupted, killed_between_renames, steps_of, stops_at
 from yolofs.commit import Plan, execute, resume
@@ -43,10 +44,13 @@ def scribe(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.M
         yield CommitScribe(os.fsencode(root), os.fsencode(tmp_path / "store"))
 
 
-@pytest.fixture(params=["exchange", "no exchange"], autouse=True)
+EXCHANGES = ("exchange", "no exchange")
+
+
+@pytest.fixture(params=ways(*EXCHANGES), autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system exchanges two names, or cannot."""
-    if request.param == "no exchange":
+    if way_of(request, *EXCHANGES) == "no exchange":
         lacks_renameat2(monkeypatch)
 
 
