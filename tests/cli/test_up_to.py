@@ -87,6 +87,7 @@ def test_ours_takes_no_more_than_the_generation(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("second", ["same", "written again", "by another name", "one name removed"])
+@pytest.mark.some(2)
 def test_a_file_with_hard_links_that_is_staged_before_and_after(yolofs: Program, second: str) -> None:
     project = yolofs.project
     os.link(project / "a.txt", project / "other name")
@@ -215,6 +216,7 @@ def _move_one(view: Path) -> None:
         ("fifo", _add_to_another, _remove_one),
     ],
 )
+@pytest.mark.some(2)
 def test_so_may_names_of_links_and_fifos(
     yolofs: Program, kind: str, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:

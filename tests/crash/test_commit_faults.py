@@ -115,6 +115,7 @@ def counted(project: bytes) -> int:
 
 
 @pytest.mark.parametrize("number", ERRORS, ids=lambda number: errno.errorcode[number])
+@pytest.mark.some(3)
 def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, number: int) -> None:
     made = 1
     one = staged(place, 0)
@@ -145,6 +146,7 @@ def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, numb
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EIO], ids=lambda number: errno.errorcode[number])
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+@pytest.mark.some(2)
 def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
     place: Path, number: int, goes_back: bool
 ) -> None:

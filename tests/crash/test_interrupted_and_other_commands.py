@@ -163,6 +163,7 @@ def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_un
         ("run", "true"),
     ],
 )
+@pytest.mark.some(9)
 def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> None:
     project, _ = interrupted(tmp_path)
     said = Program(project).refused(*words, code=INTERRUPTED)
@@ -179,6 +180,7 @@ def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple
         ("undo", "--dry-run"),
     ],
 )
+@pytest.mark.some(3)
 def test_a_commit_that_a_process_is_at_work_on_was_not_interrupted(tmp_path: Path, words: tuple[str, ...]) -> None:
     project, _ = interrupted(tmp_path)
     program = Program(project)

@@ -230,6 +230,7 @@ def test_it_is_known_too_when_the_notes_of_its_times_are_gone(project: Path, fir
 @BOTH
 @pytest.mark.parametrize("first", ["edit", "change_the_mode", "edit_what_has_links"])
 @pytest.mark.parametrize("second", ["remove_all", "move_here", "move_files_here"])
+@pytest.mark.some(8)
 def test_what_the_host_has_changed_of_it_since_is_drift(project: Path, first: str, second: str) -> None:
     populate(project)
     committed(project, FIRST[first])

@@ -154,6 +154,7 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
 
 @BOTH
 @pytest.mark.parametrize("loses_log", [False, True])
+@pytest.mark.some(2)
 def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     project: Path, prepare: Prepare, loses_log: bool
 ) -> None:

@@ -134,6 +134,7 @@ def test_renames_are_as_in_a_plain_directory(base: Path, plain: Path, mounted: M
 
 @pytest.mark.parametrize("probe", ROOT_ONLY)
 @pytest.mark.parametrize("origin", ["base", "staged"])
+@pytest.mark.some(5)
 def test_what_root_and_others_do_is_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
 ) -> None:

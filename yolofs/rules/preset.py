@@ -30,6 +30,7 @@ _UP = "UP/"
 _YOLOFS = "YOLOFS/"
 
 
+@functools.cache
 def installation() -> tuple[bytes, ...]:
     """Return the directories that this yolofs, its Python and the libraries it needs run from,
     links resolved.

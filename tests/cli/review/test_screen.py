@@ -101,6 +101,7 @@ def test_the_review_stays_usable_at_60_by_15(yolofs: Program, view: Path) -> Non
 
 
 @pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.some(2)
 def test_at_every_end_the_terminal_is_given_back_as_it_was(
     yolofs: Program, view: Path, how: str | signal.Signals, code: int
 ) -> None:

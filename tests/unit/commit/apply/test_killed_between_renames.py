@@ -115,6 +115,7 @@ def contents(top: bytes) -> dict[bytes, bytes]:
 @pytest.mark.parametrize("end", ["taken back", "finished"])
 @pytest.mark.parametrize("edits", [edit, replace])
 @pytest.mark.parametrize("work", WORK)
+@pytest.mark.some(40)
 def test_what_the_host_has_made_of_what_was_put_in_place_is_not_lost(
     scribe: CommitScribe,
     parking: bytes,
@@ -145,6 +146,7 @@ def test_what_the_host_has_made_of_what_was_put_in_place_is_not_lost(
 
 @pytest.mark.parametrize("end", ["taken back", "finished"])
 @pytest.mark.parametrize("work", WORK)
+@pytest.mark.some(20)
 def test_without_the_host_all_is_as_it_was_or_as_it_will_be_and_nothing_is_told_as_found(
     scribe: CommitScribe, parking: bytes, work: Callable[[CommitScribe], None], end: str
 ) -> None:
@@ -201,6 +203,7 @@ def killed_while_copying(plan: Plan, scribe: CommitScribe, parking: bytes, numbe
 @pytest.mark.parametrize("is_tried_again", [False, True])
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
 @pytest.mark.parametrize("work", WORK)
+@pytest.mark.some(40)
 def test_half_a_copy_is_not_told_as_the_hosts_and_not_put_in_place(
     scribe: CommitScribe,
     parking: bytes,
