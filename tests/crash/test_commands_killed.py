@@ -29,7 +29,7 @@ from tests.support.seed import dice
 pytestmark = pytest.mark.timeout(300)
 SHARES = how_many(ci=1, nightly=24)
 """The kill points are dealt out to so many tests for each user."""
-POINTS = 5
+POINTS = 6
 """For each share."""
 TEN = "".join(f"{number}\n" for number in range(1, 11)).encode()
 OURS, THEIRS = TEN.replace(b"2\n", b"two\n"), TEN.replace(b"9\n", b"nine\n")

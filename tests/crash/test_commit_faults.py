@@ -141,7 +141,7 @@ def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, numb
         assert now == one.before or is_after, where
         made += 1
         one = staged(place, made)
-    assert seen["as before"] > len(calls) // 3, seen
+    assert seen["as before"] > len(calls) // 6, seen
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EIO], ids=lambda number: errno.errorcode[number])
@@ -152,7 +152,7 @@ def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
 ) -> None:
     total = counted(staged(place, 0).project)
     seen: Counter[str] = Counter()
-    for call in points(range(3, total), number, goes_back, some=6):
+    for call in points(range(3, total), number, goes_back, some=10):
         where = f"call {call} of {total}"
         one = staged(place, call)
         said = check_said(attempt(one.project, Faults(number, range(call, 1 << 30))))
