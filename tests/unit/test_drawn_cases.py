@@ -11,6 +11,9 @@ from tests.support.seed import VARIABLE
 class Case(pytest.Item):
     """A case of a test, which nobody runs."""
 
+    def runtest(self) -> None:
+        """Do nothing."""
+
 
 def cases(session: pytest.Session, test: str, count: int, some: int | None = None) -> list[pytest.Item]:
     made: list[pytest.Item] = [Case.from_parent(session, name=f"{test}[{number}]") for number in range(count)]
