@@ -51,7 +51,9 @@ all at both.
         for is_root in users("commands fail", name)
     ],
 )
-def test_base_is_before_or_after(monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, reads: bool) -> None:
+def test_after_any_fault_base_is_as_before_the_command_or_as_after_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, reads: bool
+) -> None:
     as_user(partial(check, SCENES[name], is_root, reads), monkeypatch, is_root=is_root)
 
 

@@ -431,7 +431,7 @@ def test_a_listing_is_not_told_again_with_the_old_size(base: Path, mounted: Moun
         assert os.pread(fd, 99, 0) == b"oldand new"
 
 
-def test_by_any_of_its_names(base: Path, mounted: Mounter) -> None:
+def test_pages_are_dropped_by_whichever_name_a_file_is_opened(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"old")
     os.link(base / "f", base / "g")
     view = mounted(base_timeout_s=LONG_S)
@@ -453,7 +453,7 @@ with open(sys.argv[1], "rb") as file:
 """
 
 
-def test_a_mapping_shows_it(base: Path, mounted: Mounter) -> None:
+def test_a_mapping_shows_what_the_host_has_written(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"old" + b"0" * PAGE)
     view = mounted(base_timeout_s=LONG_S)
     command = [sys.executable, "-c", MAPPING, at(view, "f")]

@@ -128,7 +128,7 @@ def test_another_run_is_asked_about_again(asking: Program) -> None:
     assert len(asks_in(asking)) == 2
 
 
-def test_where_somebody_watches_it_waits(asking: Program) -> None:
+def test_where_somebody_watches_a_run_waits_for_the_answer(asking: Program) -> None:
     words = ["run", "cat", "secret/a"]
     with connected(asking) as watching, connected(asking) as calls:
         watching.watch()

@@ -303,7 +303,7 @@ def test_what_is_damaged_in_it_is_named_by_its_path(project: Path, state: Path, 
     check_untouched(session, state)
 
 
-def test_of_two_commands_that_move_it_at_once_one_does(project: Path, state: Path) -> None:
+def test_of_two_commands_that_move_a_session_at_once_one_does(project: Path, state: Path) -> None:
     put_earlier_session(project)
     with earlier_session(os.fsencode(project)) as earlier:
         assert staged(Program(project)) == STAGED  # moves it

@@ -186,7 +186,7 @@ class TestRenames:
         scribe.write(b"a", b"new")
         check(scribe, "A a", "R a -> c")
 
-    def test_of_a_file_born_in_the_view_between_two_generations(self, scribe: Scribe) -> None:
+    def test_a_rename_between_generations_of_a_file_born_in_the_view_is_found(self, scribe: Scribe) -> None:
         scribe.write(b"n", b"1")
         old = scribe.freeze()
         scribe.write(b"n", b"2")

@@ -184,7 +184,7 @@ def test_a_shared_index_of_a_bare_repository_of_any_name(scribe: Scribe) -> None
 
 
 @pytest.mark.parametrize("piece", ["index", "rebase-merge/git-rebase-todo", "sequencer/opts"])
-def test_a_work_tree_whose_pieces_come_one_by_one(scribe: Scribe, piece: str) -> None:
+def test_a_work_tree_counts_whose_pieces_come_one_by_one(scribe: Scribe, piece: str) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"
     for name in (*BARE, f"worktrees/w/{piece}"):
         (base / name).parent.mkdir(parents=True, exist_ok=True)

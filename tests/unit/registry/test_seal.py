@@ -50,7 +50,7 @@ def sealed(sealer: Sealer, carried: str | None = None) -> bytes:
     return sealer.sealed(7, BASE, PLAN, carried, 1_800_000_000_000_000_000)
 
 
-def test_what_was_sealed_fits(sealer: Sealer) -> None:
+def test_a_seal_fits_what_was_sealed(sealer: Sealer) -> None:
     text = sealed(sealer, "abc")
     assert sealer.problems(text, 7, PLAN, "abc") == []
     assert sealer.base_problems(text, BASE) == []

@@ -139,7 +139,7 @@ def test_a_whole_leaves_nearer_rules_in_force() -> None:
     assert state(found, "/tmp/p/q/.env") == "deny"
 
 
-def test_a_pattern_can_be_whole() -> None:
+def test_a_whole_pattern_decides_over_endings_inside_it() -> None:
     found = book({"/p": "allow", "/p/**/node_modules/**": "allow", "**/*.pem": "deny", "/p/node_modules/own": "allow"})
     assert state(found, "/p/a.pem") == "deny"
     assert state(found, "/p/x/node_modules/y/a.pem") == "allow"

@@ -60,7 +60,7 @@ def test_as_many_commits_are_kept_as_the_count_says(session: Path) -> None:
     assert [gone(session, count=count) for count in (1, 2, 3, 4, 5)] == [[1, 2, 5], [1, 2], [1], [], []]
 
 
-def test_so_long_they_are_kept(session: Path) -> None:
+def test_commits_are_kept_for_as_many_days_as_the_setting_says(session: Path) -> None:
     archive(session, 1, days=9)
     archive(session, 2, days=6)
     archive(session, 3, days=3)
