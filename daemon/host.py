@@ -37,6 +37,7 @@ from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
 from yolofs.fuse.transport_choice import transport_for
 from yolofs.journal import cuts
+from yolofs.os_errors import explain_os_error
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
 from yolofs.registry.link import exclude_from_git, put_link
@@ -472,7 +473,8 @@ class Host:
         except LoopClosedError:
             raise DaemonError("the mount has just ended", hint="yolofs mount") from None
         except OSError as error:
-            raise DaemonError(f"{error.strerror or error}") from error
+            what, hint = explain_os_error(error)
+            raise DaemonError(what, hint=hint) from error
 
 
 def _trace_from_environment() -> Trace | None:
