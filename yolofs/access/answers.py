@@ -77,7 +77,8 @@ def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
         if settles(state, ask.question) is not answer.decision:
             raise UsageError(
                 f'the state "{state.value}" does not {answer.decision.value} what is asked: '
-                f"{ask.question.operation.value} {display(ask.question.path)}"
+                f"{ask.question.operation.value} {display(ask.question.path)}",
+                hint="name another state, or leave out --state",
             )
         path = ask.question.path if answer.scope is None else answer.scope
         if not holds(path, ask.question.path):
