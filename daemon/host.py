@@ -351,7 +351,8 @@ class Host:
         try:
             self._mount.flush()
         except OSError as error:
-            raise DaemonError(f"the kernel could not write out what it holds back: {error.strerror}") from error
+            what, hint = explain_os_error(error)
+            raise DaemonError(f"the kernel could not write out what it holds back: {what}", hint=hint) from error
 
     def snapshot(self, name: bytes, *, if_changed: bool) -> Generation | None:
         """Snapshot, as :meth:`yolofs.session.session.Session.snapshot`."""
