@@ -338,7 +338,7 @@ def test_what_lies_beside_and_below_exceptions_may_be_mostly_in_a_state_too() ->
 
 def test_patterns_that_a_whole_rule_keeps_out_do_not_count_for_what_is_mostly_in_a_state() -> None:
     assert mostly({"/a/**": "read-only", "**/x": "deny"}) == {"/a": []}
-    assert mostly({"**/x": "deny"}, {"/a/**": "read-only"}) == {}  # it is of a nearer source
+    assert mostly({"**/x": "deny"}, {"/a/**": "read-only"}) == {}  # it is of a nearer level
     assert mostly({"/a/**": "read-only"}, {"**/x": "deny"}) == {"/a": []}
     assert mostly({"/a/**": "read-only", "/a/b/**": "read-only", "**/x": "deny"}) == {"/a": []}
     # below /a/b it counts again
