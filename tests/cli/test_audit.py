@@ -134,7 +134,7 @@ def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> Non
     assert notes(yolofs)[0]["process"]["name"] == "python"
 
 
-def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
+def test_whoever_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
     """They are written now and then, so as not to fill the disk, and before each marker: so they
     are in their place.
     """

@@ -92,7 +92,7 @@ def check_failure(scene: Scene, ran: Ran, where: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["continue", "continue an undo"])
-def test_who_finishes_a_commit_is_told_what_could_not_be_carried_over(
+def test_whoever_finishes_a_commit_is_told_what_could_not_be_carried_over(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     scene = test_commands_killed.RECOVERIES[name]

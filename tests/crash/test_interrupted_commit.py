@@ -231,7 +231,9 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
 
 @pytest.mark.parametrize("words", [("status",), ("diff",), ("commit", "--yes"), ("mount",)])
 def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Who looks puts it away as well: what the old journal says is no change of base any more."""
+    """Whoever looks puts it away as well: what the old journal says is no change of base any
+    more.
+    """
     directory = tmp_path / "project"
     project = two_staged(directory)
     project.run("commit", "--yes")

@@ -263,8 +263,8 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
 
 @pytest.mark.parametrize("kind", ["link", "directory"])
 def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, state: Path, kind: str) -> None:
-    """Who may write to a shared directory may exchange what is in it between any two steps of the
-    move.
+    """Whoever may write to a shared directory may exchange what is in it between any two steps of
+    the move.
     """
     session = put_earlier_session(project)
     other = project.parent / "other"

@@ -1,4 +1,6 @@
-"""Who asks about a file that has just lost a name waits, but for the thread that took the name."""
+"""Whoever asks about a file that has just lost a name waits, but for the thread that took the
+name.
+"""
 
 from __future__ import annotations
 

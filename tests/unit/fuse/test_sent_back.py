@@ -186,14 +186,14 @@ def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: Ha
     assert requests.arrived(Request(Kind.CREATE, ARGS)) == {}
 
 
-def test_who_was_interrupted_does_not_come_again(requests: SentBack) -> None:
+def test_whoever_was_interrupted_does_not_come_again(requests: SentBack) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.INTERRUPTED)
     assert requests.arrived(Request(Kind.CREATE, ARGS)) is None
 
 
-def test_who_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
+def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
     """The kernel tries again but once."""
     requests.told_stale(7)
     assert not requests.send_back(Request(Kind.CREATE, ARGS), [NEW])
