@@ -167,7 +167,9 @@ class UndoableNames:
         later = next((one for one in reversed(self._later) if one.touches(path, known)), None)
         if later is not None:
             if not later.takes_back:
-                self._found.stays.setdefault(path, f"commit {later.number} has changed it since")
+                self._found.stays.setdefault(
+                    path, f"commit {later.number} has changed it since; first: yolofs undo {later.number}"
+                )
         elif why:
             self._found.stays.setdefault(path, why)
         else:
