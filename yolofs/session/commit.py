@@ -39,7 +39,7 @@ from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
 from yolofs.session.attribution import runs_of
 from yolofs.session.commit_counts import note_counts, note_runs
-from yolofs.session.forced import read_forced, write_forced
+from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session

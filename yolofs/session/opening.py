@@ -55,7 +55,7 @@ def locate(project: bytes) -> Found:
 
 
 def finish_move(directory: bytes) -> None:
-    """Put the journal in its place that :mod:`yolofs.session.move` has written, if it died before
+    """Put the journal in its place that :mod:`yolofs.session.moved_project` has written, if it died before
     it could.
 
     The caller holds the session's lock.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.session.forced import read_forced, write_forced
+from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.system.disks import OnDisk
 
 ONE, OTHER = OnDisk(b"uuid \xff one", 12), OnDisk(b"", 12)

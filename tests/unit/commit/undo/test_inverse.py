@@ -180,7 +180,10 @@ def test_a_directory_that_was_made_stays_for_what_the_host_has_put_into_it(commi
     assert inverse.drifted == {b"new/the host's": None}
     later = [Later(2, {RelPath(b"new/the host's")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later, force=True)
-    assert inverse.stays == {b"new/the host's": "commit 2 has changed it since; first: yolofs undo 2", b"new": "something in it stays"}
+    assert inverse.stays == {
+        b"new/the host's": "commit 2 has changed it since; first: yolofs undo 2",
+        b"new": "something in it stays",
+    }
     assert [record.path for record in inverse.records if record.path] == [b"new/n"]
 
 
