@@ -175,7 +175,7 @@ def test_names_outside_of_base_count_and_are_committed_with_the_file(base: Path,
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount other disks")
-def test_files_of_other_disks_below_base_with_the_same_numbers(base: Path, mounted: Mounter) -> None:
+def test_files_of_other_disks_with_the_same_numbers_are_told_apart(base: Path, mounted: Mounter) -> None:
     disks = [base / "disk1", base / "disk2"]
     try:
         for disk in disks:

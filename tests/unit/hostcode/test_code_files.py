@@ -174,7 +174,7 @@ ORDINARY = (
 )
 
 
-def test_files_of_the_system_and_of_other_users() -> None:
+def test_start_files_of_the_system_and_of_other_users_are_code() -> None:
     patterns = Table(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None).fixed(())
     assert [path for path in SYSTEM if not patterns.fits(path[1:].encode())] == []
     assert [path for path in ORDINARY if patterns.fits(path[1:].encode())] == []

@@ -126,7 +126,9 @@ def test_work_in_a_bare_repository_of_base_is_ordinary(scribe: Scribe) -> None:
         (b"x", True),
     ],
 )
-def test_a_file_in_the_place_of_a_repository(scribe: Scribe, content: bytes, marked: bool) -> None:
+def test_a_file_in_the_place_of_a_repository_is_marked_if_it_leads_to_one(
+    scribe: Scribe, content: bytes, marked: bool
+) -> None:
     write(scribe, "p/d/.git", content)
     assert bool(marks(scribe)) is marked
 

@@ -179,7 +179,7 @@ def test_those_who_need_a_key_at_the_same_time_have_the_same(state: int) -> None
 
 
 @pytest.mark.parametrize("what", ["link", "open", "short", "directory"])
-def test_a_key_that_is_not_the_users_alone_is_none(state: int, what: str, tmp_path: Path) -> None:
+def test_a_key_that_is_not_the_users_alone_is_refused(state: int, what: str, tmp_path: Path) -> None:
     path = Path(f"/proc/self/fd/{state}/seal.key")
     if what == "link":
         (tmp_path / "key").write_bytes(b"k" * 32)

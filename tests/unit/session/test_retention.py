@@ -51,7 +51,7 @@ def gone(session: Path, count: int = 1_000_000, days: float = 100_000, gib: floa
     return [one.number for one in surplus(bytes(session), KeepCommits(count, days, gib), NOW_NS)]
 
 
-def test_no_commit_goes_where_there_is_none(session: Path) -> None:
+def test_in_a_session_without_commits_none_is_removed(session: Path) -> None:
     assert gone(session, 1, 0, 0) == []
 
 

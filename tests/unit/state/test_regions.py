@@ -38,7 +38,7 @@ def test_a_project_in_a_scratch_directory_is_no_scratch() -> None:
     assert regions.of(b"tmp/a") is Region.SCRATCH
 
 
-def test_a_project_that_is_a_scratch_directory_is_none() -> None:
+def test_a_project_that_is_a_scratch_directory_counts_as_the_project() -> None:
     assert Regions(RelPath(b"tmp"), (RelPath(b"tmp"),)).of(b"tmp/a") is Region.PROJECT
 
 
