@@ -282,7 +282,7 @@ def _fingerprint(
     ctime: bytes | None,
     nlink: bytes | None,
 ) -> Fingerprint | None:
-    """Return what the groups of :data:`_FINGERPRINT` have found, None if they have found nothing."""
+    """Return what the groups of :data:`_FINGERPRINT` have found, None if nothing."""
     if mtime is None or size is None or ino is None:
         return None
     if mode is None or uid is None or gid is None:
