@@ -217,7 +217,7 @@ def _move_one(view: Path) -> None:
     ],
 )
 @pytest.mark.some(2)
-def test_so_may_names_of_links_and_fifos(
+def test_names_of_links_and_fifos_may_change_before_and_after(
     yolofs: Program, kind: str, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:
     project = yolofs.project
