@@ -32,9 +32,10 @@ from yolofs.errors import StaleHunkError, UsageError, YolofsError
 from yolofs.paths import ROOT, RelPath, display
 from yolofs.session import feedback
 from yolofs.session.commit import Looked, look_at_base
-from yolofs.session.restore import restore, source_to_restore
+from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
 from yolofs.session.session import Session
+from yolofs.session.sources import source_of
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -191,7 +192,7 @@ def take_back(reader: Reader, done: Done) -> str:
                 f"{done.title} has changed since, so it is not taken back",
                 hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
             )
-        restore(session, source_to_restore(session, str(done.before)), done.paths, _BACK)
+        restore(session, source_of(session, str(done.before)), done.paths, _BACK)
         if done.feedback is not None:
             with contextlib.suppress(OSError):
                 feedback.withdraw(session.directory, done.feedback)

@@ -41,9 +41,11 @@ def with_a_part_committed(project: Path) -> Iterator[Program]:
 
 
 @pytest.fixture
-def worked(tmp_path: Path) -> Program:
+def worked(tmp_path: Path) -> Iterator[Program]:
     """Return the program in a project with two runs."""
-    return with_two_runs(tmp_path / "project")
+    program = with_two_runs(tmp_path / "project")
+    yield program
+    program("unmount", "--force")
 
 
 @pytest.fixture
@@ -297,6 +299,83 @@ def test_what_a_commit_applied_is_brought_back_whatever_later_ones_made_of_it(va
         assert content(view) == then, f"commit {number}"
         assert content(varied.project) == seen[3]
         varied("travel", "base", "--force")
+
+
+def test_what_a_run_left_is_brought_back_after_its_commit(varied: Program) -> None:
+    seen: dict[int, dict[str, object]] = {}
+    view = Path(varied.daemon["mountpoint"]) / str(varied.project)[1:]
+    for run, script in enumerate((EVERYTHING, AGAIN, "rm -r dir text; echo third > third"), 1):
+        varied("run", "sh", "-c", script)
+        seen[run] = content(view)
+        if run > 1:  # the second commit has what two runs did
+            varied("commit", "--yes")
+    for run, then in seen.items():
+        names = sorted({path.partition("/")[0] for found in (then, seen[3]) for path in found})
+        varied("restore", "--from", "run", str(run), *names)
+        assert content(view) == then, f"run {run}"
+        assert content(varied.project) == seen[3]
+        varied("travel", "base", "--force")
+
+
+def test_a_file_is_read_as_a_run_left_it_after_its_commit(committed: Program) -> None:
+    assert committed("cat", "run 1:a.txt").out == "ONE\n"
+    assert committed("cat", "run 2:c.txt").out == "b\nc\n"
+    assert committed("cat", "run 3:a.txt").out == "ONE\ntwo\nthree\n"
+    assert committed("ls", "run 1:.").out.split() == [".yolofs.toml", "a.txt", "dir/"]
+    assert "\n-ONE\n+ONE\n" not in committed("diff", "run 1:a.txt", "run 2:a.txt").out
+    assert "\n ONE\n+two\n" in committed("diff", "run 1:a.txt", "run 2:a.txt").out
+    assert "\n ONE\n+two\n+three\n" in committed("diff", "run 1:a.txt", ":a.txt").out
+
+
+def test_what_a_run_left_before_the_commit_comes_back_without_touching_base(committed: Program) -> None:
+    said = committed("restore", "--from", "run", "1", "a.txt").err
+    assert "brought back from run 1; to undo that: yolofs travel" in said
+    assert committed("cat", ":a.txt").out == "ONE\n"
+    assert (committed.project / "a.txt").read_text() == "ONE\ntwo\n"
+
+
+def test_what_a_run_left_that_base_has_not_any_more_is_told(worked: Program) -> None:
+    worked("commit", "--yes")
+    (worked.project / "new.txt").write_text("the host's\n")
+    said = worked.refused("restore", "--from", "run", "2", "new.txt", code=1)
+    assert "new.txt: what run 2 has there is not kept, as base has changed since" in said
+    assert "hint: " in said
+    assert worked.refused("cat", "run 2:new.txt", code=1)
+
+
+def test_a_run_whose_commit_is_not_kept_says_so(worked: Program) -> None:
+    worked("commit", "--yes")
+    for number in (2, 3):
+        worked("run", "sh", "-c", f"echo {number} > number")
+        worked("commit", "--yes")
+    (worked.project / ".yolofs.toml").write_text("scratch = []\nkeep_commits = { count = 1 }\n")
+    worked.trust()
+    worked("gc")
+    said = worked.refused("restore", "--from", "run", "1", "a.txt", code=2)
+    assert "what run 1 left was dropped, or its commit is no longer kept" in said
+    assert "hint: yolofs runs" in said
+
+
+def test_a_run_that_changed_nothing_left_what_it_found(worked: Program) -> None:
+    worked("run", "cat", "a.txt")
+    worked("run", "sh", "-c", "echo later > a.txt")
+    assert worked("cat", "run 3:a.txt").out == "ONE\ntwo\n"
+    worked("commit", "--yes")
+    assert worked("cat", "run 3:a.txt").out == "ONE\ntwo\n"
+
+
+def test_a_run_without_a_generation_says_that_it_has_none(worked: Program) -> None:
+    worked("run", "--no-snapshot", "sh", "-c", "echo three > a.txt")
+    said = worked.refused("restore", "--from", "run", "3", "a.txt", code=2)
+    assert "run 3 made no generation when it ended, so what it left is not known" in said
+    assert "hint: yolofs timeline has the generations; what it changed: yolofs log --run 3" in said
+
+
+def test_a_hunk_is_not_dropped_to_what_stood_on_another_base(committed: Program) -> None:
+    (hunk, *_) = committed("hunks", "--json", "--", "a.txt").json["hunks"]
+    said = committed.refused("restore", "--from", "run", "1", "--hunk", hunk["id"], code=2)
+    assert "run 1 stands on base as it was before a later commit, so no single hunk can be taken from it" in said
+    assert "hint: whole paths can: yolofs restore --from run 1 PATH" in said
 
 
 def content(top: Path) -> dict[str, object]:
