@@ -110,9 +110,13 @@ def versions(context: click.Context, parameter: click.Parameter, incomplete: str
 
 
 def ranges_and_versions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer generations, and after a colon the paths that one has; after ``--`` staged paths."""
-    complete = staged_paths if PATHS_KEY in context.meta else offered(_ranges_and_versions)
-    return complete(context, parameter, incomplete)
+    """Offer generations, after a colon the paths that one has, and staged paths; these alone after
+    ``--``.
+    """
+    if PATHS_KEY in context.meta:
+        return staged_paths(context, parameter, incomplete)
+    found = offered(_ranges_and_versions)(context, parameter, incomplete)
+    return found if ":" in incomplete else [*found, *staged_paths(context, parameter, incomplete)]
 
 
 def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:

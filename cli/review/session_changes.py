@@ -16,7 +16,6 @@ from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.project import changing
-from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
@@ -345,7 +344,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
 
 
 def _old_tree(session: Session, reader: Reader) -> Tree:
-    old, _ = parse_range(session.timeline, reader.subject.range_text)
+    old, _ = session.timeline.parse_range(reader.subject.range_text)
     return session.state(old)
 
 
