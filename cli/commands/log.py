@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit.audit import AskNote, JournalEnd, Note, RefusalNote, RuleChange, RunEnd, RunStart, records_before
-from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
+from yolofs.audit.runs import Run, find_run, generation_of, read_runs, runs_in
 from yolofs.cli.completing import runs
 from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.missing_paths import check_somewhere
@@ -136,7 +136,7 @@ def _items(span: Span, wanted: Wanted, left_out: _LeftOut) -> Iterator[Entry | N
         entries = (entry for entry in entries if may_show(entry.record, root))
         notes = iter(())  # which are about what others may have wanted
     if run is not None:
-        entries = (entry for entry in entries if run_of(entry.record) == run)
+        entries = (entry for entry in entries if run in runs_in(entry.record))
         notes = (note for note in notes if _run_of_note(note) == run)
     return _in_place(filter(left_out.shows, entries), notes)
 

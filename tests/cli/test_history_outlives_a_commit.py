@@ -392,3 +392,29 @@ def content(top: Path) -> dict[str, object]:
 def test_a_commit_that_is_not_kept_cannot_be_brought_back_from(looked_at: Program) -> None:
     said = looked_at.refused("restore", "--from", "commit", "9", "a.txt", code=2)
     assert "commit 9 is not kept, or there never was one" in said
+
+
+def test_what_stays_staged_keeps_all_runs_that_made_it(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "dir").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    for name in ("text", "dir/in", "gone", "other"):
+        (project / name).write_text("1\n2\n3\n")
+    program = Program(project)
+    program.start_session()
+    program("mount", "--root", "/")
+    program("run", "sh", "-c", "sed -i s/1/one/ text; echo 4 >> dir/in; echo 4 >> gone")
+    program("run", "sh", "-c", "sed -i s/2/two/ text; echo 5 >> dir/in; rm gone; echo other >> other")
+    program("run", "sh", "-c", "mv dir moved; echo 6 >> moved/in; echo only > alone")
+    program("commit", "--yes", "other")
+    left = {line.split()[4]: line for line in program("log", "-v", "1..").out.splitlines()}
+    left |= {line.split()[4]: line for line in program("log", "-v").out.splitlines() if "(staged)" in line}
+    assert left["text"].endswith("[runs 1, 2]")
+    assert left["moved/in"].endswith("[runs 1, 2, 3]")
+    assert left["alone"].endswith("[run 3]")
+    assert " keep " in program("log", "--run", "1").out
+    kept = [one for one in program("log", "--json").json["records"] if one["kind"] == "keep" and "run" in one]
+    assert {one["path"].rpartition("/")[2]: (one["run"], one.get("also")) for one in kept}["text"] == (2, [1])
+    program("commit", "--yes")
+    assert [one["runs"] for one in program("commits", "--json").json["commits"]] == [[2], [1, 2, 3]]
+    program("unmount", "--force")

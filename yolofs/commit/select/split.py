@@ -9,10 +9,11 @@ children.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
+from yolofs.audit.runs import ALSO, run_of, runs_in
 from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
@@ -50,11 +51,21 @@ class Choosing(Protocol):
     layout: Layout
 
 
+RunsAt: TypeAlias = Callable[[RelPath, RelPath, bool], frozenset[int]]
+"""Tells which runs contributed to what is at a path, and was at another one before; or is gone from
+there.
+"""
+
+
 class Authors:
     """When each entry of a state was last changed, and by which run, as far as paths tell."""
 
-    def __init__(self, records: Iterable[Change], now_ns: int) -> None:
-        """``now_ns`` stands in for what is not known."""
+    def __init__(self, records: Iterable[Change], now_ns: int, runs_at: RunsAt | None = None) -> None:
+        """``now_ns`` stands in for what is not known.  ``runs_at`` is asked only if several runs
+        are among the authors; without it only the last one of each entry is known.
+        """
+        self._runs_at = runs_at
+        self._runs: set[int] = set()
         self._by_file: dict[int, Change] = {}
         self._by_path: dict[RelPath, Change] = {}
         self._since_ns: dict[RelPath, int] = {}
@@ -67,6 +78,8 @@ class Authors:
         paths.
         """
         for record in records:
+            if record.extra and runs_at is not None:
+                self._runs |= runs_in(record)
             if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
                 self._marked[record.home or record.path] = tuple(
                     field for field in record.extra if field[0] in (MARKS, OURS)
@@ -92,7 +105,7 @@ class Authors:
         source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
         if source is None:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
-        extra = tuple(field for field in source.extra if field[0] == "run")
+        extra = tuple(field for field in source.extra if field[0] == "run") + self._earlier_runs(record, source)
         if record.base is not None:
             extra += self._xattrs.get(record.base, ())
         if staged is not None:
@@ -101,6 +114,15 @@ class Authors:
         return msgspec.structs.replace(
             record, time_ns=source.time_ns, since_ns=since_ns if since_ns < source.time_ns else 0, extra=extra
         )
+
+    def _earlier_runs(self, record: Keep, source: Change) -> Extra:
+        """Return a field with the runs that contributed to an entry before the last one."""
+        if self._runs_at is None or len(self._runs - {0}) < 2:
+            return ()
+        old = record.home or record.source or record.path
+        is_gone = record.ino is None and record.source is None
+        earlier = sorted(self._runs_at(record.path, old, is_gone) - {run_of(source)})
+        return ((ALSO, b",".join(b"%d" % run for run in earlier)),) if earlier else ()
 
 
 def takes_all(tree: Tree, selection: Selection) -> bool:
