@@ -418,3 +418,26 @@ def test_what_stays_staged_keeps_all_runs_that_made_it(tmp_path: Path) -> None:
     program("commit", "--yes")
     assert [one["runs"] for one in program("commits", "--json").json["commits"]] == [[2], [1, 2, 3]]
     program("unmount", "--force")
+
+
+def test_blame_names_no_commit_that_was_undone(worked: Program) -> None:
+    (worked.project / "b.txt").write_text("1\n")
+    worked("run", "sh", "-c", "echo 2 > b.txt")
+    worked("commit", "--yes", "b.txt")
+    worked("run", "sh", "-c", "echo 3 > b.txt")
+    worked("commit", "--yes", "b.txt")
+    assert "commit 2, run 4" in worked("blame", "b.txt").out
+    worked("undo", "--yes")
+    worked("restore", "b.txt")
+    assert "commit 1, run 3" in worked("blame", "b.txt").out
+    worked("undo", "--yes", "1")
+    worked("restore", "b.txt")
+    assert worked("blame", "b.txt").out == "b.txt: as in base\n"
+    worked("undo", "--yes", "4")
+    worked("restore", "b.txt")
+    assert "commit 1, run 3" in worked("blame", "b.txt").out
+
+
+def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
+    said = worked.refused("travel", "run 1", code=7)
+    assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said
