@@ -57,6 +57,17 @@ def test_what_a_run_changed_stays_that_whatever_the_host_does_to_the_same_files(
     assert list(yolofs.session.glob("diff-*")) == []
 
 
+def test_what_the_host_wrote_back_in_time_is_not_taken_for_what_the_run_found(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text; chmod 600 mode; echo run >> mode; echo run >> binary")
+    before = told(yolofs)
+    for name in ("text", "mode", "binary"):
+        path = yolofs.project / name
+        st = path.stat()
+        path.write_bytes(path.read_bytes().replace(b"a", b"A"))
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    assert told(yolofs) == before
+
+
 def test_what_the_host_has_removed_or_changed_in_the_same_way_is_shown_as_the_run_did_it(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text; sed -i s/a/A/ same; chmod 600 mode")
     before = told(yolofs)

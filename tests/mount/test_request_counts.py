@@ -19,6 +19,7 @@ from tests.mount.in_process import MountedView
 from tests.mount.kernel_memory import what_it_knows_stays
 from tests.support.transports import IS_DIRECT
 from yolofs.fuse.trace import KINDS, Trace
+from yolofs.overlay.reloading import Invalidation
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -133,6 +134,18 @@ def test_a_missing_name_is_looked_up_once(counter: Counter) -> None:
 def test_a_stat_of_what_is_known_asks_nothing(counter: Counter) -> None:
     assert counter.requests(lambda: counter.stat("one")) == {"lookup": 1}
     assert counter.requests(lambda: counter.stat("one")) == {}
+
+
+@pytest.mark.skipif(not IS_DIRECT, reason="libfuse has the kernel drop the file with its name")
+def test_a_name_that_is_to_be_looked_up_anew_keeps_what_is_known_of_its_file(counter: Counter) -> None:
+    """The pages of the file, and the names in a directory."""
+    counter.read("one")
+    counter.stat("many/file0")
+    work = counter.stat(".").st_ino
+    counter.view.mount.invalidate(Invalidation([], [], [(work, b"one"), (work, b"many")], []))
+    asked = {"getattr": 1, "lookup": 1, "open": 1, "release": 1}  # the attributes are those of the directory
+    assert counter.requests(lambda: counter.read("one")) == asked
+    assert counter.requests(lambda: counter.stat("many/file0")) == {"lookup": 1}
 
 
 def test_the_pages_of_a_file_are_read_once(counter: Counter) -> None:

@@ -193,8 +193,8 @@ class _Mapping:
         return self._fingerprint(record.origin if record.origin is not None else record.path, record.base)
 
     def _fingerprint(self, at: RelPath | None, known: Fingerprint | None) -> Fingerprint | None:
-        """Return a fingerprint with the number that the file has now, where it was copied and is
-        the same otherwise.
+        """Return a fingerprint with the number and ctime that the file has now, where it was copied
+        and is the same otherwise.
         """
         if known is None or at is None or not is_below(at, self._old):
             return known
@@ -204,7 +204,9 @@ class _Mapping:
             return known
         now = self._base.fingerprint(st)
         is_same = known != NOTHING and now.mtime_ns == known.mtime_ns and now.size == known.size
-        return msgspec.structs.replace(known, ino=now.ino) if is_same else known
+        if not is_same or now.ino == known.ino:
+            return known
+        return msgspec.structs.replace(known, ino=now.ino, ctime_ns=now.ctime_ns if known.ctime_ns else 0)
 
     def _optional(self, path: RelPath | None) -> RelPath | None:
         return self._path(path) if path is not None else None

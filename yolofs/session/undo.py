@@ -29,9 +29,10 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
-from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
+from yolofs.commit.undo.git_indexes_left import note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
+from yolofs.commit.undo.kept_texts import keep_texts
 from yolofs.commit.undo.made_anew import Anew, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
@@ -468,7 +469,7 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
         sign=authors.sign,
     )
     made += composed.numbers
-    keep_indexes(composed.records, prepared.tree, prepared.store, session.store)
+    keep_texts(composed.records, prepared.tree, prepared.store, session.store)
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
     return composed

@@ -38,7 +38,7 @@ def last(view: CoreDriver) -> Record:
 
 def fingerprint(path: Path) -> Fingerprint:
     st = path.lstat()
-    return Fingerprint(st.st_mtime_ns, st.st_size, st.st_ino, owner_of(st))
+    return Fingerprint(st.st_mtime_ns, st.st_size, st.st_ino, owner_of(st), st.st_ctime_ns, st.st_nlink)
 
 
 @pytest.mark.parametrize("name", ["a", "link", "b"])
