@@ -111,8 +111,16 @@ def _check_is_path(session: Session, word: str, error: GenerationError) -> None:
     except UsageError:
         raise error from None
     if not is_somewhere(session, path):
-        meant = path_meant(session, path, typed)
-        raise (GenerationError(f"{error.message}, and no such path", hint=meant) if meant else error) from None
+        if _is_range_alone(word):
+            raise error from None
+        is_snapshot_near = error.hint.startswith("did you mean")
+        hint = error.hint if is_snapshot_near else path_meant(session, path, typed) or error.hint
+        raise GenerationError(f"{error.message}, and no such path", hint=hint) from None
+
+
+def _is_range_alone(word: str) -> bool:
+    """Tell whether a word that names no generation looks like a number or a range all the same."""
+    return word.isdigit() or ".." in word.replace("../", "") or ":" in word
 
 
 def _check_is_further_path(session: Session, word: str, range_text: str) -> None:

@@ -339,7 +339,7 @@ def test_what_a_run_left_that_base_has_not_any_more_is_told(worked: Program) -> 
     (worked.project / "new.txt").write_text("the host's\n")
     said = worked.refused("restore", "--from", "run", "2", "new.txt", code=1)
     assert "new.txt: what run 2 has there is not kept, as base has changed since" in said
-    assert "hint: " in said
+    assert f"hint: which other versions there were: yolofs log -- {worked.project}/new.txt\n" in said
     assert worked.refused("cat", "run 2:new.txt", code=1)
 
 

@@ -75,7 +75,8 @@ def test_what_is_neither_is_refused_with_what_may_have_been_meant(worked: Progra
         said = worked.refused(command, "READM.md", code=7)
         assert "there is no snapshot named READM.md, and no such path\nhint: did you mean README.md?\n" in said
         said = worked.refused(command, "nowhere-at-all", code=7)
-        assert "there is no snapshot named nowhere-at-all\nhint: yolofs timeline" in said
+        assert "there is no snapshot named nowhere-at-all, and no such path\nhint: yolofs timeline" in said
+        assert "there is no generation 7: the newest is 2\n" in worked.refused(command, "7", code=7)
         said = worked.refused(command, "1", "3", code=2)
         assert f"3 is no path, and there is a range already: 1\nhint: two generations: yolofs {command} 1..3\n" in said
     else:

@@ -15,7 +15,7 @@ import msgspec
 from yolofs.audit.runs import Run, find_run, run_of
 from yolofs.errors import JournalError, UsageError, YolofsError
 from yolofs.journal.timeline import BASE
-from yolofs.paths import Generation, display
+from yolofs.paths import Generation, display, in_shell
 from yolofs.session.archive import commit_numbers
 from yolofs.session.history import Chapter, chapter_of, chapters
 from yolofs.session.past_base import past_ground, states_of
@@ -51,10 +51,10 @@ class _PastFiles(StateFiles):
         try:
             return super().descriptor(file)
         except OSError as error:
+            path = os.path.join(self._place, file.path)
             raise YolofsError(
-                f"{display(os.path.join(self._place, file.path))}: what {self._named} has there is not kept, as base "
-                "has changed since",
-                hint="bring back other paths; or the file in another version: yolofs log -- PATH",
+                f"{display(path)}: what {self._named} has there is not kept, as base has changed since",
+                hint=f"which other versions there were: yolofs log -- {in_shell(path)}",
             ) from error
 
 
