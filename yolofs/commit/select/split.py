@@ -19,7 +19,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Change, Fingerprint, Keep, Rename, Stage
-from yolofs.paths import ROOT, RelPath, join
+from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
@@ -66,6 +66,9 @@ class Authors:
         """
         self._runs_at = runs_at
         self._runs: set[int] = set()
+        self._last_run: dict[RelPath, int] = {}
+        self._with_several: set[RelPath] = set()
+        """Where records of several runs are about the very path, or something was moved."""
         self._by_file: dict[int, Change] = {}
         self._by_path: dict[RelPath, Change] = {}
         self._since_ns: dict[RelPath, int] = {}
@@ -78,8 +81,8 @@ class Authors:
         paths.
         """
         for record in records:
-            if record.extra and runs_at is not None:
-                self._runs |= runs_in(record)
+            if runs_at is not None:
+                self._note_runs(record)
             if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
                 self._marked[record.home or record.path] = tuple(
                     field for field in record.extra if field[0] in (MARKS, OURS)
@@ -115,9 +118,30 @@ class Authors:
             record, time_ns=source.time_ns, since_ns=since_ns if since_ns < source.time_ns else 0, extra=extra
         )
 
+    def _note_runs(self, record: Change) -> None:
+        run = run_of(record)
+        self._runs.add(run)
+        if isinstance(record, Rename):
+            self._with_several.update((record.src, record.dst))
+        elif self._last_run.setdefault(record.path, run) != run:
+            self._with_several.add(record.path)
+        if isinstance(record, Keep) and len(runs := runs_in(record)) > 1:
+            self._runs |= runs
+            self._with_several.add(record.path)
+
+    def may_have_several(self, path: RelPath) -> bool:
+        """Tell cheaply whether several runs may have contributed to what is at a path; if not, only
+        those did that records about the very path name.
+        """
+        while path not in self._with_several:
+            if not path:
+                return False
+            path = split(path)[0]
+        return True
+
     def _earlier_runs(self, record: Keep, source: Change) -> Extra:
         """Return a field with the runs that contributed to an entry before the last one."""
-        if self._runs_at is None or len(self._runs - {0}) < 2:
+        if self._runs_at is None or len(self._runs) < 2 or not self.may_have_several(record.path):
             return ()
         old = record.home or record.source or record.path
         is_gone = record.ino is None and record.source is None
