@@ -6,6 +6,7 @@ Each blocks, and runs in a thread beside the screen; a mount serves no request m
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.options import start_directory
 from yolofs.cli.project import changing
 from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, key_of
@@ -28,7 +30,8 @@ from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import StaleHunkError, UsageError, YolofsError
-from yolofs.paths import ROOT, RelPath, display
+from yolofs.journal.timeline import BASE
+from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
 from yolofs.session.commit import Looked, look_at_base
 from yolofs.session.restore import restore
@@ -90,9 +93,10 @@ def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]
     """
     files, picks = _gather(reader, effect.what)
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
-        dropped = drop_hunks(session, _old_tree(session, reader), picks, _DROPPED, paths=_paths(effect.what))
+        old, _ = session.timeline.parse_range(reader.subject.range_text)
+        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=_paths(effect.what))
         if not dropped.changes:
-            return _held_text(dropped.held) or "it was as before already", None, []
+            return _held_text(session, old, dropped.held) or "it was as before already", None, []
         number = None
         if effect.is_told:
             held = {one.hunk.id for one in dropped.held}
@@ -102,7 +106,7 @@ def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]
         done = Done(effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
         carried = _carried(session, reader, files) if len(files) <= _FEW else []
     left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
-    held_text = _held_text(dropped.held)
+    held_text = _held_text(session, old, dropped.held)
     return f"dropped {effect.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
 
 
@@ -129,10 +133,17 @@ def _essence(hunk: Hunk) -> tuple[object, ...]:
     return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new
 
 
-def _held_text(held: Sequence[HeldHunk]) -> str:
+def _held_text(session: Session, old: Generation, held: Sequence[HeldHunk]) -> str:
+    """Return what could not be dropped by itself, and the command that drops the first of it with
+    all that it needs.
+    """
     if not held:
         return ""
-    return f"{len(held)} stay{'s' if len(held) == 1 else ''} as it is: {held[0].reason}"
+    full = session.base.path(held[0].hunk.path)
+    path = in_shell(os.path.relpath(full, start_directory()))
+    command = f"yolofs restore {path}" if old == BASE else f"yolofs restore --from {old} {path}"
+    more = f", and {len(held) - 1} more," if len(held) > 1 else ""
+    return f"{path}{more} stay{'' if more else 's'} ({command} drops it): {held[0].reason}"
 
 
 def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:

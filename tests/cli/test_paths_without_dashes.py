@@ -22,6 +22,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
     program = Program(project)
     program.start_session()
     program("mount")
+    program.wait_for_watcher()
     program("run", "sh", "-c", "echo 1 >> README.md; echo 1 >> src/a; rm gone")
     program("run", "sh", "-c", "echo 2 >> README.md; echo 2 >> src/b; echo 2 > new; echo 2 >> 2")
     yield program
