@@ -91,7 +91,7 @@ def test_metadata_is_merged_whatever_the_content_is(yolofs: Program) -> None:
     assert "no changes" in yolofs("status").out
 
 
-def test_what_is_the_same_on_both_sides_or_was_taken_back_is_none(yolofs: Program) -> None:
+def test_metadata_that_is_the_same_on_both_sides_or_was_taken_back_is_no_conflict(yolofs: Program) -> None:
     """Taken back, of a text: of what is not kept nobody knows what else the host has done."""
     (yolofs.project / "directory").chmod(0o700)
     view = CoreDriver(os.fsencode(yolofs.project))

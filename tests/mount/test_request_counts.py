@@ -19,7 +19,6 @@ from tests.mount.in_process import MountedView
 from tests.mount.kernel_memory import what_it_knows_stays
 from tests.support.transports import IS_DIRECT
 from yolofs.fuse.trace import KINDS, Trace
-from yolofs.overlay.reloading import Invalidation
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -136,18 +135,6 @@ def test_a_stat_of_what_is_known_asks_nothing(counter: Counter) -> None:
     assert counter.requests(lambda: counter.stat("one")) == {}
 
 
-@pytest.mark.skipif(not IS_DIRECT, reason="libfuse has the kernel drop the file with its name")
-def test_a_name_that_is_to_be_looked_up_anew_keeps_what_is_known_of_its_file(counter: Counter) -> None:
-    """The pages of the file, and the names in a directory."""
-    counter.read("one")
-    counter.stat("many/file0")
-    work = counter.stat(".").st_ino
-    counter.view.mount.invalidate(Invalidation([], [], [(work, b"one"), (work, b"many")], []))
-    asked = {"getattr": 1, "lookup": 1, "open": 1, "release": 1}  # the attributes are those of the directory
-    assert counter.requests(lambda: counter.read("one")) == asked
-    assert counter.requests(lambda: counter.stat("many/file0")) == {"lookup": 1}
-
-
 def test_the_pages_of_a_file_are_read_once(counter: Counter) -> None:
     def read() -> bytes:
         return counter.read("one")
@@ -163,7 +150,7 @@ def test_a_stat_after_a_read_asks_for_the_access_time(counter: Counter) -> None:
     assert counter.requests(lambda: counter.stat("one")) == {"getattr": 1}
 
 
-def test_a_listing_of_a_hundred(counter: Counter) -> None:
+def test_a_listing_of_a_hundred_names_takes_two_readdirs_once(counter: Counter) -> None:
     """The second of the two readdirs says that there is no more, and opendir(3) looks at the
     descriptor that it has: the access time may be another one since the first reading."""
     assert counter.requests(lambda: counter.names("many")) == {
@@ -216,7 +203,7 @@ def test_overwriting_takes_three_requests(counter: Counter) -> None:
     assert counter.requests(lambda: counter.write("one", REWRITE)) == write
 
 
-def test_appending_to_a_base_file(counter: Counter) -> None:
+def test_appending_to_a_known_base_file_takes_three_requests(counter: Counter) -> None:
     append = {"open": 1, "write": 1, "release": 1}
     flags = os.O_WRONLY | os.O_APPEND
     assert counter.requests(lambda: counter.write("long", flags, b"x")) == append | {"lookup": 1}

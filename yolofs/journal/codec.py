@@ -274,20 +274,21 @@ def _read_usual_path(field: bytes) -> RelPath:
 
 def _fingerprint(
     mtime: bytes | None,
-    size: bytes,
-    ino: bytes,
+    size: bytes | None,
+    ino: bytes | None,
     mode: bytes | None,
-    uid: bytes,
-    gid: bytes,
+    uid: bytes | None,
+    gid: bytes | None,
     ctime: bytes | None,
-    nlink: bytes,
+    nlink: bytes | None,
 ) -> Fingerprint | None:
-    if mtime is None:
+    """Return what the groups of :data:`_FINGERPRINT` have found, None if nothing."""
+    if mtime is None or size is None or ino is None:
         return None
-    if mode is None:
+    if mode is None or uid is None or gid is None:
         return Fingerprint(int(mtime), int(size), int(ino))
     owner = int(mode, 8), int(uid), int(gid)
-    if ctime is None:
+    if ctime is None or nlink is None:
         return Fingerprint(int(mtime), int(size), int(ino), owner)
     return Fingerprint(int(mtime), int(size), int(ino), owner, int(ctime), int(nlink))
 

@@ -87,7 +87,7 @@ def test_only_what_is_left_staged_is_retained(store: Store) -> None:
     assert not os.path.lexists(path_in(store))
 
 
-def test_a_file_that_is_none_is_as_good_as_none(store: Store) -> None:
+def test_a_fifo_in_the_place_of_the_kept_texts_counts_as_no_file(store: Store) -> None:
     os.mkfifo(path_in(store))
     assert everything(store) == {}
 

@@ -192,5 +192,3 @@ CACHE_DIR: Final = 1 << 3
 INVAL_INODE_OUT: Final = Struct("=IiQQqq")
 INVAL_ENTRY_OUT: Final = Struct("=IiQQII")
 """Followed by the name and a zero byte."""
-EXPIRE_ONLY: Final = 1
-"""In it: what is known of the name is not dropped, only looked at anew."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from yolofs.fuse.direct.device import Device
-from yolofs.fuse.direct.kernel_protocol import EXPIRE_ONLY, INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
+from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
 
 _UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
 
@@ -38,15 +38,9 @@ class Notices:
         self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, Notice.INVAL_INODE, 0, number, 0, 0))
 
     def forget_name(self, parent: int, name: bytes) -> None:
-        """Have it look a name up when it next needs it.  Waits while the directory is locked.
-
-        If the name then leads to what it led to, all that is known of that stays: pages, names in a
-        directory, mounts on it.  Before Linux 6.2 the kernel takes no notice of the flag, and drops
-        all of this.
-        """
+        """Have it look a name up when it next needs it.  Waits while the directory is locked."""
         size = INVAL_ENTRY_OUT.size + len(name) + 1
-        head = INVAL_ENTRY_OUT.pack(size, Notice.INVAL_ENTRY, 0, parent, len(name), EXPIRE_ONLY)
-        self._tell(head + name + b"\0")
+        self._tell(INVAL_ENTRY_OUT.pack(size, Notice.INVAL_ENTRY, 0, parent, len(name), 0) + name + b"\0")
 
     def _tell(self, message: bytes) -> None:
         try:

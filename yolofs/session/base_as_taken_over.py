@@ -20,7 +20,7 @@ from yolofs.changes.changes import Aspect, Change, Kind
 from yolofs.changes.matching import entries
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, join, split
-from yolofs.session.forced import read_forced
+from yolofs.session.forced_files import read_forced
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.drift import CLOCK_SLACK_NS

@@ -15,7 +15,7 @@ from yolofs.errors import NoSessionError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal import length as journal_length
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Stage
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import NO_IDENTITY, identity_of, lasting_identity_of
 from yolofs.registry.link import exclude_from_git, put_link, remove_link
@@ -186,7 +186,7 @@ class _Mapping:
                     had=self._optional(record.had),
                     was=self._fingerprint(record.had, record.was),
                 )
-            case _:
+            case Snapshot() | Travel():
                 return record
 
     def _base_of(self, record: Stage) -> Fingerprint | None:
