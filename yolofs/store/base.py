@@ -66,7 +66,10 @@ class Base:
         root_stat = os.lstat(self.root)
         self._device = root_stat.st_dev
         self._root_ino = root_stat.st_ino
-        self._slots: dict[int, int] = {}
+        self._slots: dict[bytes, int] = {}
+        """By disk, for good: a disk that comes again has the numbers that it had."""
+        self._slots_now: dict[int, int] = {}
+        """The same by the numbers that the devices have now."""
         self._disks: dict[int, bytes] = {self._device: b""}
         self.elsewhere: Elsewhere | None = None
         """Set for as long as a commit stands half way; paths are those that base had before it."""
@@ -110,8 +113,13 @@ class Base:
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
 
     def refresh_mounts(self) -> None:
-        """Read again which filesystems are mounted below base, and which of them are pseudo
-        ones."""
+        """Read again which filesystems are mounted below base, and which of them are pseudo ones.
+
+        Which disk has which device number may have changed, too: one that was unmounted leaves its
+        number to the next.
+        """
+        self._disks = {self._device: b""}
+        self._slots_now.clear()
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in read_mounts(lines):
@@ -353,21 +361,22 @@ class Base:
             if ino == self._root_ino:
                 return _ROOT_NUMBER
             return ino if ino > 1 else ino | 1 << 62
-        slot = self._slots.get(st.st_dev)
+        slot = self._slots_now.get(st.st_dev)
         if slot is None:
-            slot = self._new_slot(st.st_dev)
+            slot = self._slots_now[st.st_dev] = self._slot(self._disk(st.st_dev))
         return (ino ^ slot << 48) & ((1 << 62) - 1) | 1 << 62
 
-    def _new_slot(self, device: int) -> int:
+    def _slot(self, disk: bytes) -> int:
         """Return the 14 bits that stand for a disk: nearly always the same, and never those of
         another.
         """
-        taken = set(self._slots.values())
-        slot = zlib.crc32(self._disk(device)) & _SLOTS - 1
-        while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
-            slot = slot + 1 & _SLOTS - 1
-        self._slots[device] = slot
-        return slot
+        if disk not in self._slots:
+            taken = set(self._slots.values())
+            slot = zlib.crc32(disk) & _SLOTS - 1
+            while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
+                slot = slot + 1 & _SLOTS - 1
+            self._slots[disk] = slot
+        return self._slots[disk]
 
     def _disk(self, device: int) -> bytes:
         key = self._disks.get(device)
