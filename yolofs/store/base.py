@@ -253,9 +253,12 @@ class Base:
         if rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
         self._check_is_base(rel)
-        fd = hold(self.place(rel))
+        place = self.place(rel)
+        fd = hold(place)
         try:
             st = os.fstat(fd)
+        except OSError as error:
+            raise _named(error, place) from None
         finally:
             os.close(fd)
         return self._unhidden(st, rel)
@@ -283,7 +286,13 @@ class Base:
         if rel in self.pseudo or rel in self.hidden:
             return self.lstat(rel)
         self._check_is_base(rel)
-        return self._unhidden(os.stat(name, dir_fd=directory, follow_symlinks=False), rel)
+        try:
+            st = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):  # most are, and nobody is told
+            raise
+        except OSError as error:
+            raise _named(error, self.path(rel)) from None
+        return self._unhidden(st, rel)
 
     def _unhidden(self, st: os.stat_result, rel: bytes) -> os.stat_result:
         if (st.st_dev, st.st_ino) in self._hidden_ids:
@@ -320,8 +329,12 @@ class Base:
         if rel in self.pseudo:
             return []
         self._check_is_base(rel)
-        with _noatime_directory(self.place(rel)) as directory:
-            names = [os.fsencode(name) for name in os.listdir(directory)]
+        place = self.place(rel)
+        with _noatime_directory(place) as directory:
+            try:
+                names = [os.fsencode(name) for name in os.listdir(directory)]
+            except OSError as error:
+                raise _named(error, place) from None
         if self.elsewhere is not None:
             names = [name for name in names if not self.elsewhere.hides(name)]
         if self._hidden_names.isdisjoint(names) and not own_names.may_hold_hidden(names):
@@ -409,6 +422,11 @@ class Base:
     def fingerprint(self, st: os.stat_result) -> Fingerprint:
         """Return the fingerprint of a base file with these attributes."""
         return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st))
+
+
+def _named(error: OSError, path: bytes) -> OSError:
+    """Return an error with the path that it is about: a call about what is open tells none."""
+    return OSError(error.errno, error.strerror, path)
 
 
 def hold(path: bytes) -> int:
