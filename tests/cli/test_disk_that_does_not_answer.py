@@ -70,7 +70,7 @@ def test_ctrl_c_ends_a_command_and_says_what_does_not_answer(stopped: Program, w
     assert not os.path.lexists(stopped.session / "commits")
 
 
-@pytest.mark.parametrize("words", [["status"], ["commit", "--yes"], ["commit", "--dry-run"]])
+@pytest.mark.parametrize("words", [["status"], ["diff"], ["commit", "--yes"], ["commit", "--dry-run"]])
 def test_a_disk_whose_process_is_gone_is_named_and_what_to_do(stopped: Program, words: list[str]) -> None:
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
