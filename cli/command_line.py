@@ -111,7 +111,7 @@ def _check_is_command(name: str) -> None:
     Raises:
         UsageError: it is not.
     """
-    from yolofs.cli.group import COMMANDS, near_command  # takes long, and only who is refused comes here
+    from yolofs.cli.group import COMMANDS, near_command  # takes long, and only a refused command comes here
 
     if name not in COMMANDS:
         raise UsageError(near_command(name), hint="yolofs --help")

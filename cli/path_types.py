@@ -42,7 +42,7 @@ class Directory(click.Path):
             OSError: the disk does not tell.
         """
         path = os.fsencode(value)
-        if is_inside_mount(path):  # who needs to know more of it says so, without a look there
+        if is_inside_mount(path):  # whoever needs more than a path says so, without a look there
             return path
         is_start = param is not None and param.name == "start"
         try:

@@ -221,7 +221,9 @@ def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:
     """Return a base path with those links followed that only the view has."""
     led_to = session.base.relative(_led_by_the_view(session, session.base.path(relative), typed))
     if led_to is None:
-        raise UsageError(f"{display(typed)} leads out of {display(session.base.root)} by a link")
+        raise UsageError(
+            f"{display(typed)} leads out of {display(session.base.root)} by a link", hint="name a path below it"
+        )
     return led_to
 
 
@@ -232,7 +234,7 @@ def _led_by_the_view(session: Session, path: bytes, typed: bytes) -> bytes:
     links = StateLinks(session.state(), session.base, session.store)
     way = follow_parent(path, links.target_if_base_has_none)
     if way.is_circle:
-        raise UsageError(f"{display(typed)}: {os.strerror(errno.ELOOP)}")
+        raise UsageError(f"{display(typed)}: {os.strerror(errno.ELOOP)}", hint="name the path without the links")
     return way.place
 
 

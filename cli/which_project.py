@@ -113,7 +113,7 @@ def entry_of(session: str) -> Entry:
 
 def _follow(found: Found) -> None:
     """Let a session go on where its project is now."""
-    from yolofs.session.move import move_session  # projects are seldom moved
+    from yolofs.session.moved_project import move_session  # projects are seldom moved
 
     before, now = display(found.entry.project_path), display(found.project)
     try:

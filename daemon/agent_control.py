@@ -89,10 +89,9 @@ class AgentMethods:
     async def _look(self, params: LookParams) -> Result:
         words = [unquote(word) for word in params.words]
         if not words or os.fsdecode(words[0]) not in COMMANDS:
+            command = " ".join(["yolofs", *map(os.fsdecode, words[:1])])
             raise UsageError(
-                f"yolofs {os.fsdecode(words[0]) if words else ''} is for the user, outside of the sandbox".replace(
-                    "  ", " "
-                ),
+                f"{command} is for the user, outside of the sandbox",
                 hint=f"inside there are: {', '.join(COMMANDS)}",
             )
         told = [self._host.project, b"%d" % self._pid, unquote(params.directory), *words]
@@ -101,7 +100,9 @@ class AgentMethods:
                 with trio.fail_after(_LOOK_S):
                     return await self._commands.run("yolofs.cli.guarded_command", told)
         except trio.TooSlowError:
-            raise UsageError(f"that takes more than {_LOOK_S:.0f} seconds") from None
+            raise UsageError(
+                f"that takes more than {_LOOK_S:.0f} seconds", hint="name some paths, or leave it to the user"
+            ) from None
 
     async def _snapshot(self, params: SnapshotParams) -> Result:
         name = unquote(params.name)

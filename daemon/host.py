@@ -7,7 +7,6 @@ loop goes on serving meanwhile.
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 import resource
@@ -20,6 +19,7 @@ from yolofs import __version__
 from yolofs.access.questions import Decision, Operation
 from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import AuditLog, Point, last_ask
+from yolofs.daemon import mountpoint
 from yolofs.daemon.asks.auditor import Auditor
 from yolofs.daemon.asks.broker import Broker
 from yolofs.daemon.asks.notifier import Notifier
@@ -31,22 +31,20 @@ from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
 from yolofs.daemon.runs.live_runs import RunResult, Runs
 from yolofs.daemon.upkeep.collector import Collector
-from yolofs.errors import BusyFilesError, DaemonError, MountError, YolofsError
+from yolofs.errors import DaemonError, MountError, YolofsError
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import VARIABLE, Trace
 from yolofs.fuse.transport_choice import transport_for
 from yolofs.journal import cuts
+from yolofs.os_errors import explain_os_error
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
 from yolofs.registry.link import exclude_from_git, put_link
 from yolofs.registry.runtime import (
     AGENT_SOCKET_NAME,
     MOUNT_NAME,
-    NO_RUNTIME_HINT,
     SOCKET_NAME,
-    make_runtime_directory,
-    runtime_directory,
 )
 from yolofs.registry.state import open_state, state_of
 from yolofs.rules import Index, RuleBook, Sources
@@ -57,14 +55,10 @@ from yolofs.session import feedback
 from yolofs.session.lock import MOUNT
 from yolofs.session.session import Access, Session
 from yolofs.state.tree import Staged
-from yolofs.system.mounts import detach_stale, unmount
+from yolofs.system.mounts import unmount
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
-_NOBODY_S = 1.0
-"""So long the kernel may take to let go of a mount in which nobody is found."""
-_AGAIN_S = 0.02
-"""So often it is tried again meanwhile: the kernel tells nobody when it has let go."""
 
 
 class Host:
@@ -151,7 +145,7 @@ class Host:
             session.check_no_interrupted_commit()
             rule_files = RuleFiles(session.project, session.directory)
             rule_files.load()
-            runtime = _prepare_runtime(session.directory)
+            runtime = mountpoint.prepare(session.directory)
             host = cls(session, rule_files, runtime)
             host.runs.take_up()
             sys.setswitchinterval(session.settings.mount.switch_interval_ms / 1000)
@@ -357,7 +351,8 @@ class Host:
         try:
             self._mount.flush()
         except OSError as error:
-            raise DaemonError(f"the kernel could not write out what it holds back: {error.strerror}") from error
+            what, hint = explain_os_error(error)
+            raise DaemonError(f"the kernel could not write out what it holds back: {what}", hint=hint) from error
 
     def snapshot(self, name: bytes, *, if_changed: bool) -> Generation | None:
         """Snapshot, as :meth:`yolofs.session.session.Session.snapshot`."""
@@ -465,34 +460,11 @@ class Host:
     def unmount(self, *, force: bool) -> None:
         """Take the mount away; :meth:`close` does the rest.
 
-        Blocks, for a second where the kernel says that the mount is in use and nobody is found.
-
-        Raises:
-            BusyFilesError: processes are inside, and ``force`` is not given.
+        Blocks, and raises, as :func:`yolofs.daemon.mountpoint.unmount`.
         """
         with contextlib.suppress(DaemonError):
             self._hand_over()
-        deadline = time.monotonic() + _NOBODY_S
-        while True:
-            try:
-                unmount(self.mountpoint, lazy=force)
-            except OSError as error:
-                if error.errno in (errno.EINVAL, errno.ENOENT):  # somebody else was faster
-                    return
-                if error.errno != errno.EBUSY:
-                    raise MountError(
-                        f"cannot unmount {display(self.mountpoint)}: {error.strerror}", hint="yolofs unmount --force"
-                    ) from error
-                users = self._blockers.inside()
-                if users or time.monotonic() > deadline:
-                    raise BusyFilesError(
-                        "processes are at work inside the mount",
-                        users=users,
-                        hint="end them, or: yolofs unmount --force",
-                    ) from None
-                time.sleep(_AGAIN_S)
-            else:
-                return
+        mountpoint.unmount(self.mountpoint, self._blockers, force=force)
 
     # ---- inside
 
@@ -502,28 +474,8 @@ class Host:
         except LoopClosedError:
             raise DaemonError("the mount has just ended", hint="yolofs mount") from None
         except OSError as error:
-            raise DaemonError(f"{error.strerror or error}") from error
-
-
-def _prepare_runtime(directory: bytes) -> bytes:
-    """Take away what a dead daemon of the session in ``directory`` left mounted; return the runtime
-    directory, made.
-    """
-    described = files.read_daemon_file(directory)
-    places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
-    if described is not None:
-        places.add(files.mountpoint_path(described))
-    for mountpoint in places:
-        if detach_stale(mountpoint):
-            log.info("took away the mount that a daemon left at %s when it died", display(mountpoint))
-    runtime = make_runtime_directory(directory)
-    try:
-        os.makedirs(os.path.join(runtime, MOUNT_NAME), 0o700, exist_ok=True)
-    except OSError as error:
-        raise MountError(
-            f"cannot make the mountpoint in {display(runtime)}: {error.strerror}", hint=NO_RUNTIME_HINT
-        ) from error
-    return runtime
+            what, hint = explain_os_error(error)
+            raise DaemonError(what, hint=hint) from error
 
 
 def _trace_from_environment() -> Trace | None:

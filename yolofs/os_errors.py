@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from yolofs.errors import YolofsError
+from yolofs.errors import YolofsError, reason
 from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory
 
@@ -31,6 +31,12 @@ def explain_os_error(error: OSError, *, then: str = "try again") -> tuple[str, s
     names = [os.fsencode(name) for name in (error.filename, error.filename2) if isinstance(name, str | bytes)]
     hint = _hint(error.errno, names)
     return ": ".join([*map(display, names), error.strerror or repr(error)]), hint and f"{hint}, then {then}"
+
+
+def reason_and_path(error: OSError) -> str:
+    """Return what the system says of an error, and the path that it names, in brackets."""
+    where = f" ({display(os.fsencode(error.filename))})" if isinstance(error.filename, str | bytes) else ""
+    return f"{reason(error)}{where}"
 
 
 @contextlib.contextmanager

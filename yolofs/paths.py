@@ -3,13 +3,12 @@
 A :data:`RelPath` is a path relative to base: raw bytes, no leading or trailing slash, no empty
 component, no ``.`` or ``..``; ``b""`` is base itself.  Paths stay bytes from the kernel to the
 journal; they become ``str`` only at the terminal and in TOML, by :func:`display` and
-:func:`to_str`.
+:func:`os.fsdecode`.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 from typing import TYPE_CHECKING, Any, NewType
 
 from yolofs.text.characters import is_harmless
@@ -63,11 +62,6 @@ def split(path: bytes) -> tuple[RelPath, bytes]:
 def is_below(path: bytes, directory: bytes) -> bool:
     """Tell whether ``path`` is ``directory`` or lies below it."""
     return not directory or path == directory or path.startswith(directory + b"/")
-
-
-def to_str(path: bytes) -> str:
-    """Return a path as the ``str`` that Python's own file functions take (surrogateescape)."""
-    return os.fsdecode(path)
 
 
 def display(path: bytes) -> str:

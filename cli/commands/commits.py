@@ -14,8 +14,8 @@ from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.archive import End, commit_directory
 from yolofs.session.commit_counts import read_counts, read_runs
+from yolofs.session.ended_commits import Ended, ended_commits, named
 from yolofs.session.kept_size import NOTHING, sizes_of_commits
-from yolofs.session.undo import Ended, ended_commits, named
 from yolofs.system.disk_usage import size_text
 from yolofs.system.plain_files import is_there
 

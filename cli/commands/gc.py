@@ -17,8 +17,8 @@ from yolofs.errors import ConfigError, YolofsError
 from yolofs.os_errors import said_as
 from yolofs.session import run_tmp
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
+from yolofs.session.ended_commits import Ended
 from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written
-from yolofs.session.undo import Ended
 from yolofs.system.disk_usage import size_of, size_text
 from yolofs.system.work_directories import left_behind
 

@@ -45,10 +45,12 @@ def command() -> None:
 @click.option("--all", "with_preset", is_flag=True, help="List the built-in rules, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document, with all rules.")
 def list_command(with_preset: bool, as_json: bool) -> None:
-    """List the rules, nearest source first.
+    """List the rules, nearest level first.
 
-    The order of sources counts only for rules about the same path; otherwise the nearest rule above
-    a path decides. A rule is marked as overridden if a nearer source has a rule for the same path.
+    The levels are: answers for this session, rules.toml, .yolofs.toml, your own config.toml, and
+    the built-in rules. Their order counts only for rules about the same path; otherwise the nearest
+    rule above a path decides. A rule is marked as overridden if a nearer level has a rule for the
+    same path.
     """
     project = find_project()
     sources = sources_in_force(project)

@@ -25,7 +25,7 @@ from yolofs.registry.start import check_owner
 from yolofs.session.archive import interrupted_commit, journal_loss
 from yolofs.session.forget import forget
 from yolofs.session.lock import command_at_work
-from yolofs.session.move import move_session
+from yolofs.session.moved_project import move_session
 from yolofs.state import checkpoint
 from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import open_plain

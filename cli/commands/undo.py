@@ -31,8 +31,9 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, NotPreparedError, UnnamedError, UsageError
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, absolute, display, in_shell
+from yolofs.session.ended_commits import Ended
 from yolofs.session.session import Session
-from yolofs.session.undo import Ended, Prepared, UndoResult, choose, prepare, undo
+from yolofs.session.undo import Prepared, UndoResult, choose, prepare, undo
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection

@@ -10,9 +10,9 @@ from yolofs.cli.output import warn
 from yolofs.config.load import keep_of, user_keep_commits
 from yolofs.config.settings import KeepCommits
 from yolofs.errors import YolofsError, reason
+from yolofs.session.ended_commits import Ended
 from yolofs.session.retention import put_aside, remove_gone, surplus
 from yolofs.session.session import Session
-from yolofs.session.undo import Ended
 
 
 def surplus_of(session: Session, project: KeepCommits | None = None) -> list[Ended]:

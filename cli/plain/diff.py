@@ -41,8 +41,8 @@ from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
+    from yolofs.session.base_as_taken_over import Unknown
     from yolofs.session.history import Chapter
-    from yolofs.session.taken_over import Unknown
 
 
 class Form(Enum):
@@ -313,7 +313,7 @@ def _of_run(
 
         say(f"note: this was before commit {chapter.commit}")
         states = states_of(session, chapter)
-    from yolofs.session.taken_over import TakenOver
+    from yolofs.session.base_as_taken_over import TakenOver
 
     old, new = states.states(before, after)
     taken_over = TakenOver(session, chapter, states.base, states.store, place)

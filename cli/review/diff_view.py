@@ -87,13 +87,6 @@ class DiffView:
         """Return the first line of a hunk, by its place."""
         return self._firsts[number]
 
-    def line_of(self, number: int, changed: int) -> int:
-        """Return where a changed line of a hunk is."""
-        for start, run in zip(self._starts, self._runs, strict=True):
-            if run.hunk == number and run.first and run.first <= changed < run.first + run.end - run.start:
-                return start + changed - run.first
-        return self.first_of(number)
-
     def other_line(self, line: DiffLine) -> bytes | None:
         """Return the line that takes the place of an old one, or that a new one takes the place
         of.

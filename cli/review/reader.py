@@ -28,7 +28,7 @@ from yolofs.cli.show.marking import marks_of
 from yolofs.errors import UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation
-from yolofs.session.reread import look_again_if_gone
+from yolofs.session.looking_again import look_again_if_gone
 from yolofs.session.session import Access, Session
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection

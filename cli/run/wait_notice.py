@@ -121,7 +121,7 @@ class _Waiting:
         text = (
             f"yolofs: run {self._run} waits for an answer: {verb(first)} {path_text(first)}?{more}\n"
             f"yolofs: in another terminal: yolofs answer {first.id} allow|deny, or yolofs watch; "
-            f"without one it ends in {left_s} s\n"
+            f"without an answer the wait ends in {left_s} s\n"
         )
         with contextlib.suppress(OSError):
             os.write(2, text.encode())

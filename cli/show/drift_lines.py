@@ -16,7 +16,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute
 from yolofs.progress import Progress
-from yolofs.session.reread import look_again_if_gone
+from yolofs.session.looking_again import look_again_if_gone
 from yolofs.session.session import Session
 from yolofs.state.drift import may_have_drifted
 from yolofs.state.tree import Tree

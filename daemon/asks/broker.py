@@ -20,14 +20,14 @@ from typing import NamedTuple, Protocol
 
 import trio
 
-from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, rules_of
+from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, check_settles_some, rules_of
 from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter, how_it_ended
 from yolofs.access.questions import Decision, Question
 from yolofs.audit.audit import UNATTENDED
 from yolofs.daemon.asks.auditor import Auditor
-from yolofs.errors import AskError, UsageError
+from yolofs.errors import AskError
 from yolofs.paths import display
-from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, spell
+from yolofs.rules import PathRule, Rule, RuleBook, spell
 from yolofs.system.requesters import read_commands, read_requester, wants_no_answer
 
 log = logging.getLogger("yolofs.daemon")
@@ -40,13 +40,12 @@ _SLICE = 50
 """How many requesters are looked at in one go: about a millisecond."""
 _COMMANDS_S = 0.5
 """How long command lines may take to read before an ask is shown without them."""
-
-
 _COUNT_S = 60.0
 """How often refusals of a kind that was seen before are noted, with their number."""
-
-
 _MOST_UNATTENDED = 10_000
+"""How many paths of runs are remembered that were given the default as nobody watched; beyond that
+all are forgotten, and wait once more.
+"""
 
 
 class Install(Protocol):
@@ -338,15 +337,10 @@ class Broker:
         """Put the rules that an answer to some asks makes in force, from another thread.
 
         Raises:
-            UsageError: nearer rules decide over all that is asked; these would change what nobody
-                has asked about.
+            UsageError: as :func:`yolofs.access.answers.check_settles_some`.
+            YolofsError: they cannot be written.
         """
-        tried = RuleBook(RuleSet(tuple(rules)), *self._book.sources)
-        verdicts = [tried.at(ask.question.path) for ask in asks]
-        if all(ask.question.is_still_asked_under(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
-            why, hint = _why_left(asks[0].question, verdicts[0].rule)
-            wanted = display(rules[0].path)
-            raise UsageError(f"a rule for {wanted} would not settle what is asked, as {why}", hint=hint)
+        check_settles_some(rules, asks, self._book)
         self._install(rules, lasting=lifetime is Lifetime.ALWAYS)
 
     @contextlib.contextmanager
@@ -514,18 +508,3 @@ def _rule_text(rule: Rule | None) -> str:
     if rule is None:
         return "the rules, none of which is about it any more"
     return f"the rule {display(os.fsencode(spell(rule)))} = {rule.state.value} ({rule.source})"
-
-
-def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:
-    """Return why an answer's rule does not settle a question, over which ``nearer`` decides, and
-    what to do.
-    """
-    hint = "choose just what is asked about"
-    if nearer is None or question.is_about_other_names:
-        return "the file has other names (hard links) that were not found", hint
-    if isinstance(nearer, PathRule):
-        hint = f"{hint}, or a directory no higher than that rule"
-    return (
-        f'the nearest rule decides: {display(os.fsencode(spell(nearer)))} is "{nearer.state.value}" ({nearer.source})',
-        hint,
-    )

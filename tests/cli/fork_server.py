@@ -385,7 +385,7 @@ class _Trio:
         os.close(ends)
         os.close(tells)
         pidfd = os.pidfd_open(pid)
-        task_status.started(SimpleNamespace(stdout=trio.lowlevel.FdStream(reading)))  # who reads it may do so still
+        task_status.started(SimpleNamespace(stdout=trio.lowlevel.FdStream(reading)))  # a reader may do so still
         try:
             await trio.lowlevel.wait_readable(pidfd)
         finally:

@@ -134,7 +134,7 @@ def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> Non
     assert notes(yolofs)[0]["process"]["name"] == "python"
 
 
-def test_who_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
+def test_whoever_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
     """They are written now and then, so as not to fill the disk, and before each marker: so they
     are in their place.
     """
@@ -198,7 +198,7 @@ def test_notes_stand_between_the_records_however_quickly_these_follow(yolofs: Pr
     assert "closed" not in yolofs("log", "-v", "here..").out
 
 
-def test_that_nothing_can_be_noted_is_told(yolofs: Program) -> None:
+def test_an_audit_that_cannot_be_written_is_told(yolofs: Program) -> None:
     path = yolofs.session / "audit.jsonl"
     with yolofs.mounted(expected_in_log=("audit.jsonl cannot be written",)) as view:
         path.unlink(missing_ok=True)
@@ -212,7 +212,7 @@ def test_that_nothing_can_be_noted_is_told(yolofs: Program) -> None:
     assert [note["kind"] for note in map(json.loads, path.read_bytes().splitlines())] == ["rule"]
 
 
-def test_that_nothing_can_be_noted_is_told_to_those_who_watch_and_that_it_can_again(yolofs: Program) -> None:
+def test_watchers_are_told_of_an_audit_that_cannot_be_written_and_when_it_can_again(yolofs: Program) -> None:
     path = yolofs.session / "audit.jsonl"
     path.mkdir()
     warning = ".yolofs/audit.jsonl cannot be written: Is a directory"

@@ -104,7 +104,7 @@ def test_more_than_a_screen_goes_through_the_pager_and_less_does_not(
             assert terminal.text.count("+line") == 30
 
 
-def test_who_leaves_the_pager_early_sees_no_error(yolofs: Program, view: Path) -> None:
+def test_whoever_leaves_the_pager_early_sees_no_error(yolofs: Program, view: Path) -> None:
     (view / "long.txt").write_text("".join(f"line {number}\n" for number in range(200_000)))
     with Terminal(yolofs.project, ["diff"], size=(80, 24), PAGER="less", LESS="FRX") as terminal:
         terminal.wait_for_screen("diff --git a/a.txt b/a.txt")

@@ -57,6 +57,17 @@ def test_what_a_run_changed_stays_that_whatever_the_host_does_to_the_same_files(
     assert list(yolofs.session.glob("diff-*")) == []
 
 
+def test_what_the_host_wrote_back_in_time_is_not_taken_for_what_the_run_found(yolofs: Program) -> None:
+    yolofs("run", "sh", "-c", "echo run >> text; chmod 600 mode; echo run >> mode; echo run >> binary")
+    before = told(yolofs)
+    for name in ("text", "mode", "binary"):
+        path = yolofs.project / name
+        st = path.stat()
+        path.write_bytes(path.read_bytes().replace(b"a", b"A"))
+        os.utime(path, ns=(st.st_atime_ns, st.st_mtime_ns))
+    assert told(yolofs) == before
+
+
 def test_what_the_host_has_removed_or_changed_in_the_same_way_is_shown_as_the_run_did_it(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text; sed -i s/a/A/ same; chmod 600 mode")
     before = told(yolofs)
@@ -134,7 +145,7 @@ def test_after_a_commit_of_ours_the_run_still_shows_what_it_wrote(yolofs: Progra
     assert "note: gone is left out: base has changed since" in done.err
 
 
-def test_it_does_so_after_a_crash_that_kept_the_texts_from_being_put_away(yolofs: Program) -> None:
+def test_after_a_crash_before_the_texts_were_put_away_the_run_still_shows_what_it_wrote(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text")
     before = told(yolofs)
     host_appends(yolofs, "text")
@@ -173,7 +184,7 @@ def test_what_is_kept_of_texts_goes_with_its_commit_and_counts_for_its_size(yolo
     assert not (yolofs.session / "files/bases").exists()
 
 
-def test_a_directory_that_is_gone_a_hard_link_and_a_mode_that_the_host_set_too(yolofs: Program) -> None:
+def test_removed_directories_hard_links_and_modes_are_shown_as_the_run_found_them(yolofs: Program) -> None:
     project = yolofs.project
     (project / "dir/sub").mkdir(parents=True)
     for name in ("dir/sub/below", "one"):

@@ -28,7 +28,9 @@ IMPORTED = (group, init, status)
         (("-C", "{}/sub", "init"), "sub"),
     ],
 )
-def test_where_a_command_starts(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], what: str) -> None:
+def test_a_command_that_starts_in_one_names_it(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], what: str
+) -> None:
     def check(place: Path) -> None:
         closed = place / "home/closed"
         (closed / "sub").mkdir(parents=True)

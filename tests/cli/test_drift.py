@@ -341,7 +341,7 @@ def test_a_dry_run_tells_what_would_merge_and_changes_nothing(yolofs: Program) -
 @pytest.mark.parametrize(
     "words", [("--ours", "--theirs"), ("--merge", "--script"), ("--theirs", "--script"), ("--continue", "--merge")]
 )
-def test_options_that_contradict_each_other(yolofs: Program, words: tuple[str, ...]) -> None:
+def test_options_that_contradict_each_other_are_refused(yolofs: Program, words: tuple[str, ...]) -> None:
     yolofs.refused("commit", "--yes", *words, code=2)
 
 

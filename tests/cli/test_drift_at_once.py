@@ -147,12 +147,31 @@ def writes(path: str) -> Edit:
 
 
 def replaces(path: str) -> Edit:
-    """By a file of the same size, of the same content even."""
+    """By a file of the same size and time."""
 
     def edit(project: Path) -> None:
-        content = (project / path).read_bytes()
-        (project / "by the host").write_bytes(content)
+        before = (project / path).stat()
+        (project / "by the host").write_text("host\n")
+        os.utime(project / "by the host", ns=(before.st_atime_ns, before.st_mtime_ns))
         (project / "by the host").rename(project / path)
+
+    return edit
+
+
+def writes_back_in_time(path: str) -> Edit:
+    """In place, as many bytes, and the time is set back."""
+
+    def edit(project: Path) -> None:
+        before = (project / path).stat()
+        (project / path).write_text("host\n")
+        os.utime(project / path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    return edit
+
+
+def sets_an_attribute(path: str) -> Edit:
+    def edit(project: Path) -> None:
+        os.setxattr(project / path, "user.by", b"host")
 
     return edit
 
@@ -188,10 +207,45 @@ class Case(NamedTuple):
     at: str
 
 
+def touches(project: Path) -> None:
+    os.utime(project / "file", ns=(0, 1_450_000_000_000_000_000))
+
+
+def writes_the_same_again(project: Path) -> None:
+    writes("file")(project)
+    (project / "file").write_text("base\n")
+
+
+def puts_the_same_there(project: Path) -> None:
+    (project / "by the host").write_text("base\n")
+    (project / "by the host").rename(project / "file")
+
+
+def links_and_unlinks(project: Path) -> None:
+    (project / "linked").hardlink_to(project / "file")
+    (project / "linked").unlink()
+
+
+def edited(view: CoreDriver) -> None:
+    view.append(b"file", b"by the view\n")
+
+
+def moved_and_edited(view: CoreDriver) -> None:
+    view.rename(b"file", b"moved")
+    view.append(b"moved", b"by the view\n")
+
+
 FILE = (unlinked, made_anew, renamed_over, moved_over, exchanged, moved_and_removed, moved_and_made_anew)
 TREE = (tree_removed, tree_made_anew, tree_moved_and_removed, tree_moved_and_made_anew)
 CASES = (
-    *(Case(work, edit, "file") for work in FILE for edit in (writes("file"), replaces("file"), chmods("file"))),
+    *(
+        Case(work, edit, at)
+        for work, at in (*((work, "file") for work in (*FILE, edited)), (moved_and_edited, "moved"))
+        for edit in (
+            *(writes("file"), replaces("file"), chmods("file")),
+            *(writes_back_in_time("file"), sets_an_attribute("file")),
+        )
+    ),
     *(Case(work, writes("file"), "file") for work in (file_by_symlink, file_by_directory)),
     Case(unlinked, puts_a_directory_there, "file"),
     *(
@@ -203,7 +257,14 @@ CASES = (
     *(
         Case(work, edit, "dir")
         for work in TREE
-        for edit in (writes("dir/x"), writes("dir/new"), writes("dir/sub/y"), chmods("dir/sub"), replaces_the_tree)
+        for edit in (
+            writes("dir/x"),
+            writes_back_in_time("dir/x"),
+            writes("dir/new"),
+            writes("dir/sub/y"),
+            chmods("dir/sub"),
+            replaces_the_tree,
+        )
     ),
     Case(inside_removed_after_a_move, writes("dir/x"), "moved/x"),
     *(Case(tree_replaced, edit, "dir/sub") for edit in (writes("dir/sub/y"), writes("dir/sub/new"))),
@@ -325,7 +386,52 @@ def described(top: Path) -> dict[str, tuple[int, int, bytes]]:
     return found
 
 
-WORKS = tuple(dict.fromkeys(case.work for case in CASES))
+TO_THE_SAME_EFFECT = tuple(
+    itertools.product(
+        (edited, made_anew, renamed_over, moved_and_edited),
+        (touches, writes_the_same_again, puts_the_same_there, links_and_unlinks),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("case", "then"),
+    [
+        pytest.param(case, then, id=f"{case[0].__name__}-{case[1].__name__}-{then}")
+        for case, then in points(list(itertools.product(TO_THE_SAME_EFFECT, THEN)), "to the same effect", some=20)
+    ],
+)
+def test_what_leaves_a_text_as_it_was_is_no_drift(tmp_path: Path, case: tuple[Work, Edit], then: str) -> None:
+    """By what was kept of it: a commit loses no more than a time."""
+    work, edit = case
+    program, view = done(tmp_path, work, then)
+    let_clocks_pass()
+    edit(program.project)
+    go_on(program, view, then)
+    assert drift_of(program) == []
+    program("commit", "--yes")
+    assert b"by the view\n" in b"".join(content for _, _, content in described(program.project).values())
+
+
+def test_of_a_binary_nothing_is_kept_so_the_ctime_tells(tmp_path: Path) -> None:
+    """A further name explains another ctime; what came and went does not."""
+    program, view = done(tmp_path, lambda _: None)
+    binary = program.project / "binary"
+    binary.write_bytes(b"\0base")
+    let_clocks_pass()
+    view.append(b"binary", b"by the view")
+    view.close()
+    linked = program.project / "linked"
+    linked.hardlink_to(binary)
+    assert drift_of(program) == []
+    linked.unlink()
+    assert drift_of(program) == ["binary"]
+    told = program("commit", "--yes", "--merge", code=9).err
+    assert "binary: it is no text, so it is not merged" in told
+
+
+WORKS = tuple(dict.fromkeys(case.work for case in CASES if case.work not in (edited, moved_and_edited)))
+"""What is staged of base would be written in place if base's file had got another name."""
 
 
 @pytest.mark.parametrize(

@@ -91,16 +91,20 @@ def test_metadata_is_merged_whatever_the_content_is(yolofs: Program) -> None:
     assert "no changes" in yolofs("status").out
 
 
-def test_what_is_the_same_on_both_sides_or_was_taken_back_is_none(yolofs: Program) -> None:
+def test_metadata_that_is_the_same_on_both_sides_or_was_taken_back_is_no_conflict(yolofs: Program) -> None:
+    """Taken back, of a text: of what is not kept nobody knows what else the host has done."""
     (yolofs.project / "directory").chmod(0o700)
     view = CoreDriver(os.fsencode(yolofs.project))
     view.chmod(b"text", 0o600)
     view.close()
     (yolofs.project / "text").chmod(0o600)
+    (yolofs.project / "moved").chmod(0o600)
+    (yolofs.project / "moved").chmod(0o644)
+    assert yolofs("status", "--json").json["drift"] == []
     (yolofs.project / "big").chmod(0o600)
     (yolofs.project / "big").chmod(0o644)
-    assert yolofs("status", "--json").json["drift"] == []
-    yolofs("commit", "--yes")
+    assert [os.path.basename(one["path"]) for one in yolofs("status", "--json").json["drift"]] == ["big"]
+    yolofs("commit", "--yes", "--ours")
     assert mode(yolofs.project / "text") == 0o600
 
 
@@ -129,7 +133,7 @@ def test_what_is_staged_again_by_an_undo_knows_it_too(yolofs: Program) -> None:
         (yolofs.project / name).chmod(0o600)
         yolofs("commit", "--yes", name, code=9)
         (yolofs.project / name).chmod(0o644)
-    yolofs("commit", "--yes")
+    yolofs("commit", "--yes", "--ours")
 
 
 def test_attributes_that_one_side_changed_are_merged(yolofs: Program) -> None:
@@ -142,3 +146,16 @@ def test_attributes_that_one_side_changed_are_merged(yolofs: Program) -> None:
     yolofs("commit", "--yes", "--merge")
     assert os.getxattr(path, "user.host") == b"1"
     assert mode(path) == 0o600
+
+
+def test_what_the_host_did_to_a_text_after_an_undo_is_merged_or_known_as_nothing(yolofs: Program) -> None:
+    """An undo keeps what it brings back, where another version is staged."""
+    yolofs("commit", "--yes")
+    yolofs("undo", "--yes")
+    text = yolofs.project / "text"
+    os.utime(text, (1, 1))
+    assert yolofs("status", "--json").json["drift"] == []
+    text.write_bytes(b"by the host\ntext\n")
+    yolofs("commit", "--yes", "text", code=9)
+    yolofs("commit", "--yes", "--merge", "text")
+    assert text.read_bytes() == b"by the host\ntext\nmore\n"

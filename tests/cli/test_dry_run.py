@@ -117,7 +117,7 @@ def test_a_script_cannot_be_had_as_json(yolofs: Program) -> None:
     assert "print no JSON" in yolofs.refused("commit", "--script", "--json", code=2)
 
 
-def test_what_would_be_refused_is(staged: Program) -> None:
+def test_a_dry_run_refuses_what_the_commit_would_refuse(staged: Program) -> None:
     (staged.project / "a.txt").write_text("the host's\n")
     assert "base has changed at 1 path" in staged("commit", "--dry-run", code=9).err
     assert f"replace {staged.project}/a.txt by" in staged("commit", "--dry-run", "--force").out

@@ -97,6 +97,17 @@ def test_on_a_full_disk_each_command_says_where_to_make_room(program: Program, d
     assert (program.project / "a").read_text() == "changed\n"
 
 
+def test_a_daemon_on_a_full_disk_says_where_to_make_room(program: Program, disk: Disk) -> None:
+    with program.mounted("--root", ".") as view:
+        (view / "a").write_text("changed again\n")
+        journal = program.session / "journal"
+        os.truncate(journal, journal.stat().st_size)  # as if what it has ahead of its end were used up
+        disk.fill()
+        assert "No space left on device" in hinted(program, "snapshot", "x" * 200, code=11)
+        disk.make_room()
+        program("snapshot", "x" * 200)
+
+
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
 def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *, is_mounted: bool) -> None:
     with contextlib.ExitStack() as stack:

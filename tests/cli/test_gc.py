@@ -255,7 +255,7 @@ def test_what_a_killed_command_has_left_goes_and_is_told_before(yolofs: Program)
 
 
 @pytest.mark.parametrize("word", ["commit", "undo"])
-def test_a_commit_and_an_undo_take_it_too(yolofs: Program, word: str) -> None:
+def test_a_commit_and_an_undo_take_what_a_killed_command_has_left(yolofs: Program, word: str) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("new\n")
         if word == "undo":

@@ -71,7 +71,7 @@ def test_one_git_commit_in_the_view_is_committed_though_the_host_has_looked(repo
     assert git(project, "status", "--porcelain") == ""
 
 
-def test_both_have_but_looked(repository: Program) -> None:
+def test_an_index_that_view_and_host_only_refreshed_is_no_conflict(repository: Program) -> None:
     with repository.mounted() as view:
         os.utime(view / "a.txt", (2, 2))
         git(view, "status")

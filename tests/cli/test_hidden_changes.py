@@ -52,7 +52,7 @@ def test_json_tells_how_many_are_left_out(staged: Program) -> None:
         assert document["hidden_left_out"] == 0
 
 
-def test_hunks_leaves_them_out_and_says_so(staged: Program) -> None:
+def test_hunks_leaves_hidden_changes_out_and_says_so(staged: Program) -> None:
     done = staged("hunks")
     assert "+changed" in done.out
     assert "secret" not in done.out
@@ -65,7 +65,7 @@ def test_hunks_leaves_them_out_and_says_so(staged: Program) -> None:
     assert done.err == ""
 
 
-def test_diff_leaves_them_out_and_says_so(staged: Program) -> None:
+def test_diff_leaves_hidden_changes_out_and_says_so(staged: Program) -> None:
     done = staged("diff")
     assert "+changed" in done.out
     assert "secret" not in done.out
@@ -75,7 +75,7 @@ def test_diff_leaves_them_out_and_says_so(staged: Program) -> None:
     assert done.err == ""
 
 
-def test_commit_shows_and_applies_them(staged: Program) -> None:
+def test_commit_shows_and_applies_hidden_changes(staged: Program) -> None:
     assert staged("commit", "--yes").out.splitlines() == [
         "M  a.txt",
         "",

@@ -128,7 +128,7 @@ def test_what_a_commit_made_is_told_after_several_more(committed: Program) -> No
     assert [run["commit"] for run in committed("runs", "--json").json["runs"]] == [1, 1, 2, 3]
 
 
-def test_it_goes_with_the_commits_that_are_not_kept(committed: Program) -> None:
+def test_history_goes_with_the_commits_that_are_not_kept(committed: Program) -> None:
     config = Path(committed.project / ".yolofs.toml")
     config.write_text("scratch = []\n[keep_commits]\ncount = 1\n")
     committed.trust()

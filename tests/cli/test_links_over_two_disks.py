@@ -75,7 +75,7 @@ def test_the_names_that_stay_are_named(yolofs: Program, project: Path, *, is_edi
     }
 
 
-def test_those_that_keep_the_old_content_are_named(yolofs: Program, project: Path) -> None:
+def test_names_that_keep_the_old_content_are_named(yolofs: Program, project: Path) -> None:
     make(project / "one", project.parent / "outside", project.parent / "other")
     moved(project, "one", is_edited=True)
     text = told(yolofs)
@@ -86,7 +86,7 @@ def test_those_that_keep_the_old_content_are_named(yolofs: Program, project: Pat
     assert (project / "far/one").read_text() == "new\n"
 
 
-def test_those_that_nobody_finds_are_counted(yolofs: Program, project: Path) -> None:
+def test_names_that_nobody_finds_are_counted(yolofs: Program, project: Path) -> None:
     hidden = project.parent / "hidden"
     hidden.mkdir()
     make(project / "one", hidden / "other")
@@ -97,7 +97,7 @@ def test_those_that_nobody_finds_are_counted(yolofs: Program, project: Path) -> 
     assert (hidden / "other").read_text() == "old\n"
 
 
-def test_of_a_directory_the_files_in_it_are_named(yolofs: Program, project: Path) -> None:
+def test_the_files_in_a_directory_that_moves_are_named(yolofs: Program, project: Path) -> None:
     (project / "d/deep").mkdir(parents=True)
     make(project / "d/deep/one", project / "d/two")
     make(project / "d/three", project / "four")

@@ -15,7 +15,7 @@ MANY = 200
 
 
 @pytest.mark.parametrize("through", ["tee", "terminal"])
-def test_nor_does_it_wait_for_whoever_passes_it_on_to_there(yolofs: Program, through: str) -> None:
+def test_a_command_does_not_wait_for_a_reader_that_writes_into_the_view(yolofs: Program, through: str) -> None:
     """Once nothing more fits between the two, the command would wait for the reader, and that for
     the mount.
     """

@@ -36,7 +36,7 @@ def yolofs(tmp_path: Path) -> Iterator[Program]:
 NOTE = "note: 2 changes in scratch directories not shown; --scratch shows them\n"
 
 
-def test_status_leaves_them_out_and_says_so(yolofs: Program) -> None:
+def test_status_leaves_scratch_directories_out_and_says_so(yolofs: Program) -> None:
     top = yolofs.project.parent
     done = yolofs("status")
     assert done.out.endswith(f"\n\nA  kept\n\noutside the project:\nA  {top}/other/file\n\n2 changes: 2 added\n")
@@ -58,7 +58,7 @@ def test_json_tells_the_region_of_each_change(yolofs: Program) -> None:
     assert everything["scratch_left_out"] == 0
 
 
-def test_diff_and_log_leave_them_out_unless_they_are_named(yolofs: Program) -> None:
+def test_diff_and_log_leave_scratch_directories_out_unless_they_are_named(yolofs: Program) -> None:
     for words in (["diff"], ["diff", "--list"], ["log", "-v"]):
         done = yolofs(*words)
         assert "kept" in done.out
@@ -71,7 +71,7 @@ def test_diff_and_log_leave_them_out_unless_they_are_named(yolofs: Program) -> N
         assert "note: " not in named.err
 
 
-def test_they_last_as_long_as_the_session_and_go_with_it(yolofs: Program) -> None:
+def test_scratch_directories_last_as_long_as_the_session_and_go_with_it(yolofs: Program) -> None:
     cache = yolofs.project.parent / "cache"
     yolofs("unmount")
     inside = Path(yolofs("mount").out.rstrip("\n")) / str(cache)[1:]

@@ -56,7 +56,7 @@ def started(*words: str) -> tuple[int, str]:
     "words",
     [("status",), ("-C", ".", "diff"), ("-C", "..", "log"), ("commit", "--yes"), ("init",), ("-C", "..", "init")],
 )
-def test_it_is_refused(words: tuple[str, ...]) -> None:
+def test_a_command_started_in_such_a_mount_is_refused(words: tuple[str, ...]) -> None:
     code, said = started(*words)
     assert code == 4, said
     assert "is inside a mount, where no session can be seen" in said
@@ -64,7 +64,9 @@ def test_it_is_refused(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", [("status",), ("init",), ("--as-owner", "status")])
 @pytest.mark.parametrize("link", ["link", "above/link", "around/link", "above/../link"])
-def test_it_is_refused_where_a_link_leads_there(tmp_path: Path, link: str, words: tuple[str, ...]) -> None:
+def test_a_command_started_where_a_link_leads_into_such_a_mount_is_refused(
+    tmp_path: Path, link: str, words: tuple[str, ...]
+) -> None:
     (tmp_path / "link").symlink_to(os.getcwd())
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep/link").symlink_to("../link")
@@ -75,7 +77,7 @@ def test_it_is_refused_where_a_link_leads_there(tmp_path: Path, link: str, words
     assert "is inside a mount, where no session can be seen" in said
 
 
-def test_a_project_is_not_made_where_a_link_leads_there(tmp_path: Path) -> None:
+def test_a_project_is_not_made_where_a_link_leads_into_such_a_mount(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(os.getcwd())
     code, said = started("-C", str(tmp_path), "init", "link")
     assert code == 4, said

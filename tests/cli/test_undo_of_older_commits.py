@@ -31,7 +31,7 @@ def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
     done = yolofs("undo", "1", "--yes", code=16)
     assert "yolofs: 3 paths stay as they are; all else of commit 1 is undone\n" in done.err
     assert "hint: what each needs is told above; then: yolofs undo 1\n" in done.err
-    assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since" in done.err
+    assert f"stays: {yolofs.project}/a.txt: commit 2 has changed it since; first: yolofs undo 2" in done.err
     assert f"stays: {yolofs.project}/new/later: commit 2 has changed it since" in done.err
     assert f"stays: {yolofs.project}/new: something in it stays" in done.err
     assert "commit 1 is undone in part by commit 3" in done.err

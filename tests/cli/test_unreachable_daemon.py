@@ -16,7 +16,7 @@ pytestmark = pytest.mark.mount
 
 @pytest.fixture
 def unreachable(yolofs: Program) -> Iterator[Program]:
-    """Mount, stage a file, and remove the sockets of the daemon, as who cleans up a runtime
+    """Mount, stage a file, and remove the sockets of the daemon, as a cleaner of a runtime
     directory.
     """
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))

@@ -215,7 +215,7 @@ def _move_one(view: Path) -> None:
         ("fifo", _add_to_another, _remove_one),
     ],
 )
-def test_so_may_names_of_links_and_fifos(
+def test_names_of_links_and_fifos_may_change_before_and_after(
     yolofs: Program, kind: str, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:
     project = yolofs.project

@@ -299,7 +299,7 @@ def test_closing_the_terminal_never_allows(
 
 
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_the_end_of_the_mount_ends_it(yolofs: Program, term: str) -> None:
+def test_the_end_of_the_mount_ends_the_watch(yolofs: Program, term: str) -> None:
     with yolofs.mounted(), watch(yolofs, term) as terminal:
         terminal.wait_for("nothing waits")
         yolofs("unmount")

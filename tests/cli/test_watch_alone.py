@@ -50,7 +50,7 @@ def test_all_can_be_allowed_and_all_denied(yolofs: Program, view: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [["--deny-all"], ["--answer-with", "echo deny"]])
-def test_the_end_of_the_mount_ends_it(yolofs: Program, options: list[str]) -> None:
+def test_the_end_of_the_mount_ends_the_watch(yolofs: Program, options: list[str]) -> None:
     with yolofs.mounted() as view, alone(yolofs, *options) as process:
         assert is_denied(Reader(view / "secret/a").end())
         yolofs("unmount")

@@ -136,7 +136,7 @@ def test_what_was_renamed_in_the_view_is_found_there(yolofs: Program, view: Path
     assert not (view / "top").exists()
 
 
-def test_what_is_staged_stays(yolofs: Program, view: Path) -> None:
+def test_what_is_staged_stays_when_the_host_writes_there(yolofs: Program, view: Path) -> None:
     (view / "top/file").write_text("staged")
     (yolofs.project / "top/file").write_text("from the host")
     (yolofs.project / "top/marker").write_text("")

@@ -45,7 +45,7 @@ def test_a_renamed_file_is_committed_by_either_name(yolofs: Program, view: Path,
 
 
 @pytest.mark.parametrize("name", ["dir", "moved"])
-def test_so_is_a_renamed_directory(yolofs: Program, view: Path, name: str) -> None:
+def test_a_renamed_directory_is_committed_by_either_name(yolofs: Program, view: Path, name: str) -> None:
     (view / "dir").rename(view / "moved")
     yolofs("commit", "--yes", name)
     assert (yolofs.project / "moved/b.txt").read_text() == "b\n"

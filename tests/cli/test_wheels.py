@@ -96,7 +96,7 @@ def test_the_core_is_compiled_where_that_can_be_done(fresh: Path) -> None:
     assert "none-any" not in name
 
 
-def test_who_wants_it_as_it_is_gets_a_wheel_for_all_machines(fresh: Path) -> None:
+def test_whoever_wants_no_compiled_core_gets_a_wheel_for_all_machines(fresh: Path) -> None:
     done = build(fresh, YOLOFS_COMPILE="0")
     assert done.returncode == 0, done.stdout + done.stderr
     name, extensions = built(fresh)
@@ -122,7 +122,9 @@ def test_where_compiling_fails_it_goes_on_without_and_leaves_no_part_of_it(fresh
 
 
 @pytest.mark.parametrize("compiler", ["/not-there/cc", pytest.param(None, marks=pytest.mark.nightly)])
-def test_who_insists_on_it_gets_no_other_wheel(fresh: Path, refusing: str, compiler: str | None) -> None:
+def test_whoever_insists_on_a_compiled_core_gets_no_other_wheel(
+    fresh: Path, refusing: str, compiler: str | None
+) -> None:
     done = build(fresh, YOLOFS_COMPILE="1", CC=compiler or refusing)
     assert done.returncode != 0
     assert "YOLOFS_COMPILE=1: the core cannot be compiled: " in done.stdout + done.stderr

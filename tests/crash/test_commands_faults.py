@@ -51,7 +51,9 @@ all at both.
         for is_root in users("commands fail", name)
     ],
 )
-def test_base_is_before_or_after(monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, reads: bool) -> None:
+def test_after_any_fault_base_is_as_before_the_command_or_as_after_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, reads: bool
+) -> None:
     as_user(partial(check, SCENES[name], is_root, reads), monkeypatch, is_root=is_root)
 
 
@@ -90,7 +92,7 @@ def check_failure(scene: Scene, ran: Ran, where: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["continue", "continue an undo"])
-def test_who_finishes_a_commit_is_told_what_could_not_be_carried_over(
+def test_whoever_finishes_a_commit_is_told_what_could_not_be_carried_over(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     scene = test_commands_killed.RECOVERIES[name]

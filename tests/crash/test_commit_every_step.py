@@ -104,7 +104,7 @@ def killed(plan: Plan, store: StoreFiles, parking: bytes, number: int, *, after:
             os.kill(os.getpid(), signal.SIGKILL)
         count += 1
 
-    Steps.do = do  # type: ignore[method-assign]
+    Steps.do = do  # type: ignore[method-assign]  # in a child, which ends: nothing has to be put back
     execute(plan, store, parking=parking)
 
 

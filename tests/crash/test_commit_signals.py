@@ -81,7 +81,9 @@ def test_a_signal_in_the_switch_takes_the_commit_back(tmp_path: Path, number: si
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda one: one.name)
-def test_before_it_is_as_if_it_had_never_been(tmp_path: Path, number: signal.Signals) -> None:
+def test_after_a_signal_before_the_switch_the_commit_might_never_have_begun(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     project = tmp_path / "project"
     prepare(project)
     before = exactly(project)
@@ -94,7 +96,9 @@ def test_before_it_is_as_if_it_had_never_been(tmp_path: Path, number: signal.Sig
 
 
 @pytest.mark.parametrize(("where", "is_mounted"), points(list(itertools.product(LATE, [False, True])), "late", some=4))
-def test_what_is_done_is_said(tmp_path: Path, where: str, is_mounted: bool) -> None:
+def test_after_a_late_signal_a_commit_and_an_undo_say_that_they_are_done(
+    tmp_path: Path, where: str, is_mounted: bool
+) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     names = tree_of(project).keys()

@@ -123,7 +123,7 @@ def test_what_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.Monk
 
 
 def test_nobody_is_told_that_there_is_no_session(place: Path) -> None:
-    """Who is told so starts another one."""
+    """Whoever is told so starts another one."""
     project = populated(place)
     Session.create(project)
     for failure in each_read_fails(place, lambda: find(project)):
@@ -262,7 +262,7 @@ def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: P
 
 
 def test_a_directory_that_cannot_be_looked_at_is_not_in_the_way_of_itself(place: Path) -> None:
-    """Who is told that it exists looks for somebody else's."""
+    """Whoever is told that it exists looks for somebody else's."""
     path = os.fsencode(place / "commits/1")
     make_directory(path)
     ends = list(each_read_fails(place, lambda: make_directory(path)))

@@ -136,7 +136,9 @@ def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Pat
 
 @pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
-def test_of_one_of_some_paths_the_rest_stays_staged(tmp_path: Path, finisher: str, point: int) -> None:
+def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
+    tmp_path: Path, finisher: str, point: int
+) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)
@@ -229,7 +231,9 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
 
 @pytest.mark.parametrize("words", [("status",), ("diff",), ("commit", "--yes"), ("mount",)])
 def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Who looks puts it away as well: what the old journal says is no change of base any more."""
+    """Whoever looks puts it away as well: what the old journal says is no change of base any
+    more.
+    """
     directory = tmp_path / "project"
     project = two_staged(directory)
     project.run("commit", "--yes")

@@ -45,7 +45,7 @@ def stopped_at_its_end(session: Session, call: str, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_who_finishes_a_commit_is_told_what_could_not_be_set_before(
+def test_whoever_finishes_a_commit_is_told_what_could_not_be_set_before(
     project: bytes, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Session.open(project, Access.WRITE) as session:
@@ -68,7 +68,7 @@ def test_a_torn_end_of_what_was_noted_is_passed_over(project: bytes, monkeypatch
 
 @pytest.mark.parametrize("is_killed_again", [False, True], ids=["at once", "broken off"])
 @pytest.mark.parametrize("call", CALLS)
-def test_who_takes_a_commit_back_is_told_what_could_not_be_set(
+def test_whoever_takes_a_commit_back_is_told_what_could_not_be_set(
     project: bytes, call: str, is_killed_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = scan(project)

@@ -328,4 +328,4 @@ def describe(node: File | str | None) -> list[Any]:
 if __name__ == "__main__":
     worker = Worker(int(sys.argv[1]), int(sys.argv[2]))
     worker.run(float(sys.argv[3]))
-    print(json.dumps(worker.report()))  # noqa: T201
+    print(json.dumps(worker.report()))  # noqa: T201 - what the test reads

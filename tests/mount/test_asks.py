@@ -433,7 +433,7 @@ def test_an_answer_that_hides_what_is_beside_the_asked_path_ends_the_ask(yolofs:
 APPEND = "import sys; open(sys.argv[1], 'a').write('more\\n')"
 
 
-def test_who_changes_a_file_with_names_that_are_not_found_is_asked_once(yolofs: Program, tmp_path: Path) -> None:
+def test_whoever_changes_a_file_with_names_that_are_not_found_is_asked_once(yolofs: Program, tmp_path: Path) -> None:
     """The file's own rule lets it, so it settles nothing."""
     os.link(yolofs.project / "free", tmp_path / "outside")
     with yolofs.mounted() as view, connected(yolofs) as client:

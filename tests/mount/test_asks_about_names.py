@@ -1,5 +1,5 @@
-"""Who makes, removes or renames a name waits for the answer without holding others up: the kernel
-locks directories.
+"""Whoever makes, removes or renames a name waits for the answer without holding others up: the
+kernel locks directories.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def test_committing_and_aborting_wait_for_no_answer_either(yolofs: Program, view
             assert waiting.end()[1].startswith("PermissionError")
 
 
-def test_who_waits_to_make_a_name_may_find_it_made_by_a_travel(yolofs: Program) -> None:
+def test_whoever_waits_to_make_a_name_may_find_it_made_by_a_travel(yolofs: Program) -> None:
     with yolofs.mounted() as view, connected(yolofs) as client:
         yolofs("rule", "allow", "secret")
         (view / "secret/new").write_text("there\n")

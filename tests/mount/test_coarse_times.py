@@ -58,7 +58,7 @@ def changed_twice(file: Path, look: Callable[[], bytes]) -> None:
             return
 
 
-def test_the_next_open_shows_it(base: Path, mounted: Mounter) -> None:
+def test_the_next_open_shows_a_change_within_one_tick_of_the_clock(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"----")
     view = mounted(base_timeout_s=LONG_S)
     file = Path(at(view, "f"))
@@ -67,7 +67,7 @@ def test_the_next_open_shows_it(base: Path, mounted: Mounter) -> None:
     assert file.read_bytes() == b"last"
 
 
-def test_an_open_file_shows_it(base: Path, mounted: Mounter) -> None:
+def test_an_open_file_shows_a_change_within_one_tick_of_the_clock(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"----")
     view = mounted(base_timeout_s=LONG_S)
     with opened(at(view, "f")) as fd:

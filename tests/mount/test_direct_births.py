@@ -26,7 +26,8 @@ MAKERS: dict[str, Callable[[Path], object]] = {
 
 
 ALL = 0xFFF
-"""What statx(2) tells, the birth too: who asks for the birth alone gets what the kernel knew."""
+"""What statx(2) tells, the birth too: whoever asks for the birth alone gets what the kernel knew.
+"""
 
 
 def birth_ns(path: Path | int) -> int:
@@ -90,7 +91,7 @@ def test_all_else_is_told_as_stat_tells_it(base: Path, mounted: Mounter, kind: s
     assert told[64:128] == expected[64:128]  # times
 
 
-def test_who_does_not_want_to_know_costs_nothing_more(base: Path, mounted: Mounter) -> None:
+def test_whoever_does_not_want_to_know_costs_nothing_more(base: Path, mounted: Mounter) -> None:
     (base / "old").write_text("content")
     trace = Trace()
     view = mounted(make_transport=DirectTransport, trace=trace, base_timeout_s=0.0)

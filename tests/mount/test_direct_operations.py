@@ -311,7 +311,7 @@ except InterruptedError:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_who_is_killed_while_asked_about_ends_at_once(base: Path, mounted: Mounter, number: signal.Signals) -> None:
+def test_whoever_is_killed_while_asked_about_ends_at_once(base: Path, mounted: Mounter, number: signal.Signals) -> None:
     asker = Waiting()
     (base / "secret").touch()
     view = mounted(make_transport=DirectTransport, asker=asker)

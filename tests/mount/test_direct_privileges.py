@@ -112,7 +112,9 @@ def changed(directory: Path, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("is_staged", [False, True], ids=["base", "staged"])
-def test_who_changes_a_program_takes_its_rights_away_as_on_ext4(base: Path, mounted: Mounter, is_staged: bool) -> None:
+def test_whoever_changes_a_program_takes_its_rights_away_as_on_ext4(
+    base: Path, mounted: Mounter, is_staged: bool
+) -> None:
     view = mounted(make_transport=DirectTransport, allow_other=True, xattrs=True)
     os.chmod(view.mountpoint, 0o755)
     root = Path(os.fsdecode(view.mountpoint))

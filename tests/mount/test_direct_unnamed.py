@@ -147,7 +147,7 @@ def test_nothing_is_left_of_a_file_that_gets_no_name(view: MountedView) -> None:
     assert view.changes() == []
 
 
-def test_nothing_is_left_of_it_after_snapshots_either(view: MountedView) -> None:
+def test_nothing_is_left_after_snapshots_of_a_file_that_gets_no_name(view: MountedView) -> None:
     before = stored(view)
     fd = unnamed(root(view), b"first")
     view.snapshot(b"one")
@@ -258,7 +258,7 @@ def test_the_group_is_the_directorys_if_that_is_setgid(view: MountedView, tmp_pa
         os.close(fd)
 
 
-def test_a_file_that_is_really_called_so_is_another_one(view: MountedView) -> None:
+def test_a_file_whose_name_is_that_of_the_stand_in_is_another_one(view: MountedView) -> None:
     """What stands for the name that a file does not have is a name like others."""
     (root(view) / "#unnamed").write_bytes(b"named")
     fd = unnamed(root(view), b"tmp")
@@ -275,7 +275,7 @@ def test_a_file_that_is_really_called_so_is_another_one(view: MountedView) -> No
 # ---- rules
 
 
-def test_rules_of_its_directory_decide_over_making_it(base: Path, mounted: Mounter) -> None:
+def test_rules_of_a_directory_decide_whether_an_unnamed_file_may_be_made_there(base: Path, mounted: Mounter) -> None:
     (base / "closed").mkdir()
     (base / "asked").mkdir()
     asker = Answers(Decision.ALLOW)
@@ -298,7 +298,7 @@ def test_rules_of_its_directory_decide_over_making_it(base: Path, mounted: Mount
 
 
 @LINKING
-def test_rules_of_a_name_decide_over_giving_it(base: Path, mounted: Mounter, link: Linking) -> None:
+def test_rules_of_a_name_decide_whether_an_unnamed_file_may_get_it(base: Path, mounted: Mounter, link: Linking) -> None:
     for name in ("closed", "asked"):
         (base / name).mkdir()
     asker = Answers(Decision.DENY)

@@ -136,7 +136,7 @@ def test_a_removal_that_fails_leaves_no_descriptor(base: Path, monkeypatch: pyte
     with handlers_of(base) as handlers:
         first = make(handlers, "closed file")
         handlers.unlink(1, b"f")
-        handlers.forget([(first, 1)])  # one descriptor stays: who reads the store is looked for by it
+        handlers.forget([(first, 1)])  # one descriptor stays: readers of the store are looked for by it
         before = os.listdir("/proc/self/fd")
         number = make(handlers, kind)
         handlers.unlink(1, b"f")
@@ -219,7 +219,7 @@ def test_a_slow_disk_holds_up_nobody_who_works(base: Path, mounted: Mounter, dis
     assert view.mount._freeing.count == 0
 
 
-def test_who_removes_more_than_may_wait_waits_for_the_disk(base: Path, mounted: Mounter, disk: Disk) -> None:
+def test_whoever_removes_more_than_may_wait_waits_for_the_disk(base: Path, mounted: Mounter, disk: Disk) -> None:
     view = mounted()
     make_and_remove(root_of(view), 400)
     wait_until(lambda: not stored(base))

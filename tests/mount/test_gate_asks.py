@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -253,7 +254,7 @@ def test_unmounting_ends_what_waits_and_a_late_answer_does_no_harm(
     for number in range(20):
         (base / f"{number}.x").write_text("x")
     view = mounted(book=book(base, ASK_X), asker=asker)
-    attempts = [Attempt(lambda number=number: open_once(at(view, f"{number}.x"))) for number in range(20)]  # type: ignore[misc]
+    attempts = [Attempt(partial(open_once, at(view, f"{number}.x"))) for number in range(20)]
     asked = [asker.next() for _ in range(20)]
     view.unmount()
     assert {attempt.end() for attempt in attempts} <= {errno.EINTR, errno.ENOTCONN, errno.ECONNABORTED}

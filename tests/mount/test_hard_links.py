@@ -26,7 +26,7 @@ def test_a_write_through_one_name_shows_under_those_never_looked_up(links: Links
     assert (links.base / "one").read_bytes() == b"base"
 
 
-def test_metadata_is_shared_too(links: Links) -> None:
+def test_hard_links_share_their_metadata(links: Links) -> None:
     os.utime(links.root / "d/two", ns=(5, 10**18 + 7))
     (links.root / "one").chmod(0o640)
     for name in NAMES:
@@ -38,7 +38,7 @@ def test_metadata_is_shared_too(links: Links) -> None:
     links.check_base(b"base", *NAMES)
 
 
-def test_over_snapshots_travels_and_remounts(links: Links) -> None:
+def test_hard_links_stay_one_file_over_snapshots_travels_and_remounts(links: Links) -> None:
     first = links.view.snapshot()
     (links.root / "one").write_bytes(b"view")
     second = links.view.snapshot()
@@ -175,7 +175,7 @@ def test_names_outside_of_base_count_and_are_committed_with_the_file(base: Path,
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount other disks")
-def test_files_of_other_disks_below_base_with_the_same_numbers(base: Path, mounted: Mounter) -> None:
+def test_files_of_other_disks_with_the_same_numbers_are_told_apart(base: Path, mounted: Mounter) -> None:
     disks = [base / "disk1", base / "disk2"]
     try:
         for disk in disks:
@@ -242,7 +242,7 @@ def test_a_number_that_the_host_used_again_shows_the_new_file(base: Path, mounte
     assert (root / "one").read_bytes() == b"view"
 
 
-def test_changes_name_all_names(links: Links) -> None:
+def test_the_list_of_changes_has_all_names_of_a_file(links: Links) -> None:
     (links.root / "one").write_bytes(b"view")
     assert links.letters() == [("M", name) for name in sorted(NAMES)]
     assert {change.unseen_names for change in links.changes()} == {0}

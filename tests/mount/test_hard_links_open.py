@@ -57,7 +57,9 @@ def test_a_write_through_a_handle_whose_name_is_gone_reaches_the_others(links: L
 
 
 @pytest.mark.parametrize("is_written_before", [False, True])
-def test_so_it_does_after_a_commit_in_between(links: Links, is_written_before: bool) -> None:
+def test_a_write_through_a_handle_whose_name_is_gone_reaches_the_others_after_a_commit(
+    links: Links, is_written_before: bool
+) -> None:
     with (links.root / "d/two").open("r+b", buffering=0) as held:
         (links.root / "d/two").unlink()
         if is_written_before:
@@ -72,7 +74,7 @@ def test_so_it_does_after_a_commit_in_between(links: Links, is_written_before: b
     links.check_base(b"view", "one", "far/away/three")
 
 
-def test_so_it_does_if_the_commit_leaves_the_file_a_single_name(links: Links) -> None:
+def test_a_write_through_a_handle_whose_name_is_gone_reaches_the_single_name_that_a_commit_leaves(links: Links) -> None:
     (links.base / "single").rename(links.base / "last")
     (links.base / "gone").hardlink_to(links.base / "last")
     with (links.root / "gone").open("r+b", buffering=0) as held:
@@ -97,7 +99,7 @@ def test_metadata_through_a_handle_whose_name_is_gone(links: Links) -> None:
     links.check_base(b"base", "d/two", "far/away/three")
 
 
-def test_all_names_gone_while_open(links: Links) -> None:
+def test_an_open_file_all_of_whose_names_are_gone_keeps_its_content(links: Links) -> None:
     with (links.root / "one").open("r+b", buffering=0) as held:
         for name in NAMES:
             (links.root / name).unlink()

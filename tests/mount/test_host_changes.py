@@ -45,7 +45,7 @@ def test_a_deleted_file_is_gone_at_open(base: Path, mounted: Mounter) -> None:
         at(view, "f").read_bytes()
 
 
-def test_they_show_in_stat_within_a_second(base: Path, mounted: Mounter) -> None:
+def test_changes_of_the_host_show_in_stat_within_a_second(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"one")
     view = mounted()
     assert at(view, "f").stat().st_size == 3

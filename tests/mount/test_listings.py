@@ -261,7 +261,7 @@ def half(request: pytest.FixtureRequest, base: Path, mounted: Mounter) -> Simple
 
 
 def test_what_an_open_has_seen_of_the_hosts_changes_is_not_taken_back(half: SimpleNamespace) -> None:
-    """The host has told nobody; who opens the file sees it all the same, and a listing must not
+    """The host has told nobody; whoever opens the file sees it all the same, and a listing must not
     bring the old size.
     """
     for _ in range(2):

@@ -100,7 +100,7 @@ def test_an_open_file_shows_it_without_that_anybody_asks_for_attributes(base: Pa
         assert os.pread(fd, 3, 0) == b"no2"
 
 
-def test_who_reads_while_many_files_are_dropped_is_answered(
+def test_whoever_reads_while_many_files_are_dropped_is_answered(
     base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel drops no page that somebody reads, and as many threads wait for it as there
@@ -175,7 +175,7 @@ def test_at_base_timeout_0_an_open_file_shows_it_at_once(base: Path, mounted: Mo
             assert os.pread(fd, 1, 0) == b"%d" % number
 
 
-def test_who_follows_a_log_reads_no_zeros(base: Path, mounted: Mounter) -> None:
+def test_whoever_follows_a_log_reads_no_zeros(base: Path, mounted: Mounter) -> None:
     """A page that was cached while it was the last one holds zeros behind what the file had
     then.
     """
@@ -225,7 +225,9 @@ def test_an_open_file_of_which_the_attributes_are_staged_shows_what_the_host_cha
 def test_what_the_host_puts_in_the_place_of_a_file_of_which_the_attributes_are_staged_shows(
     base: Path, mounted: Mounter, flags: int | None
 ) -> None:
-    """Who has it open meanwhile goes on with what he opened, until somebody opens the other one."""
+    """Whoever has it open meanwhile goes on with what they opened, until somebody opens the other
+    one.
+    """
     (base / "f").write_bytes(b"old content")
     view = mounted(base_timeout_s=0.5)
     os.chmod(at(view, "f"), 0o600)
@@ -431,7 +433,7 @@ def test_a_listing_is_not_told_again_with_the_old_size(base: Path, mounted: Moun
         assert os.pread(fd, 99, 0) == b"oldand new"
 
 
-def test_by_any_of_its_names(base: Path, mounted: Mounter) -> None:
+def test_pages_are_dropped_by_whichever_name_a_file_is_opened(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"old")
     os.link(base / "f", base / "g")
     view = mounted(base_timeout_s=LONG_S)
@@ -453,7 +455,7 @@ with open(sys.argv[1], "rb") as file:
 """
 
 
-def test_a_mapping_shows_it(base: Path, mounted: Mounter) -> None:
+def test_a_mapping_shows_what_the_host_has_written(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"old" + b"0" * PAGE)
     view = mounted(base_timeout_s=LONG_S)
     command = [sys.executable, "-c", MAPPING, at(view, "f")]

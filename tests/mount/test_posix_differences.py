@@ -136,7 +136,7 @@ def test_birth_times_are_not_known(sides: Sides) -> None:
     assert sides.both(is_known) == (False, True)
 
 
-def test_the_ctime_at_a_rename(sides: Sides) -> None:
+def test_a_rename_does_not_change_the_ctime(sides: Sides) -> None:
     def moves(at: Path) -> bool:
         before = (at / "f").stat().st_ctime_ns
         for _ in range(1000):
@@ -168,7 +168,7 @@ def test_reading_moves_the_access_time_of_a_staged_file_alone(sides: Sides) -> N
     assert sides.both(moves) == ({"f": False, "new": True}, {"f": True, "new": True})
 
 
-def test_direct_io_without_alignment(sides: Sides) -> None:
+def test_direct_io_needs_no_alignment(sides: Sides) -> None:
     def call(at: Path) -> str:
         fd = os.open(at / "f", os.O_RDWR | os.O_DIRECT)
         return errno_of(os.pwrite, fd, b"x", 3)
@@ -315,6 +315,6 @@ def test_setuid_programs_lend_no_rights(shared_sides: Sides) -> None:
     assert shared_sides.both(lambda at: printed_by_another_user(at, code)) == ("47110", "0")
 
 
-def test_setgid_without_group_execute(shared_sides: Sides) -> None:
+def test_a_write_clears_setgid_without_group_execute(shared_sides: Sides) -> None:
     code = "os.write(os.open('f', os.O_WRONLY), b'y'); print(oct(os.stat('f').st_mode))"
     assert shared_sides.both(lambda at: printed_by_another_user(at, code)) == ("0o102666", "0o100666")

@@ -93,7 +93,7 @@ long as a case.
 @pytest.mark.parametrize(
     "cases", points(TOGETHER, "programs", some=2), ids=lambda cases: "-".join(case.__name__ for case in cases)
 )
-def test_as_in_a_plain_directory(tmp_path: Path, cases: Sequence[Case]) -> None:
+def test_programs_do_the_same_as_in_a_plain_directory(tmp_path: Path, cases: Sequence[Case]) -> None:
     compare(cases, tmp_path)
 
 
@@ -109,13 +109,15 @@ def test_programs_that_use_extended_attributes_do_what_they_do_on_a_disk(tmp_pat
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("case", [programs.npm, programs.pip_from_an_index])
-def test_installing_from_the_network(tmp_path: Path, case: Case) -> None:
+def test_installers_do_the_same_as_in_a_plain_directory(tmp_path: Path, case: Case) -> None:
     compare([case], tmp_path)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(3600)
-def test_a_debian_package_and_its_own_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_debian_package_builds_and_passes_its_tests_as_in_a_plain_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = tmp_path / "source"
     source.mkdir()
     fetch_debian_source("gzip", source)

@@ -150,7 +150,7 @@ def test_a_stat_after_a_read_asks_for_the_access_time(counter: Counter) -> None:
     assert counter.requests(lambda: counter.stat("one")) == {"getattr": 1}
 
 
-def test_a_listing_of_a_hundred(counter: Counter) -> None:
+def test_a_listing_of_a_hundred_names_takes_two_readdirs_once(counter: Counter) -> None:
     """The second of the two readdirs says that there is no more, and opendir(3) looks at the
     descriptor that it has: the access time may be another one since the first reading."""
     assert counter.requests(lambda: counter.names("many")) == {
@@ -203,7 +203,7 @@ def test_overwriting_takes_three_requests(counter: Counter) -> None:
     assert counter.requests(lambda: counter.write("one", REWRITE)) == write
 
 
-def test_appending_to_a_base_file(counter: Counter) -> None:
+def test_appending_to_a_known_base_file_takes_three_requests(counter: Counter) -> None:
     append = {"open": 1, "write": 1, "release": 1}
     flags = os.O_WRONLY | os.O_APPEND
     assert counter.requests(lambda: counter.write("long", flags, b"x")) == append | {"lookup": 1}

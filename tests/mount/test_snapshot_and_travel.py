@@ -269,8 +269,8 @@ for line in sys.stdin.buffer:
     mapping[0:4] = line[:4]
     print("done", flush=True)
 """
-"""A process of its own: who waits for a page of ours while holding our interpreter lock waits for
-ever.
+"""A process of its own: whoever waits for a page of ours while holding our interpreter lock waits
+for ever.
 """
 
 

@@ -103,7 +103,7 @@ def test_opening_with_o_trunc_copies_nothing(base: Path, mounted: Mounter) -> No
     assert (base / "big").stat().st_size == 1 << 40
 
 
-def test_truncate_by_path_and_holes(base: Path, mounted: Mounter) -> None:
+def test_a_copy_up_keeps_holes_and_a_truncate_by_path_shortens_it(base: Path, mounted: Mounter) -> None:
     with (base / "sparse").open("wb") as file:
         file.seek(1 << 30)
         file.write(b"end")

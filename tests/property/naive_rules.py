@@ -74,7 +74,7 @@ def _nearness(one: tuple[int, Rule]) -> tuple[int, int, int]:
 
 
 def in_force(sources: Sequence[RuleSet]) -> list[Rule]:
-    """Return the rules that no nearer source overrides."""
+    """Return the rules that no nearer level overrides."""
     first: dict[object, Rule] = {}
     for source in sources:
         for rule in source.rules:

@@ -35,8 +35,10 @@ known_keys = (
 )  # fmt: skip
 keys = st.from_regex(r"[a-z][a-z0-9_-]{0,9}", fullmatch=True).filter(lambda key: key not in known_keys)
 extras = st.lists(st.tuples(keys, st.binary(max_size=20)), max_size=3).map(tuple)
-owners = st.none() | st.tuples(st.integers(1, 0o7777777777), counts, counts)
-fingerprints = st.builds(Fingerprint, times, counts, counts, owners)
+owners = st.tuples(st.integers(1, 0o7777777777), counts, counts)
+fingerprints = st.builds(Fingerprint, times, counts, counts, st.none() | owners) | st.builds(
+    Fingerprint, times, counts, counts, owners, times.filter(bool), counts
+)
 no_fingerprint = st.none()
 was = st.none() | fingerprints | st.just(NOTHING)
 

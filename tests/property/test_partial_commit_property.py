@@ -203,7 +203,7 @@ def test_a_commit_of_any_paths_leaves_the_view_as_it_was(program: list[Operation
 @example([("recreate", b"d"), ("write", b"b", b"new")], [(b"b", b"d/a", b"link")], paths(b"d", b"b"))
 @example([("remove", b"d"), ("chmod", b"c", 0o700)], [(b"b", b"d", b"link")], paths(b"c"))
 @example([("rename", b"c/a", b"c/x"), ("rename", b"c/x/b", b"d/new")], [(b"c/a/b", b"d/a", b"link")], paths(b"c"))
-def test_where_base_has_hard_links(
+def test_a_commit_where_base_has_hard_links_leaves_the_view_as_it_was(
     program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection
 ) -> None:
     check(program, links, selection)
@@ -217,7 +217,9 @@ def test_where_base_has_hard_links(
 @example(
     [("write", b"d/a/a", b"new"), ("write", b"d/b", b"new")], Selection(Regions(RelPath(b"d"), (RelPath(b"d/a"),)))
 )
-def test_of_a_project_with_scratch_directories(program: list[Operation], selection: Selection) -> None:
+def test_a_commit_of_a_project_with_scratch_directories_leaves_the_view_as_it_was(
+    program: list[Operation], selection: Selection
+) -> None:
     check(program, [], selection)
 
 

@@ -165,7 +165,7 @@ def test_a_broken_off_undo_is_taken_back_or_finished_with_the_session_on_another
 @example(  # the directory is gone from which what is in its place had come
     [("rename", b"b", b"d/a/c")], [], Kill(2, 0), [[("rmtree", 4, 0)]], [], Attempt(False, None, 0)
 )
-@example(  # what was found is told also by who takes it back after another was killed over that
+@example(  # what was found is told also by whoever takes it back after another was killed over that
     [("write", b"b", b"new")],
     [],
     Kill(2, 0),

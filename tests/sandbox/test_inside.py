@@ -111,7 +111,7 @@ for _ in range(5):
 """
 
 
-def test_who_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) -> None:
+def test_whoever_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) -> None:
     yolofs = Program(tmp_path)
     yolofs.start_session()
     with yolofs.mounted("--root", "/", expected_in_log=("hung up on process",)):

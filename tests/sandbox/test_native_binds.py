@@ -207,7 +207,7 @@ def test_reading_moves_no_time_of_base(place: Place) -> None:
     assert file.stat().st_atime_ns == 1
 
 
-def test_a_setting_switches_it_off(tmp_path: Path) -> None:
+def test_a_setting_switches_native_binds_off(tmp_path: Path) -> None:
     with session(tmp_path, settings="[run]\nnative_binds = false") as place:
         assert native_binds(place.program) == []
         assert "Permission denied" in place.program("run", "touch", place.static / "file", code=1).err

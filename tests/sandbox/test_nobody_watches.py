@@ -128,7 +128,7 @@ def test_another_run_is_asked_about_again(asking: Program) -> None:
     assert len(asks_in(asking)) == 2
 
 
-def test_where_somebody_watches_it_waits(asking: Program) -> None:
+def test_where_somebody_watches_a_run_waits_for_the_answer(asking: Program) -> None:
     words = ["run", "cat", "secret/a"]
     with connected(asking) as watching, connected(asking) as calls:
         watching.watch()
@@ -157,7 +157,7 @@ def test_an_ask_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_s
         assert "\x1b]0;\x07\x1b[23;0t" in terminal.seen
 
 
-def test_who_begins_to_watch_gives_it_its_full_time_and_takes_that_along(asking: Program) -> None:
+def test_whoever_begins_to_watch_gives_an_ask_its_full_time_and_takes_that_along(asking: Program) -> None:
     path = asking.project / ".yolofs.toml"
     replace_text(path, path.read_text().replace("ask_unattended = 0.2", "ask_unattended = 300.0"))
     words = ["run", "cat", "secret/a"]
@@ -217,7 +217,7 @@ def test_notify_gets_the_ask_as_json_and_gives_time_to_answer(asking: Program, h
             assert process.communicate(timeout=60)[0] == b"the secret\n"
 
 
-def test_who_was_notified_and_did_not_answer_holds_a_run_up_once_until_an_answer_comes(
+def test_whoever_was_notified_and_did_not_answer_holds_a_run_up_once_until_an_answer_comes(
     asking: Program, home: Path
 ) -> None:
     settings = asking.project / ".yolofs.toml"

@@ -70,7 +70,7 @@ def test_what_a_run_writes_the_next_one_finds_and_neither_host_nor_view_has_it(e
     assert emptied("diff", "--scratch").out == ""
 
 
-def test_it_makes_no_request_and_no_generation(emptied: Program) -> None:
+def test_work_in_tmp_makes_no_request_and_no_generation(emptied: Program) -> None:
     sh(emptied, "true")
     before = emptied("status", "--json").json
     done = emptied("run", "sh", "-c", "for n in 1 2 3; do echo $n > /tmp/$n; done; rm /tmp/2")
@@ -133,14 +133,14 @@ def test_of_many_empty_files_status_says_that_there_are_more(emptied: Program) -
     assert emptied("status", "--json").json["run_tmp"]["is_more"]
 
 
-def test_a_travel_leaves_it_alone(emptied: Program) -> None:
+def test_a_travel_leaves_tmp_alone(emptied: Program) -> None:
     path = f"/tmp/{name()}"
     sh(emptied, f"echo 1 > {path}; echo 1 > staged")
     emptied("travel", "base", "--force")
     assert sh(emptied, f"cat {path}; ls staged 2> /dev/null || echo gone") == "1\ngone\n"
 
 
-def test_forgetting_a_session_removes_it(tmp_path: Path) -> None:
+def test_forgetting_a_session_removes_its_tmp(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     yolofs = Program(project)
@@ -198,7 +198,7 @@ PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q | grep -c '1 pass
 
 
 @pytest.mark.parametrize("what", points(list(PROGRAMS), "programs with a private tmp", some=7))
-def test_programs_work_there(emptied: Program, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_work_in_tmp(emptied: Program, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/tmp")
     program = {"sqlite": "sqlite3", "a build": "gcc", "extended attributes": "setfacl"}.get(what, what)
     if program in ("sqlite3", "gcc", "setfacl", "tmux") and shutil.which(program) is None:

@@ -69,7 +69,9 @@ def test_stderr_says_what_waits_and_the_answer_that_it_names_lets_the_command_go
         said = process.stderr.readline().decode()
         assert re.fullmatch(rf"yolofs: run \d+ waits for an answer: read {asking.project}/secret/a\?\n", said)
         how = process.stderr.readline().decode()
-        found = re.search(r"yolofs answer (\d+) allow\|deny, or yolofs watch; without one it ends in (\d+) s\n", how)
+        found = re.search(
+            r"yolofs answer (\d+) allow\|deny, or yolofs watch; without an answer the wait ends in (\d+) s\n", how
+        )
         assert found is not None, how
         assert 20 <= int(found[2]) <= 30
         asking("answer", found[1], "allow")

@@ -62,7 +62,7 @@ def refused(yolofs: Program, *words: str | Path) -> Done:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a device")
-def test_a_device_is_marked(yolofs: Program, top: Path) -> None:
+def test_a_device_node_that_base_would_get_is_marked(yolofs: Program, top: Path) -> None:
     """In the view it is none (nodev), but in base anybody could read the disk."""
     os.mknod(top / "project/src/disk", stat.S_IFBLK | 0o666, os.makedev(1, 0))
     os.mknod(top / "project/src/tty", stat.S_IFCHR | 0o666, os.makedev(1, 3))

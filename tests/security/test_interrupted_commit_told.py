@@ -108,7 +108,7 @@ def type_or_interrupt(terminal: Terminal, answer: str) -> None:
         terminal.type(answer)
 
 
-def test_who_agrees_at_the_terminal_has_it_finished_and_is_told_what_it_is(tmp_path: Path) -> None:
+def test_whoever_agrees_at_the_terminal_has_it_finished_and_is_told_what_it_is(tmp_path: Path) -> None:
     project, expected = interrupted(tmp_path)
     with Terminal(project, ["commit"], size=(200, 40)) as terminal:
         terminal.wait_for("finish it? [y/N]")
@@ -124,7 +124,7 @@ def test_who_agrees_at_the_terminal_has_it_finished_and_is_told_what_it_is(tmp_p
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\n", 1), ("\x03", 130), ("\x04", 1)])
-def test_who_does_not_agree_has_nothing_done(tmp_path: Path, answer: str, code: int) -> None:
+def test_whoever_does_not_agree_has_nothing_done(tmp_path: Path, answer: str, code: int) -> None:
     project, expected = interrupted(tmp_path)
     before, files = tree_of(project), sorted(session_of(project).rglob("*"))
     with Terminal(project, ["commit"], size=(200, 40)) as terminal:
@@ -241,7 +241,7 @@ def test_what_was_interrupted_is_taken_as_it_is(tmp_path: Path, words: list[str]
 
 
 @pytest.mark.parametrize("step", points(range(22), "given up", some=4))
-def test_who_gives_it_up_loses_no_file(tmp_path: Path, step: int) -> None:
+def test_whoever_gives_a_commit_up_loses_no_file(tmp_path: Path, step: int) -> None:
     """All that base or the view had is in base, in the commit's directory, or in the store."""
     project = tmp_path / "project"
     expected = staged(project)
@@ -319,7 +319,7 @@ def test_a_planted_plan_can_be_given_up_without_anything_done(tmp_path: Path, vi
     assert tree_of(victim) == before
 
 
-def test_who_opens_it_next_puts_the_journal_away_if_giving_up_was_killed(tmp_path: Path) -> None:
+def test_whoever_opens_the_session_next_puts_the_journal_away_if_giving_up_was_killed(tmp_path: Path) -> None:
     project, _ = interrupted(tmp_path)
     session, commit = session_of(project), session_of(project) / "commits/1"
     journal = (session / "journal").read_bytes()

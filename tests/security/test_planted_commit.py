@@ -442,7 +442,7 @@ def test_examining_changes_nothing(tmp_path: Path) -> None:
     assert {path: path.lstat().st_mtime_ns for path in project.rglob("*")} == before
 
 
-def test_a_deep_path_is_none_to_stop_at(tmp_path: Path) -> None:
+def test_a_deep_path_is_no_reason_to_stop(tmp_path: Path) -> None:
     """As deep as paths may be."""
     from yolofs.commit.plan.recheck import find_obstacle, find_problem
     from yolofs.store.base import Base

@@ -263,8 +263,8 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
 
 @pytest.mark.parametrize("kind", ["link", "directory"])
 def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, state: Path, kind: str) -> None:
-    """Who may write to a shared directory may exchange what is in it between any two steps of the
-    move.
+    """Whoever may write to a shared directory may exchange what is in it between any two steps of
+    the move.
     """
     session = put_earlier_session(project)
     other = project.parent / "other"
@@ -303,7 +303,7 @@ def test_what_is_damaged_in_it_is_named_by_its_path(project: Path, state: Path, 
     check_untouched(session, state)
 
 
-def test_of_two_commands_that_move_it_at_once_one_does(project: Path, state: Path) -> None:
+def test_of_two_commands_that_move_a_session_at_once_one_does(project: Path, state: Path) -> None:
     put_earlier_session(project)
     with earlier_session(os.fsencode(project)) as earlier:
         assert staged(Program(project)) == STAGED  # moves it

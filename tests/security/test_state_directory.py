@@ -283,7 +283,7 @@ def test_a_place_in_the_project_is_refused(project: Path, state: Path) -> None:
     assert os.listdir(project) == []
 
 
-def test_so_is_one_that_the_variable_names(project: Path, state: Path, home: Path) -> None:
+def test_a_place_in_the_project_that_the_variable_names_is_refused(project: Path, state: Path, home: Path) -> None:
     said = Program(project).refused("init", code=2, YOLOFS_STATE=str(project / ".st"))
     assert "lies in the project" in said
     assert os.listdir(project) == []

@@ -169,7 +169,7 @@ def make_endless(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [make_fifo, make_endless, os.mkdir])
-def test_a_repository_whose_exclude_file_is_none_is_left_alone(
+def test_a_repository_whose_exclude_file_is_no_file_is_left_alone(
     tmp_path: Path, state: Path, make: Callable[[Path], None]
 ) -> None:
     project = tmp_path / "clone"

@@ -74,7 +74,7 @@ def test_what_is_no_file_in_a_session_stops_no_command_for_ever(yolofs: Program,
 
 
 @pytest.mark.parametrize("kind", points(list(KINDS), "the user's own settings", some=3))
-def test_the_users_own_settings(yolofs: Program, home: Path, kind: str) -> None:
+def test_settings_of_the_user_that_are_no_file_open_nothing(yolofs: Program, home: Path, kind: str) -> None:
     """That they cannot be read opens nothing: the built-in rules hold, and what they hide is not
     shown.
     """

@@ -102,7 +102,7 @@ def run_tests(place: str, options: Sequence[str]) -> str:
     """
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--place={place}", *options]
     with tempfile.TemporaryDirectory(prefix="yolofs-e.") as own:  # in pytest's own directories others clean up
-        if place == "an ordinary user":  # who has a TMPDIR of his own; the path of a socket may not be long
+        if place == "an ordinary user":  # with a TMPDIR of their own; the path of a socket may not be long
             command = ["sh", "-c", 'exec "$@" --basetemp="$TMPDIR/t"', "x", *command]
         else:
             command.append(f"--basetemp={own}/t")

@@ -19,8 +19,8 @@ Edit: TypeAlias = tuple[str, int, int]
 """What is done, and two numbers that say to which of the things that there are by then."""
 
 KINDS = (
-    *("write", "append", "replace", "save", "create", "remove", "chmod", "utime", "link", "mkdir"),
-    *("move", "rename", "rename over", "symlink", "rmtree"),
+    *("write", "append", "write back in time", "replace", "save", "create", "remove", "chmod", "utime"),
+    *("link", "mkdir", "move", "rename", "rename over", "symlink", "rmtree"),
 )
 _ROUGH = frozenset({"move", "symlink", "rmtree"})
 
@@ -73,6 +73,11 @@ class Host:
                     before = file.read()
                 self._gone(path)
                 self._write(path, before if kind == "append" else b"")
+            case "write back in time":  # in place, as many bytes, and the time is set back
+                st = os.stat(self._place(path))
+                self._gone(path)
+                self._write(path, size=st.st_size)
+                os.utime(self._place(path), ns=(st.st_atime_ns, st.st_mtime_ns))
             case "replace":
                 self._gone(path)
                 os.unlink(self._place(path))
@@ -135,8 +140,8 @@ class Host:
     def _place(self, path: bytes) -> bytes:
         return os.path.join(self._root, path) if path else self._root
 
-    def _write(self, path: bytes, before: bytes = b"") -> None:
-        content = before + b"the host's %d\n" % self._count
+    def _write(self, path: bytes, before: bytes = b"", size: int = 0) -> None:
+        content = (before + b"the host's %d\n" % self._count).rjust(size)
         with open(self._place(path), "wb") as file:
             file.write(content)
         self.written.add(content)

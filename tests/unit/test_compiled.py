@@ -64,7 +64,7 @@ def test_what_was_changed_after_the_install_is_stale_whatever_its_time(package: 
     assert stale_sources(str(package)) == [str(source)]
 
 
-def test_doctor_tells_of_it(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_tells_of_a_stale_compiled_core(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = package / "state/tree.py"
     os.utime(source, ns=(3, 3))
     monkeypatch.setattr(doctor_checks, "PACKAGE", str(package))

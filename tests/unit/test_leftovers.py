@@ -51,7 +51,7 @@ def test_a_process_with_another_mark_is_not_ours(own: Traces) -> None:
         process.kill()
 
 
-def test_what_was_there_before_the_run_is_not_of_it(own: Traces) -> None:
+def test_what_was_there_before_the_run_is_no_leftover(own: Traces) -> None:
     with start_sleeper(own.mark) as process:
         assert process.pid in all_processes()
         assert not dataclasses.replace(own, older=all_processes()).find()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +13,7 @@ from yolofs.access.questions import Decision, Question
 from yolofs.access.scopes import common_directory, holds
 from yolofs.errors import UsageError
 from yolofs.paths import display
-from yolofs.rules import PathRule, RuleState
+from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, spell
 
 JUST_ONCE = ", just once"
 """Follows who answered, where the rules that the answer made leave an ask open."""
@@ -76,7 +77,8 @@ def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
         if settles(state, ask.question) is not answer.decision:
             raise UsageError(
                 f'the state "{state.value}" does not {answer.decision.value} what is asked: '
-                f"{ask.question.operation.value} {display(ask.question.path)}"
+                f"{ask.question.operation.value} {display(ask.question.path)}",
+                hint="name another state, or leave out --state",
             )
         path = ask.question.path if answer.scope is None else answer.scope
         if not holds(path, ask.question.path):
@@ -87,3 +89,34 @@ def rules_of(answer: Answer, asks: Sequence[Ask]) -> list[PathRule]:
             )
         rules[path] = PathRule(path, state, source)
     return list(rules.values())
+
+
+def check_settles_some(rules: Sequence[PathRule], asks: Sequence[Ask], book: RuleBook) -> None:
+    """Check that the rules that an answer makes would settle at least one of its asks, if they were
+    in force above all sources of a book.
+
+    Raises:
+        UsageError: nearer rules decide over all that is asked; these would change what nobody has
+            asked about.
+    """
+    tried = RuleBook(RuleSet(tuple(rules)), *book.sources)
+    verdicts = [tried.at(ask.question.path) for ask in asks]
+    if all(ask.question.is_still_asked_under(verdict) for ask, verdict in zip(asks, verdicts, strict=True)):
+        why, hint = _why_left(asks[0].question, verdicts[0].rule)
+        wanted = display(rules[0].path)
+        raise UsageError(f"a rule for {wanted} would not settle what is asked, as {why}", hint=hint)
+
+
+def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:
+    """Return why an answer's rule does not settle a question, over which ``nearer`` decides, and
+    what to do.
+    """
+    hint = "choose just what is asked about"
+    if nearer is None or question.is_about_other_names:
+        return "the file has other names (hard links) that were not found", hint
+    if isinstance(nearer, PathRule):
+        hint = f"{hint}, or a directory no higher than that rule"
+    return (
+        f'the nearest rule decides: {display(os.fsencode(spell(nearer)))} is "{nearer.state.value}" ({nearer.source})',
+        hint,
+    )

@@ -31,7 +31,7 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
     if not book.hides or not (paths or may_readmit):
         return stale
     known = _Known(book, overlay)
-    # who has a directory open may go on with the listing that the kernel has of it
+    # whoever has a directory open may go on with the listing that the kernel has of it
     stale.inodes.extend(inode.number for inode in known.inodes if inode.is_directory and inode.opens)
     if book.at(overlay.base.root).seems_absent:  # the kernel asks for it no more, but may go through it
         stale.attributes.append(overlay.root.number)

@@ -24,6 +24,7 @@ In the order in which a commit goes through them::
       separate_places  the same where no way to compare could tell it otherwise
       diff3        the same without git
       git_indexes  git's index, where the host has only looked
+      base_as_kept  a text that is what it was, whatever its times say
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
       seen_twice   no name of base is changed at two places
@@ -76,6 +77,7 @@ In the order in which a commit goes through them::
       applied      what it has made of base, and whether that is there still
       homes        what it had renamed, and edited
       git_indexes_left  git's index, where the host has only looked since
+      kept_texts   copies of texts that it brings back under what is staged
       inverse      the state that base had before it, as a tree over base as it is
       undoable_names  what of that may go back, as nobody has changed it since
       links_again  which names become hard links again

@@ -7,7 +7,7 @@ import errno
 import logging
 import os
 import select
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from yolofs.access.gate import Gate
@@ -187,15 +187,6 @@ class Mount:
         Blocks; must not be called from the device loop itself.
         """
         return self.loop.call(function)
-
-    @contextlib.contextmanager
-    def paused(self) -> Iterator[None]:
-        """Serve no request meanwhile; they wait.  Nothing in here may touch the mount."""
-        self.loop.call(self.loop.pause)
-        try:
-            yield
-        finally:
-            self.loop.call(self.loop.resume)
 
     def invalidate(self, stale: Invalidation) -> None:
         """Make the kernel forget.  Blocks, and needs the loop to serve meanwhile: call it from

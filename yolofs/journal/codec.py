@@ -4,15 +4,18 @@
 
     <tag> <time_ns> <field>... #<crc32 of all before the #, xor the line's stamp, 8 hex digits>
 
-    S time path ino [base=mtime:size:ino] [from=path] [links=count] [name=none] [key=value...]
-    D time path [base=none | base=mtime:size:ino] [unlinks=ino] [key=value...]
-    R time src dst [exchange] [base=none] [unlinks=ino] [over=base] [src-was=mtime:size:ino]
-        [dst-was=none | dst-was=mtime:size:ino] [key=value...]
-    K time path ino [at=path] [from=path] [home=path] [base=mtime:size:ino] [key=number]
+    S time path ino [base=mtime:size:ino[:mode:uid:gid[:ctime:names]]] [from=path] [links=count]
+        [name=none] [key=value...]
+    D time path [base=none | base=fingerprint] [unlinks=ino] [key=value...]
+    R time src dst [exchange] [base=none] [unlinks=ino] [over=base] [src-was=fingerprint]
+        [dst-was=none | dst-was=fingerprint] [key=value...]
+    K time path ino [at=path] [from=path] [home=path] [base=fingerprint] [key=number]
         [links=count] [unlinked=ino:count] [touched=time] [since=time] [name=none] [over=base]
-        [had=path] [was=none | was=mtime:size:ino] [key=value...]
+        [had=path] [was=none | was=fingerprint] [key=value...]
     P time name [key=value...]
     T time generation name [key=value...]
+
+A fingerprint is what ``base=`` has in S.
 
 The *stamp* ties a line to its place: it is the journal's key plus the number of the record, from 1
 (:class:`~yolofs.journal.header.Form`).  So a line is good in one place of one journal alone, and
@@ -53,14 +56,8 @@ Extra: TypeAlias = tuple[tuple[str, bytes], ...]
 _PATH = rb"([!-\"$-~\x80-\xff]+)"
 _NUMBER = rb"(?:0|[1-9][0-9]{0,29})"
 _START = rb"([1-9][0-9]{0,29}) " + _PATH
-_BASE_FIELD = rb"base=(%b|-[1-9][0-9]{0,29}):(%b):(%b)(?::(%b):(%b):(%b))?" % (
-    _NUMBER,
-    _NUMBER,
-    _NUMBER,
-    MODE,
-    _NUMBER,
-    _NUMBER,
-)
+_FINGERPRINT = rb"(%b|-[1-9][0-9]{0,29}):(%b):(%b)(?::(%b):(%b):(%b)(?::([1-9][0-9]{0,29}):(%b))?)?"
+_BASE_FIELD = rb"base=" + _FINGERPRINT % (_NUMBER, _NUMBER, _NUMBER, MODE, _NUMBER, _NUMBER, _NUMBER)
 _END = rb"(?: run=(%b))? #[0-9a-f]{8}" % _NUMBER
 _is_usual_stage = re.compile(
     rb"S %b ([1-9][0-9]{0,29})(?: %b)?(?: from=%b)?%b" % (_START, _BASE_FIELD, _PATH, _END)
@@ -239,20 +236,19 @@ def _read_usual(line: bytes) -> Record | None:
     """
     found = _is_usual_stage(line)
     if found is not None:
-        time, path, ino, mtime, size, base_ino, mode, uid, gid, origin, run = found.groups()
+        time, path, ino, *base, origin, run = found.groups()
         return Stage(
             int(time),
             _read_usual_path(path),
             StoreIno(int(ino)),
-            None if mtime is None else _fingerprint(mtime, size, base_ino, mode, uid, gid),
+            _fingerprint(*base),
             None if origin is None else _read_usual_path(origin),
             extra=_read_run(run),
         )
     found = _is_usual_delete(line)
     if found is not None:
-        time, path, none, mtime, size, base_ino, mode, uid, gid, run = found.groups()
-        base = None if mtime is None else _fingerprint(mtime, size, base_ino, mode, uid, gid)
-        return Delete(int(time), _read_usual_path(path), none is not None, base, extra=_read_run(run))
+        time, path, none, *base, run = found.groups()
+        return Delete(int(time), _read_usual_path(path), none is not None, _fingerprint(*base), extra=_read_run(run))
     found = _is_usual_rename(line)
     if found is not None:
         time, src, dst, exchange, none, over, src_was, dst_was, run = found.groups()
@@ -277,11 +273,24 @@ def _read_usual_path(field: bytes) -> RelPath:
 
 
 def _fingerprint(
-    mtime: bytes, size: bytes, ino: bytes, mode: bytes | None, uid: bytes | None, gid: bytes | None
-) -> Fingerprint:
+    mtime: bytes | None,
+    size: bytes | None,
+    ino: bytes | None,
+    mode: bytes | None,
+    uid: bytes | None,
+    gid: bytes | None,
+    ctime: bytes | None,
+    nlink: bytes | None,
+) -> Fingerprint | None:
+    """Return what the groups of :data:`_FINGERPRINT` have found, None if nothing."""
+    if mtime is None or size is None or ino is None:
+        return None
     if mode is None or uid is None or gid is None:
         return Fingerprint(int(mtime), int(size), int(ino))
-    return Fingerprint(int(mtime), int(size), int(ino), (int(mode, 8), int(uid), int(gid)))
+    owner = int(mode, 8), int(uid), int(gid)
+    if ctime is None or nlink is None:
+        return Fingerprint(int(mtime), int(size), int(ino), owner)
+    return Fingerprint(int(mtime), int(size), int(ino), owner, int(ctime), int(nlink))
 
 
 def _read_run(run: bytes | None) -> Extra:

@@ -106,17 +106,24 @@ def write_fingerprint(base: Fingerprint, key: bytes = b"base") -> bytes:
     mode, uid, gid = owner
     if mode < 1 or uid < 0 or gid < 0:
         raise ValueError(f"no file is so: {base}")
-    return b" %b=%d:%d:%d:%o:%d:%d" % (key, base.mtime_ns, size, ino, mode, uid, gid)
+    text = b" %b=%d:%d:%d:%o:%d:%d" % (key, base.mtime_ns, size, ino, mode, uid, gid)
+    return text + b":%d:%d" % (base.ctime_ns, checked(base.nlink, 0)) if base.ctime_ns else text
 
 
 def read_fingerprint(value: bytes, key: bytes = b"base") -> Fingerprint:
     """Return the fingerprint that such a field's value spells; ValueError if it is none."""
     fields = value.split(b":")
-    if len(fields) not in (3, 6):
-        raise ValueError(f"not mtime:size:ino[:mode:uid:gid]: {key.decode()}={display(value)}")
+    if len(fields) not in (3, 6, 8):
+        raise ValueError(f"not mtime:size:ino[:mode:uid:gid[:ctime:links]]: {key.decode()}={display(value)}")
     mtime, size, ino = read_number(fields[0]), read_number(fields[1], 0), read_number(fields[2], 0)
     if len(fields) == 3:
         return Fingerprint(mtime, size, ino)
     if not _is_mode(fields[3]):
         raise ValueError(f"not an octal number: {display(fields[3])}")
-    return Fingerprint(mtime, size, ino, (int(fields[3], 8), read_number(fields[4], 0), read_number(fields[5], 0)))
+    owner = int(fields[3], 8), read_number(fields[4], 0), read_number(fields[5], 0)
+    if len(fields) == 6:
+        return Fingerprint(mtime, size, ino, owner)
+    ctime = read_number(fields[6])
+    if not ctime:
+        raise ValueError(f"no ctime: {key.decode()}={display(value)}")
+    return Fingerprint(mtime, size, ino, owner, ctime, read_number(fields[7], 0))

@@ -28,12 +28,27 @@ class Fingerprint(msgspec.Struct, frozen=True):
     """Mode (as ``st_mode``), user and group; None if they are not known, as in journals of earlier
     versions.
     """
+    ctime_ns: int = 0
+    """0 if it is not known, as in journals of earlier versions, or if a commit gives it another."""
+    nlink: int = 0
+    """How many names the file had; some filesystems tell 0."""
 
     def fits(self, other: Fingerprint) -> bool:
-        """Tell whether the other is of the same file with the same content, as far as that can be
-        told.
+        """Tell whether the other is of the same file with the same content, as far as its mtime
+        tells.
         """
         return (self.mtime_ns, self.size, self.ino) == (other.mtime_ns, other.size, other.ino)
+
+    def is_touched(self, now: Fingerprint) -> bool:
+        """Tell whether somebody has changed a file that still fits: written to it in place and set
+        its time back, or set extended attributes.
+
+        The ctime tells, which no program can set.  Another mode, owner or number of names explains
+        that it differs.
+        """
+        if not self.ctime_ns or not now.ctime_ns:
+            return False
+        return now.ctime_ns != self.ctime_ns and (now.owner, now.nlink) == (self.owner, self.nlink)
 
 
 NOTHING = Fingerprint(0, 0, 0)

@@ -128,7 +128,8 @@ class CopyUp:
         ino, fd, metadata = self._copy_of_file(inode, base_st, keep)
         if base_st is not None and inode.base is not None and base_st.st_size <= MOST_KEPT_BYTES:
             known = known_by_fingerprint(self._base.fingerprint(base_st))
-            self.keep_base(inode.base, known, base_st, inode.fd if inode.fd >= 0 else fd if keep is None else -1)
+            is_copy = inode.fd < 0 and keep is None
+            self.keep_base(inode.base, known, base_st, fd if is_copy else inode.fd, is_copy=is_copy)
         self._show_copy(inode, ino, fd, base_st, xattrs_option(metadata.xattrs) if base_st is not None else ())
 
     def _keep_origin(self, staged: Staged) -> None:
@@ -139,11 +140,11 @@ class CopyUp:
         if staged.origin is not None and st is not None:
             self.keep_base(staged.origin, known_by(staged), st, -1)
 
-    def keep_base(self, rel: RelPath, known: bytes, st: os.stat_result, fd: int) -> None:
-        """Keep what base has at a path, with the attributes ``st``, for a merge; ``fd`` is open to
-        read it, or -1.
+    def keep_base(self, rel: RelPath, known: bytes, st: os.stat_result, fd: int, *, is_copy: bool = False) -> None:
+        """Keep what base has at a path, with the attributes ``st``, for merges, and to know it
+        again; ``fd`` is open to read it, or a copy of it (``is_copy``), or -1.
 
-        What cannot be kept is no error: nothing but a merge needs it.
+        What cannot be kept is no error: the file is then not merged.
         """
         if not stat.S_ISREG(st.st_mode) or st.st_size > MOST_KEPT_BYTES:
             return
@@ -154,7 +155,7 @@ class CopyUp:
         try:
             source = own_fd if fd < 0 else fd
             with contextlib.suppress(OSError):
-                self._kept_bases.keep(rel, known, copying.read_metadata(source, st=st), source)
+                self._kept_bases.keep(rel, known, copying.read_metadata(source, st=st), source, is_copy=is_copy)
         finally:
             if own_fd >= 0:
                 os.close(own_fd)

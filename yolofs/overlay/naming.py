@@ -22,6 +22,7 @@ from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording, adopt
 from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno, join
+from yolofs.state.drift import is_as_it_was
 from yolofs.state.kept_bases import known_by
 from yolofs.state.tree import Entry, Staged
 
@@ -285,9 +286,11 @@ class Naming:
         return entry
 
     def _keep_removed(self, rel: RelPath, ino: StoreIno) -> None:
-        """Keep what base has at a name that is gone from the view, and that a new file gets."""
-        st = self._base.look(rel)
-        if st is not None:
+        """Keep what base has at a name that is gone from the view, and that a new file gets, if it
+        is what it was as the name went.
+        """
+        st, was = self._base.look(rel), self._layers.tree.was.get(rel)
+        if st is not None and was is not None and is_as_it_was(st, was, self._base):
             self._copy_up.keep_base(rel, b"#%d" % ino, st, -1)
 
     def set_owner(

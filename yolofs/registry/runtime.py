@@ -53,7 +53,7 @@ def runtime_directory(session_directory: bytes) -> bytes:
 
 
 def make_runtime_directory(session_directory: bytes) -> bytes:
-    """Create the runtime directory (mode 0700) with its mountpoint and return it.
+    """Create the runtime directory (mode 0700) and return it.
 
     Raises:
         MountError: somebody else owns the place, or it cannot be made.

@@ -38,7 +38,7 @@ class RuleBook:
 
     @property
     def sources(self) -> tuple[RuleSet, ...]:
-        """The rules in force, nearest source first."""
+        """The rules in force, nearest level first."""
         return self._index.sources
 
     def replace(self, *sources: RuleSet) -> None:

@@ -177,7 +177,10 @@ def confined(
     """
     machine = os.uname().machine
     if not has_filter(machine):
-        raise SandboxError(f"there is no filter of system calls for {machine}, so there is no sandbox")
+        raise SandboxError(
+            f"there is no filter of system calls for {machine}, so there is no sandbox",
+            hint="yolofs mount works without one",
+        )
     possible = find_possible()
     native = place.native if possible.native_mounts else {}
     tmp = place.tmp if possible.native_mounts else PrivateTmp()

@@ -29,16 +29,17 @@ from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, Split, split_state, takes_all
-from yolofs.errors import ConflictError, RolledBackError, YolofsError, reason
+from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
+from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
 from yolofs.session.attribution import runs_of
 from yolofs.session.commit_counts import note_counts, note_runs
-from yolofs.session.forced import read_forced, write_forced
+from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
 from yolofs.session.session import Session
@@ -262,17 +263,12 @@ def put_away(session: Session, directory: bytes) -> str:
         except YolofsError as error:
             return error.message
         except OSError as error:
-            return _told(error)
+            return reason_and_path(error)
     try:
         session.check_no_interrupted_commit()
     except OSError as error:  # the commit is done all the same
-        return _told(error)
+        return reason_and_path(error)
     return ""
-
-
-def _told(error: OSError) -> str:
-    where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
-    return f"{reason(error)}{where}"
 
 
 def _note_restored(session: Session, directory: bytes, found: set[Identity]) -> None:

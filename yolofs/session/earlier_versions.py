@@ -15,7 +15,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import msgspec
 
@@ -231,6 +231,8 @@ def _paths(record: Change) -> Iterator[RelPath]:
         case Keep():
             yield from filter(None, (record.source, record.home, record.had))
             found = (record.path, record.origin)
+        case _:
+            assert_never(record)
     yield from (path for path in found if path is not None)
 
 

@@ -33,7 +33,7 @@ from yolofs.state.kept_bases import (
     xattrs_option,
 )
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store import copying, file_data
+from yolofs.store import copying, file_data, restored
 from yolofs.system.clock import coarse_clock_ns
 
 MODE_MADE_AGAIN = 0o700
@@ -45,7 +45,12 @@ def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refuse
     tree = session.state()
     marked = frozenset(marked_paths(session, tree))
     found = merge_paths(
-        tree, session.base, session.store, session.live_changes(), [path for path in paths if path not in marked]
+        tree,
+        session.base,
+        session.store,
+        session.live_changes(),
+        [path for path in paths if path not in marked],
+        restored.read(session.directory),
     )
     return [*found, *(Refused((path,), "it still has the marks of a conflict") for path in paths if path in marked)]
 

@@ -55,8 +55,8 @@ def locate(project: bytes) -> Found:
 
 
 def finish_move(directory: bytes) -> None:
-    """Put the journal in its place that :mod:`yolofs.session.move` has written, if it died before
-    it could.
+    """Put the journal in its place that :mod:`yolofs.session.moved_project` has written, if it
+    died before it could.
 
     The caller holds the session's lock.
     """

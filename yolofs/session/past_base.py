@@ -325,7 +325,7 @@ def states_of(session: Session, chapter: Chapter) -> States:
     """
     assert chapter.commit is not None
     base, store = past_base(session, chapter.commit)
-    # Read-only stand-ins for base, store and journal: reading a state takes no more of them.
+    # read-only stand-ins for base, store and journal: reading a state takes no more of them
     return States(session.directory, base, store, chapter.journal)  # type: ignore[arg-type]
 
 

@@ -20,10 +20,10 @@ from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.dead_generations import NEW
+from yolofs.session.ended_commits import Ended, ended_commit
 from yolofs.session.journal_copy import MERGED_JOURNAL
 from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
-from yolofs.session.undo import Ended, ended_commit
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import is_there
 from yolofs.system.work_directories import left_behind, remove_left_behind

@@ -29,9 +29,10 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import Composed
 from yolofs.commit.undo.applied import Applied, Later
-from yolofs.commit.undo.git_indexes_left import keep_indexes, note_indexes
+from yolofs.commit.undo.git_indexes_left import note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
+from yolofs.commit.undo.kept_texts import keep_texts
 from yolofs.commit.undo.made_anew import Anew, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
@@ -40,15 +41,16 @@ from yolofs.journal.records import Change as Recorded
 from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
-from yolofs.registry.seal import Sealer, began_ns, read_plainly
-from yolofs.session.archive import CARRIED, End, commit_directory, commit_numbers
+from yolofs.registry.seal import Sealer, read_plainly
+from yolofs.session.archive import CARRIED, commit_numbers
 from yolofs.session.commit import note_arrived, put_away
 from yolofs.session.commit_counts import note_counts
+from yolofs.session.ended_commits import Ended, ended_commits, named
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
 from yolofs.session.kept_size import forget_sizes
 from yolofs.session.session import Session
-from yolofs.session.undo_notes import UNDOES, Undoes, read_undoes
+from yolofs.session.undo_notes import UNDOES, Undoes
 from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.store.base import Base
@@ -60,23 +62,6 @@ from yolofs.system.work_directories import work_directory
 
 _LOOKED_AT = 8
 """How many commits are read at first to find the last one that may be undone."""
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """A commit that has ended."""
-
-    number: int
-    directory: bytes
-    began_ns: int
-    is_given_up: bool = False
-    undoes: Undoes | None = None
-    """What it undoes, if it is an undo."""
-    undone_by: tuple[int, ...] = ()
-    """The undos that are in force, oldest first; each of a part, if there are several."""
-    is_undone: bool = False
-    """Whether nothing of it is left in base."""
-    takes_back: bool = False
-    """Whether it took another one back; the undo of an undo does not, it applies a commit again."""
 
 
 class UndoResult(msgspec.Struct, frozen=True):
@@ -115,63 +100,6 @@ class Prepared(msgspec.Struct):
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
-
-
-def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[Ended]:
-    """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
-    or of those ``since`` a number, those that have.
-
-    Only later commits tell what became of one, so earlier ones need not be read.
-
-    Raises:
-        TrustError: the state directory is not the user's alone.
-    """
-    found: dict[int, Ended] = {}
-    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since)
-    numbers = numbers[-last if last is not None else 0 :]
-    sealer = Sealer.open(session.directory, make=True) if numbers else None
-    for number in numbers:
-        assert sealer is not None
-        one = ended_commit(session.directory, number, sealer)
-        if one is not None:
-            undone = found.get(one.undoes.commit) if one.undoes is not None else None
-            takes_back = one.takes_back and not (undone is not None and undone.takes_back)
-            found[number] = msgspec.structs.replace(one, takes_back=takes_back)
-    for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
-        one = found[number]
-        if one.undoes is None or one.is_undone or one.undoes.commit not in found:
-            continue
-        of = found[one.undoes.commit]
-        found[of.number] = msgspec.structs.replace(of, undone_by=(number, *of.undone_by))
-        for other in reversed(found[of.number].undone_by):
-            undoes = found[other].undoes
-            if undoes is not None and undoes.is_whole and set(undoes.besides) <= set(found[of.number].undone_by):
-                found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
-    return list(found.values())
-
-
-def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
-    """Return a commit of the session in a directory, as far as it tells of itself; None if it has
-    not ended.
-
-    Later commits tell what became of it.
-    """
-    directory = commit_directory(session, number)
-    sealed, done, given_up = (
-        read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
-    )
-    is_given_up = sealer.is_given_up(given_up, number)
-    if not is_given_up and not sealer.is_end(done, sealed):
-        return None
-    undoes = read_undoes(directory)
-    takes_back = undoes is not None and not undoes.applies_again
-    return Ended(number, directory, began_ns(sealed) or 0, is_given_up, undoes, takes_back=takes_back)
-
-
-def named(numbers: Sequence[int]) -> str:
-    """Return the numbers of commits as people read them."""
-    words = ", ".join(map(str, numbers[:-1])) + " and " if len(numbers) > 1 else ""
-    return f"commit{'s' if words else ''} {words}{numbers[-1]}"
 
 
 def choose(session: Session, number: int | None) -> Ended:
@@ -466,7 +394,7 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
         sign=authors.sign,
     )
     made += composed.numbers
-    keep_indexes(composed.records, prepared.tree, prepared.store, session.store)
+    keep_texts(composed.records, prepared.tree, prepared.store, session.store)
     if composed.numbers:  # copies of what base is about to lose
         session.store.sync()
     return composed

@@ -24,10 +24,8 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.system.plain_files import read_plain
 
 FILE_NAME = b"checkpoint"
-_FORMAT = 8
-"""In the one before, only entries told what base had at their names, and only where that had been
-staged before.
-"""
+_FORMAT = 9
+"""In the one before, fingerprints had no ctime."""
 _NONE = -1
 _MOST_BYTES = 1 << 30
 """Of millions of entries."""
@@ -43,7 +41,7 @@ class _Marker(msgspec.Struct, frozen=True, array_like=True):
     extra: tuple[tuple[str, bytes], ...]
 
 
-_Fingerprint: TypeAlias = tuple[int, int, int, tuple[int, int, int] | None]
+_Fingerprint: TypeAlias = tuple[int, int, int, tuple[int, int, int] | None, int, int]
 
 
 class _Staged(msgspec.Struct, frozen=True, array_like=True):
@@ -200,7 +198,9 @@ def _row(staged: Staged) -> _Staged:
 
 
 def _columns_of(base: Fingerprint | None) -> _Fingerprint | None:
-    return (base.mtime_ns, base.size, base.ino, base.owner) if base is not None else None
+    if base is None:
+        return None
+    return base.mtime_ns, base.size, base.ino, base.owner, base.ctime_ns, base.nlink
 
 
 def read(directory: bytes) -> Checkpoint | None:

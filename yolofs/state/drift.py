@@ -25,12 +25,18 @@ file times.
 """
 
 
-def has_changed(staged: Staged, base: Base, store: Store, unset: AbstractSet[Stamp] = frozenset()) -> bool:
-    """Tell whether the base file behind a staged one is not what it was at copy-up.
+def has_changed(
+    staged: Staged,
+    base: Base,
+    store: Store,
+    restored: AbstractSet[Stamp] = frozenset(),
+    unset: AbstractSet[Stamp] = frozenset(),
+) -> bool:
+    """Tell whether the base file behind a staged one does not look as it did at copy-up.
 
-    Mode, user and group count, too, unless they are now the same on both sides; extended attributes
-    do not.  ``unset`` is what a commit could not make look as it was to, and nobody has changed
-    since (:func:`yolofs.store.restored.read_unset`).
+    Mode, user and group count, too, unless they are now the same on both sides.  ``restored`` are
+    ctimes that are not the host's doing, and ``unset`` is what a commit could not make look as it
+    was to, and nobody has changed since (:mod:`yolofs.store.restored`).
 
     Raises:
         OSError: base cannot be read.
@@ -47,9 +53,21 @@ def has_changed(staged: Staged, base: Base, store: Store, unset: AbstractSet[Sta
             return True
     elif (base.number(st), st.st_size) == (staged.base.ino, staged.base.size) and (st.st_ino, st.st_ctime_ns) in unset:
         return False
-    elif not base.fingerprint(st).fits(staged.base):
+    elif looks_changed(staged, st, base, restored):
         return True
     return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(os.lstat(store.path(staged.ino)))
+
+
+def looks_changed(staged: Staged, st: os.stat_result, base: Base, restored: AbstractSet[Stamp]) -> bool:
+    """Tell whether the base file behind a staged one, with the attributes ``st``, looks as if its
+    content, or its extended attributes, had changed since copy-up.
+
+    ``restored`` as for :func:`has_changed`.
+    """
+    if staged.base is None:
+        return False
+    now = base.fingerprint(st)
+    return not now.fits(staged.base) or (staged.base.is_touched(now) and (st.st_ino, st.st_ctime_ns) not in restored)
 
 
 def is_later(
@@ -95,21 +113,24 @@ def _is_another(st: os.stat_result, was: Fingerprint | None, last_ns: int, base:
     """Tell whether something in base is not what it was; by its ctime where that is not known, or
     not all of it.
     """
-    if was is not None and not _is_as_it_was(st, was, base):
+    if was is not None and not is_as_it_was(st, was, base):
         return True
     return (was is None or was.owner is None) and st.st_ctime_ns > last_ns
 
 
-def _is_as_it_was(st: os.stat_result, was: Fingerprint, base: Base) -> bool:
+def is_as_it_was(st: os.stat_result, was: Fingerprint, base: Base) -> bool:
     """Tell whether something in base is what it was, with the same mode and owner as far as they
     are known.
 
     Of a directory only that counts; what is in it is looked at by itself, and one that was made
-    anew is no loss.  The ctime tells nothing more: a further name of a file changes that, too.
+    anew is no loss.
     """
     if was.owner is not None and was.owner != owner_of(st):
         return False
-    return was != NOTHING and (stat.S_ISDIR(st.st_mode) or base.fingerprint(st).fits(was))
+    if was == NOTHING or stat.S_ISDIR(st.st_mode):
+        return was != NOTHING
+    now = base.fingerprint(st)
+    return now.fits(was) and not was.is_touched(now)
 
 
 def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) -> bool:
@@ -132,7 +153,7 @@ def may_have_drifted(
     Raises:
         OSError: base cannot be read.
     """
-    if any(has_changed(staged, base, store, unset) for staged in tree.staged.values()):
+    if any(has_changed(staged, base, store, restored, unset) for staged in tree.staged.values()):
         return True
     in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
     todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]

@@ -169,11 +169,12 @@ class KeptBases:
             os.close(self._fd)
             self._fd = -1
 
-    def keep(self, path: RelPath, known: bytes, metadata: Metadata, fd: int) -> None:
+    def keep(self, path: RelPath, known: bytes, metadata: Metadata, fd: int, *, is_copy: bool = False) -> None:
         """Keep what the base file ``path`` is, of which ``fd`` is open and ``metadata`` read: a
         text or an index.
 
-        ``fd`` may be a copy of it.  Blocks while up to :data:`MOST_COPIED_BYTES` are copied.
+        Nothing is kept if it has changed since.  With ``is_copy`` the descriptor is of a copy that
+        is staged.  Blocks while up to :data:`MOST_COPIED_BYTES` are copied.
         """
         size = metadata.st.st_size
         if size > MOST_KEPT_BYTES:
@@ -181,11 +182,13 @@ class KeptBases:
         header = KeptBase(path, known, owned(metadata))
         with contextlib.suppress(OSError):
             if size > _LEAST_SHARED_BYTES and (
-                not _is_of_use(path, os.pread(fd, _SNIFFED_BYTES, 0)) or self._share(header, metadata.st, fd)
+                not _is_of_use(path, os.pread(fd, _SNIFFED_BYTES, 0))
+                or self._share(header, metadata.st, fd, is_copy=is_copy)
             ):
                 return
             content = os.pread(fd, size + 1, 0) if size <= MOST_COPIED_BYTES else b""
-            if len(content) == size and _is_of_use(path, content):
+            is_whole = len(content) == size and (is_copy or _is_unchanged(fd, metadata.st))
+            if is_whole and _is_of_use(path, content):
                 self._append(header, content)
 
     def also_known(self, path: RelPath, known: bytes, like: bytes) -> None:
@@ -216,7 +219,7 @@ class KeptBases:
         if os.pwritev(self._fd, buffers, self._size) != sum(map(len, buffers)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _share(self, header: KeptBase, st: os.stat_result, fd: int) -> bool:
+    def _share(self, header: KeptBase, st: os.stat_result, fd: int, *, is_copy: bool) -> bool:
         """Append an entry whose content shares blocks with a file of the same disk; return whether
         that is possible.
 
@@ -236,8 +239,8 @@ class KeptBases:
                 self._may_share = False
                 os.ftruncate(self._fd, self._size)
                 return False
-            if os.fstat(self._fd).st_size != end:
-                raise OSError(errno.ESTALE, "it has another size by now")
+            if os.fstat(self._fd).st_size != end or not (is_copy or _is_unchanged(fd, st)):
+                raise OSError(errno.ESTALE, "it has changed by now")
         self._size = end
         return True
 
@@ -264,6 +267,15 @@ class KeptBases:
             os.close(fd)
             raise
         self._fd = fd
+
+
+def _is_unchanged(fd: int, st: os.stat_result) -> bool:
+    """Tell whether an open file is as it was when it had the attributes ``st``."""
+    now = os.fstat(fd)
+    return (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) == (
+        *(st.st_ino, st.st_size),
+        *(st.st_mtime_ns, st.st_ctime_ns),
+    )
 
 
 def _is_of_use(path: RelPath, head: bytes) -> bool:

@@ -421,7 +421,7 @@ class Base:
 
     def fingerprint(self, st: os.stat_result) -> Fingerprint:
         """Return the fingerprint of a base file with these attributes."""
-        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st))
+        return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st), st.st_ctime_ns, st.st_nlink)
 
 
 def _named(error: OSError, path: bytes) -> OSError:

@@ -88,7 +88,7 @@ def restore() -> None:
     """Have all signals do again what they did before, at the end of a command."""
     for number, handler in _signals.before.items():
         signal.signal(number, handler)
-    _signals.__init__()  # type: ignore[misc]
+    vars(_signals).update(vars(_Signals()))
 
 
 def is_postponed() -> bool:

@@ -21,7 +21,9 @@ pytestmark = pytest.mark.mount
         ("T", "base's version is taken", ["the user's"] * 3),
     ],
 )
-def test_each_capital_settles_all(yolofs: Program, view: Path, key: str, said: str, after: list[str] | None) -> None:
+def test_each_capital_letter_settles_all_conflicts(
+    yolofs: Program, view: Path, key: str, said: str, after: list[str] | None
+) -> None:
     with review(yolofs, size=(120, 30)) as terminal:
         terminal.wait_for_screen("-precious")
         terminal.type("a\r")

@@ -76,7 +76,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("where", "count", "keys"), points(FAILURES, "review fails", some=7))
-def test_it_ends_with_a_message_and_gives_the_terminal_back(
+def test_a_failing_review_ends_with_a_message_and_gives_the_terminal_back(
     yolofs: Program, tmp_path: Path, where: str, count: int, keys: str
 ) -> None:
     before = yolofs("status", "--json").json["changes"]
@@ -101,7 +101,7 @@ def test_it_ends_with_a_message_and_gives_the_terminal_back(
     assert (yolofs.project / "a").read_text() == "one\ntwo\n"
 
 
-def test_watch_ends_so_too(yolofs: Program, tmp_path: Path) -> None:
+def test_a_failing_watch_ends_with_a_message_and_gives_the_terminal_back(yolofs: Program, tmp_path: Path) -> None:
     words = command("yolofs.cli.watch.screen:draw", 0)
     with (
         yolofs.mounted(),

@@ -78,7 +78,7 @@ def test_the_host_gets_each_kind_of_lock(yolofs: Program, static: Path) -> None:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def test_so_it_is_for_programs_and_what_every_program_opens(yolofs: Program) -> None:
+def test_the_host_gets_locks_on_programs_and_what_every_program_opens(yolofs: Program) -> None:
     """What a session has without any rule of its own; with the host's locks only tried."""
     bound = native_binds(yolofs)
     assert "/usr" in bound

@@ -80,7 +80,7 @@ print(os.path.lexists(place))
     assert said[6] == "False"
 
 
-def test_it_is_mounted_without_setuid_and_devices(yolofs: Program) -> None:
+def test_tmp_is_mounted_without_setuid_and_devices(yolofs: Program) -> None:
     code = """
 print([set('nosuid nodev'.split()) <= set(line.split()[5].split(','))
        for line in open('/proc/self/mountinfo') if line.split()[4] in ('/tmp', '/var/tmp')])
@@ -93,7 +93,7 @@ for make in (lambda: os.mknod('/tmp/device', 0o020666, os.makedev(1, 1)), lambda
     assert attempt(yolofs, code) == "[True, True]\nTrue\nTrue\n"
 
 
-def test_nobody_else_can_enter_it(yolofs: Program) -> None:
+def test_nobody_else_can_enter_tmp(yolofs: Program) -> None:
     attempt(yolofs, "import shutil; shutil.copy('/bin/true', '/tmp/program'); os.chmod('/tmp/program', 0o4755)")
     assert stat.S_IMODE((private(yolofs) / "program").stat().st_mode) == 0o4755
     for directory in (yolofs.session, private(yolofs).parent):

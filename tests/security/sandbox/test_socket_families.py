@@ -153,7 +153,7 @@ ENOSYS = -38
 
 
 @pytest.mark.skipif(not IS_X86, reason="the other ways of calling are x86's")
-def test_nor_by_the_other_ways_of_calling(cut_off: Program) -> None:
+def test_no_other_way_of_calling_makes_a_socket(cut_off: Program) -> None:
     assert shutil.which("gcc"), "scripts/setup.sh installs it"
     program = cut_off.project / "program"
     subprocess.run(["gcc", "-x", "c", "-", "-o", program], input=BY_SOCKETCALL, text=True, check=True)

@@ -155,7 +155,7 @@ def test_what_is_remembered_counts_for_nothing_where_others_could_write_it(
     assert "what you agreed to does not count: the file in the state directory is damaged" in done.err
 
 
-def test_of_two_that_agree_at_once_the_second_is_told_and_none_is_lost(clone: Program) -> None:
+def test_of_two_trusts_at_once_the_second_is_told_and_none_is_lost(clone: Program) -> None:
     settings(clone, '[run]\nkeep_env = ["A"]\n')
     with Terminal(clone.project, ["trust"]) as terminal:
         terminal.wait_for("agree to this line? [y/N] ")

@@ -49,7 +49,7 @@ def test_the_serial_share_is_of_the_work_in_the_plain_directory(results: Results
     )
 
 
-def test_the_table_for_the_docs(results: Results) -> None:
+def test_the_table_for_the_docs_has_ratios_and_serial_shares(results: Results) -> None:
     pinned = results.row("open", "open <&> close", "pinned")
     pinned.seconds = {"fuse-overlayfs": [4e-6], "yolofs": [8e-6]}
     pinned.work_s, pinned.server_s = {"plain": [2.0]}, {"fuse-overlayfs": [0.5], "yolofs": [1.0]}

@@ -186,7 +186,7 @@ class TestRenames:
         scribe.write(b"a", b"new")
         check(scribe, "A a", "R a -> c")
 
-    def test_of_a_file_born_in_the_view_between_two_generations(self, scribe: Scribe) -> None:
+    def test_a_rename_between_generations_of_a_file_born_in_the_view_is_found(self, scribe: Scribe) -> None:
         scribe.write(b"n", b"1")
         old = scribe.freeze()
         scribe.write(b"n", b"2")
@@ -234,13 +234,13 @@ class TestDirectories:
         scribe.remove(b"e/sub/z")
         check(scribe, "D d/sub/z", "R d -> e", "A e/n", "M d/x -> e/x", "X d/y -> e/y")
 
-    def test_renames_below_a_renamed_one(self, scribe: Scribe) -> None:
+    def test_renames_below_a_renamed_directory_have_both_paths(self, scribe: Scribe) -> None:
         scribe.rename(b"d", b"e")
         scribe.rename(b"e/sub", b"e/bus")
         scribe.rename(b"e/x", b"top")
         check(scribe, "R d -> e", "R d/sub -> e/bus", "R d/x -> top")
 
-    def test_renamed_into_a_new_one(self, scribe: Scribe) -> None:
+    def test_a_directory_moved_into_a_new_one_is_a_rename(self, scribe: Scribe) -> None:
         scribe.mkdir(b"n")
         scribe.rename(b"d/sub", b"n/sub")
         scribe.remove(b"d")
@@ -256,14 +256,14 @@ class TestDirectories:
         scribe.remove(b"d")
         check(scribe, "D d", "D d/sub", "D d/sub/z", "D d/x", "D d/y")
 
-    def test_deleted_and_made_again(self, scribe: Scribe) -> None:
+    def test_a_directory_deleted_and_made_again_is_its_differences(self, scribe: Scribe) -> None:
         scribe.remove(b"d")
         scribe.mkdir(b"d")
         scribe.write(b"d/y", b"d/y\n")
         scribe.utime(b"d/y", LONG_AGO_NS)
         check(scribe, "D d/sub", "D d/sub/z", "D d/x")
 
-    def test_deleted_and_made_again_with_another_mode(self, scribe: Scribe) -> None:
+    def test_a_directory_made_again_with_another_mode_is_a_change_of_metadata(self, scribe: Scribe) -> None:
         scribe.remove(b"empty")
         scribe.mkdir(b"empty", 0o700)
         check(scribe, "X empty")
@@ -279,7 +279,7 @@ class TestDirectories:
         scribe.write(b"d", b"")
         check(scribe, "T d", "D d/sub", "D d/sub/z", "D d/x", "D d/y")
 
-    def test_the_place_of_a_deleted_one_taken_by_another(self, scribe: Scribe) -> None:
+    def test_a_directory_in_the_place_of_a_deleted_one_is_a_rename_and_a_deletion(self, scribe: Scribe) -> None:
         scribe.remove(b"d")
         scribe.rename(b"empty", b"d")
         check(scribe, "D d", "R empty -> d", "D d/sub", "D d/sub/z", "D d/x", "D d/y")
@@ -304,7 +304,7 @@ class TestDirectories:
         monkeypatch.setattr(os, "listdir", lambda directory: pytest.fail(f"listed {directory!r}"))
         check(scribe, "R d -> f", "R d/y -> f/x", "R d/x -> f/y")
 
-    def test_directories_too_deep_for_recursion(self, scribe: Scribe) -> None:
+    def test_directories_too_deep_for_recursion_are_compared(self, scribe: Scribe) -> None:
         path = b"r"
         for _ in range(1500):
             scribe.mkdir(path)
@@ -333,7 +333,7 @@ class TestMetadata:
         (change,) = changes(scribe)
         assert change.metadata == ()
 
-    def test_mode_of_a_modified_file(self, scribe: Scribe) -> None:
+    def test_a_modified_file_with_another_mode_is_one_change(self, scribe: Scribe) -> None:
         scribe.write(b"a", b"other")
         scribe.chmod(b"a", 0o755)
         (change,) = changes(scribe)
@@ -426,7 +426,7 @@ class TestHost:
         os.unlink(scribe.base.path(b"a"))
         check(scribe)
 
-    def test_the_data_of_a_file_with_staged_metadata_vanished(self, scribe: Scribe) -> None:
+    def test_a_file_with_staged_metadata_whose_data_vanished_is_added_and_cannot_be_read(self, scribe: Scribe) -> None:
         scribe.chmod(b"a", 0o600)
         os.unlink(scribe.base.path(b"a"))
         (change,) = changes(scribe)

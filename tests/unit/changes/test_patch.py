@@ -93,7 +93,7 @@ class TestContent:
         scribe.write(b"none", b"\n")
         check(scribe, target)
 
-    def test_crlf_and_lone_carriage_returns(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_keeps_crlf_and_lone_carriage_returns(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"text", (b"text\n" + TEXT).replace(b"\n", b"\r\n"))
         scribe.write(b"new", b"a\rb\r\n\r\nc\r")
         check(scribe, target)
@@ -115,7 +115,7 @@ class TestContent:
         scribe.write(b"binary", b"text\n")
         check(scribe, target)
 
-    def test_a_deleted_binary_file(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_deletes_a_binary_file(self, scribe: Scribe, target: Path) -> None:
         scribe.remove(b"binary")
         check(scribe, target)
 
@@ -197,7 +197,7 @@ class TestModesAndTypes:
         scribe.write(b"link", b"a file\n")
         check(scribe, target)
 
-    def test_a_file_becomes_a_directory(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_applies_where_a_file_becomes_a_directory(self, scribe: Scribe, target: Path) -> None:
         scribe.remove(b"text")
         scribe.mkdir(b"text")
         scribe.write(b"text/a", b"1\n")
@@ -237,7 +237,7 @@ class TestRenames:
         patch = check(scribe, target)
         assert b"similarity index 92%\nrename from text\nrename to renamed\nindex " in patch
 
-    def test_of_a_directory_names_every_file(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_of_a_renamed_directory_names_every_file(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"d", b"e")
         scribe.write(b"e/x", b"changed\n")
         patch = check(scribe, target)
@@ -247,7 +247,7 @@ class TestRenames:
         scribe.exchange(b"text", b"other")
         check(scribe, target)
 
-    def test_swapped_names_with_other_content(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_applies_where_files_swapped_names_and_content(self, scribe: Scribe, target: Path) -> None:
         scribe.exchange(b"text", b"binary")
         scribe.write(b"text", b"one\n")
         scribe.write(b"binary", b"two\0")

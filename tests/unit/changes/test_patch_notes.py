@@ -93,7 +93,9 @@ class TestNotes:
         assert b"text" not in files(target)
 
     @pytest.mark.parametrize("path", [b".git/config", b"d/.git", b".GIT/x", b"git~1/x", b".git ./x", b".git:x"])
-    def test_paths_that_git_refuses(self, scribe: Scribe, target: Path, path: bytes) -> None:
+    def test_a_path_that_git_refuses_is_noted_and_the_rest_of_the_patch_applies(
+        self, scribe: Scribe, target: Path, path: bytes
+    ) -> None:
         make(scribe, path)
         scribe.write(b"text", b"changed\n")
         notes = self.notes(scribe, target)
@@ -121,7 +123,7 @@ class TestNotes:
     def test_what_git_refuses_as_a_symlink_is_known(self, target: Path, name: bytes, is_symlink: bool) -> None:
         assert is_refused_by_git(name, is_symlink=is_symlink) == git_refuses(target, name, is_symlink)
 
-    def test_gitmodules_as_a_symlink(self, scribe: Scribe, target: Path) -> None:
+    def test_a_symlink_called_gitmodules_is_noted_as_refused_by_git(self, scribe: Scribe, target: Path) -> None:
         scribe.symlink(b".gitmodules", b"x")
         assert self.notes(scribe, target) == [".gitmodules is a path that git refuses in patches"]
 

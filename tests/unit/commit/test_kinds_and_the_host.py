@@ -2,7 +2,7 @@
 commit is interrupted, and between it and its undo.
 
 Nothing that was in base, or that the host has put there, is lost; and what the host has there is
-taken away only by who was asked.
+taken away only by whoever was asked.
 """
 
 from __future__ import annotations

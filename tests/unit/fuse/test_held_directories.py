@@ -102,7 +102,7 @@ def test_after_a_moment_the_host_s_directory_is_looked_up(handlers: Handlers, ba
     assert size_of(handlers, b"file", directory) == 7
 
 
-def test_only_a_few_are_held(handlers: Handlers, base: Path) -> None:
+def test_only_a_few_directories_are_held(handlers: Handlers, base: Path) -> None:
     for number in range(12):
         handlers.lookup(number_of(handlers, b"d%d" % number), b"file")
         assert len(held(base)) <= 9  # base itself is one of them

@@ -57,7 +57,7 @@ def test_base_is_not_asked_twice(handlers: Handlers, base: Path) -> None:
     create(handlers, directory, b"new")
 
 
-def test_but_it_is_after_the_moment(handlers: Handlers, base: Path) -> None:
+def test_base_is_asked_again_after_the_moment(handlers: Handlers, base: Path) -> None:
     handlers.overlay.looks.lately_ns = 1
     directory = number_of(handlers, b"d")
     handlers.getattr(directory)
@@ -132,7 +132,7 @@ def test_another_access_control_list_is_seen_at_once(handlers: Handlers, base: P
     assert mode_of(handlers, number) == 0o660
 
 
-def test_so_is_one_that_a_staged_file_gets_in_the_view(handlers: Handlers) -> None:
+def test_an_access_control_list_that_a_staged_file_gets_in_the_view_is_seen_at_once(handlers: Handlers) -> None:
     handlers.overlay.attributes.is_shared = True
     directory = number_of(handlers, b"d")
     create(handlers, directory, b"new")

@@ -1,4 +1,6 @@
-"""Who asks about a file that has just lost a name waits, but for the thread that took the name."""
+"""Whoever asks about a file that has just lost a name waits, but for the thread that took the
+name.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,7 @@ def test_the_thread_that_took_the_name_is_back_when_it_asks(handlers: Handlers) 
     assert handlers.getattr(number).attr is not None
 
 
-def test_so_does_what_a_rename_replaces(handlers: Handlers) -> None:
+def test_another_thread_waits_for_what_a_rename_replaces(handlers: Handlers) -> None:
     number = number_of(handlers, b"one")
     handlers.rename(1, b"single", 1, b"two", 0)
     handlers.lost_names.thread_of_request = lambda: ANOTHER
@@ -100,7 +102,7 @@ def test_of_threads_that_are_not_known_none_is_back() -> None:
     assert lost.may_be_uncounted(7)
 
 
-def test_only_so_many_are_known() -> None:
+def test_only_so_many_lost_names_are_known() -> None:
     lost = LostNames()
     for number in range(1000):
         lost.note(number, 1)

@@ -178,7 +178,7 @@ def test_a_rename_that_may_replace_is_not_the_one_that_may_not(requests: SentBac
     assert requests.arrived(Request(Kind.RENAME, (3, b"old", 3, b"new", 0, Context(7)))) == {}
 
 
-def test_an_answer_does_not_last(requests: SentBack, clock: HandClock) -> None:
+def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: HandClock) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.ALLOW)
@@ -186,14 +186,14 @@ def test_an_answer_does_not_last(requests: SentBack, clock: HandClock) -> None:
     assert requests.arrived(Request(Kind.CREATE, ARGS)) == {}
 
 
-def test_who_was_interrupted_does_not_come_again(requests: SentBack) -> None:
+def test_whoever_was_interrupted_does_not_come_again(requests: SentBack) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.INTERRUPTED)
     assert requests.arrived(Request(Kind.CREATE, ARGS)) is None
 
 
-def test_who_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
+def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
     """The kernel tries again but once."""
     requests.told_stale(7)
     assert not requests.send_back(Request(Kind.CREATE, ARGS), [NEW])

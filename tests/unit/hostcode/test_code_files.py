@@ -174,7 +174,7 @@ ORDINARY = (
 )
 
 
-def test_files_of_the_system_and_of_other_users() -> None:
+def test_start_files_of_the_system_and_of_other_users_are_code() -> None:
     patterns = Table(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None).fixed(())
     assert [path for path in SYSTEM if not patterns.fits(path[1:].encode())] == []
     assert [path for path in ORDINARY if patterns.fits(path[1:].encode())] == []
@@ -370,7 +370,7 @@ def test_hooks_that_are_a_link_in_base_count_where_it_leads(scribe: Scribe) -> N
     assert marks(scribe) == {"p/scripts/pre-commit": "git"}
 
 
-def test_a_file_that_base_has_under_another_name_too(scribe: Scribe) -> None:
+def test_a_hook_with_another_name_in_base_counts_by_that_name(scribe: Scribe) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p"
     (base / "src/hook").hardlink_to(base / ".git/hooks/pre-commit")
     (base / "src/tool").write_text("x")

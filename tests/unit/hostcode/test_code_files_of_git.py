@@ -126,7 +126,9 @@ def test_work_in_a_bare_repository_of_base_is_ordinary(scribe: Scribe) -> None:
         (b"x", True),
     ],
 )
-def test_a_file_in_the_place_of_a_repository(scribe: Scribe, content: bytes, marked: bool) -> None:
+def test_a_file_in_the_place_of_a_repository_is_marked_if_it_leads_to_one(
+    scribe: Scribe, content: bytes, marked: bool
+) -> None:
     write(scribe, "p/d/.git", content)
     assert bool(marks(scribe)) is marked
 
@@ -184,7 +186,7 @@ def test_a_shared_index_of_a_bare_repository_of_any_name(scribe: Scribe) -> None
 
 
 @pytest.mark.parametrize("piece", ["index", "rebase-merge/git-rebase-todo", "sequencer/opts"])
-def test_a_work_tree_whose_pieces_come_one_by_one(scribe: Scribe, piece: str) -> None:
+def test_a_work_tree_counts_whose_pieces_come_one_by_one(scribe: Scribe, piece: str) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"
     for name in (*BARE, f"worktrees/w/{piece}"):
         (base / name).parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ def end(session: Path, number: int, *inodes: int) -> Path:
     return directory / "journal"
 
 
-def test_each_is_read_once(tmp_path: Path, read: list[bytes]) -> None:
+def test_each_chapter_is_read_once(tmp_path: Path, read: list[bytes]) -> None:
     first, second = end(tmp_path, 1, 1, 2, 3, 9), end(tmp_path, 2, 5)
     session = os.fsencode(tmp_path)
     assert numbers_of_ended_journals(session) == {1, 2, 3, 5, 9}

@@ -20,6 +20,9 @@ TIME = 1767225600123456789
 BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131)
 
 OWNED_BASE = Fingerprint(mtime_ns=1767225599000000001, size=4096, ino=131, owner=(0o100644, 1000, 100))
+WHOLE_BASE = Fingerprint(1767225599000000001, 4096, 131, (0o100644, 1000, 100), ctime_ns=-7, nlink=2)
+OLD_BASE = Fingerprint(-5, 4096, 131, (0o100644, 1000, 100), ctime_ns=-4, nlink=0)
+"""Changed before 1970, on a filesystem that counts no names."""
 
 
 def rel(path: bytes) -> RelPath:
@@ -40,6 +43,14 @@ SPELLINGS: list[tuple[Record, bytes]] = [
     (
         Stage(TIME, rel(b"home/u/p/b.c"), StoreIno(18), base=OWNED_BASE),
         b"S 1767225600123456789 home/u/p/b.c 18 base=1767225599000000001:4096:131:100644:1000:100 #9e339e09\n",
+    ),
+    (
+        Stage(TIME, rel(b"b.c"), StoreIno(18), base=WHOLE_BASE),
+        b"S 1767225600123456789 b.c 18 base=1767225599000000001:4096:131:100644:1000:100:-7:2 #680422ec\n",
+    ),
+    (
+        Stage(TIME, rel(b"b.c"), StoreIno(18), base=OLD_BASE),
+        b"S 1767225600123456789 b.c 18 base=-5:4096:131:100644:1000:100:-4:0 #875165b5\n",
     ),
     (
         Stage(TIME, rel(b"home/u/p/big"), StoreIno(19), base=BASE, origin=rel(b"home/u/p/big")),
@@ -88,6 +99,14 @@ SPELLINGS: list[tuple[Record, bytes]] = [
     (
         Delete(TIME, rel(b"old"), base=OWNED_BASE),
         b"D 1767225600123456789 old base=1767225599000000001:4096:131:100644:1000:100 #efade450\n",
+    ),
+    (
+        Delete(TIME, rel(b"old"), base=WHOLE_BASE),
+        b"D 1767225600123456789 old base=1767225599000000001:4096:131:100644:1000:100:-7:2 #a668d106\n",
+    ),
+    (
+        Rename(TIME, rel(b"a"), rel(b"b"), dst_was=WHOLE_BASE),
+        b"R 1767225600123456789 a b dst-was=1767225599000000001:4096:131:100644:1000:100:-7:2 #9e3adf51\n",
     ),
     (
         Rename(TIME, rel(b"a"), rel(b"b"), src_was=OWNED_BASE, dst_was=NOTHING),
@@ -211,7 +230,7 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
         (b"S 1 a -1", "bad S record: -1 is below 1"),
         (b"S 1 a 1.5", "bad S record: not a number: 1.5"),
         (b"T 1 -1 x", "bad T record: -1 is below 0"),
-        (b"R 1 a b src-was=1:2", "bad R record: not mtime:size:ino[:mode:uid:gid]: src-was=1:2"),
+        (b"R 1 a b src-was=1:2", "bad R record: not mtime:size:ino[:mode:uid:gid[:ctime:links]]: src-was=1:2"),
         (b"R 1 a b dst-was=0:0:0", "bad R record: no file is so: 0:0:0"),
         (b"K 1 % 0 was=1:2:3", "bad K record: was= tells what base had at the path in had="),
         (b"S 1  1", "bad S record: a field is empty"),
@@ -240,14 +259,20 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
         (b"R 1 a ..", "bad R record: not a path relative to base: .."),
         (b"S 1 a 1 from=../b", "bad S record: not a path relative to base: ../b"),
         (b"S 1 a 1 from=", "bad S record: a field is empty"),
-        (b"S 1 a 1 base=none", "bad S record: not mtime:size:ino[:mode:uid:gid]: base=none"),
-        (b"S 1 a 1 base=1:2", "bad S record: not mtime:size:ino[:mode:uid:gid]: base=1:2"),
-        (b"S 1 a 1 base=1:2:3:4", "bad S record: not mtime:size:ino[:mode:uid:gid]: base=1:2:3:4"),
+        (b"S 1 a 1 base=none", "bad S record: not mtime:size:ino[:mode:uid:gid[:ctime:links]]: base=none"),
+        (b"S 1 a 1 base=1:2", "bad S record: not mtime:size:ino[:mode:uid:gid[:ctime:links]]: base=1:2"),
+        (b"S 1 a 1 base=1:2:3:4", "bad S record: not mtime:size:ino[:mode:uid:gid[:ctime:links]]: base=1:2:3:4"),
         (b"S 1 a 1 base=1:2:3:0:0:0", "bad S record: not an octal number: 0"),
         (b"S 1 a 1 base=1:2:3:0644:0:0", "bad S record: not an octal number: 0644"),
         (b"S 1 a 1 base=1:2:3:648:0:0", "bad S record: not an octal number: 648"),
         (b"S 1 a 1 base=1:2:3:644:-1:0", "bad S record: -1 is below 0"),
         (b"S 1 a 1 base=1:2:3:644:0:", "bad S record: not a number: "),
+        (
+            b"S 1 a 1 base=1:2:3:644:0:0:1",
+            "bad S record: not mtime:size:ino[:mode:uid:gid[:ctime:links]]: base=1:2:3:644:0:0:1",
+        ),
+        (b"S 1 a 1 base=1:2:3:644:0:0:0:1", "bad S record: no ctime: base=1:2:3:644:0:0:0:1"),
+        (b"S 1 a 1 base=1:2:3:644:0:0:1:-1", "bad S record: -1 is below 0"),
         (b"S 1 a 1 base=1:-2:3", "bad S record: -2 is below 0"),
         (b"S 1 a 1 base=1:2:x", "bad S record: not a number: x"),
         (b"S 1 a 1 base=1:2:3 base=1:2:3", "bad S record: base= is given twice"),
@@ -257,7 +282,7 @@ def test_names_at_the_limit_of_255_bytes_are_good() -> None:
         (b"S 1 a 1 k\xc3\xa4=x", "bad S record: not key=value: k\u00e4=x"),
         (b"S 1 a 1 key=%zz", "bad S record: badly percent-encoded: %zz"),
         (b"S 1 a 1 key=", "bad S record: a field is empty"),
-        (b"D 1 a base=maybe", "bad D record: not mtime:size:ino[:mode:uid:gid]: base=maybe"),
+        (b"D 1 a base=maybe", "bad D record: not mtime:size:ino[:mode:uid:gid[:ctime:links]]: base=maybe"),
         (b"R 1 a b base=1:2:3", "bad R record: not none: base=1:2:3"),
         (b"R 1 a b exchanged", "bad R record: not key=value: exchanged"),
         (b"R 1 a b base=none exchange", "bad R record: not key=value: exchange"),

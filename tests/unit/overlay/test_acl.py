@@ -36,7 +36,7 @@ def acl(text: str) -> bytes:
         (0o664, "user:6 alice:6 group:6 mask:6 other:4", 0o664),
         (0o644, "user:6 alice:0 group:4 mask:4 other:4", 0o600),  # alice may be in the group or not
         (0o664, "user:6 alice:7 group:6 mask:4 other:4", 0o644),
-        (0o664, "user:6 group:6 staff:0 mask:6 other:4", 0o660),  # staff counts only for who is not in the group
+        (0o664, "user:6 group:6 staff:0 mask:6 other:4", 0o660),  # staff counts only for those not in the group
         (0o4775, "user:7 alice:5 group:7 mask:7 other:5", 0o4755),
     ],
 )

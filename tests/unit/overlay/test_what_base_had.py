@@ -38,18 +38,18 @@ def last(view: CoreDriver) -> Record:
 
 def fingerprint(path: Path) -> Fingerprint:
     st = path.lstat()
-    return Fingerprint(st.st_mtime_ns, st.st_size, st.st_ino, owner_of(st))
+    return Fingerprint(st.st_mtime_ns, st.st_size, st.st_ino, owner_of(st), st.st_ctime_ns, st.st_nlink)
 
 
 @pytest.mark.parametrize("name", ["a", "link", "b"])
-def test_of_a_name_that_is_removed(view: CoreDriver, base: Path, name: str) -> None:
+def test_the_record_says_what_base_had_at_a_name_that_is_removed(view: CoreDriver, base: Path, name: str) -> None:
     view.unlink(name.encode())
     record = last(view)
     assert isinstance(record, Delete)
     assert (record.base, record.absent) == (fingerprint(base / name), False)
 
 
-def test_of_a_directory_that_is_removed(view: CoreDriver, base: Path) -> None:
+def test_the_record_says_what_base_had_at_a_directory_that_is_removed(view: CoreDriver, base: Path) -> None:
     view.unlink(b"d/x")
     view.rmdir(b"d")
     record = last(view)
@@ -58,7 +58,7 @@ def test_of_a_directory_that_is_removed(view: CoreDriver, base: Path) -> None:
     assert view.session.state().was == {b"d/x": fingerprint(base / "d/x"), b"d": record.base}
 
 
-def test_of_what_is_inside_a_directory_that_was_moved(view: CoreDriver, base: Path) -> None:
+def test_the_record_says_what_base_had_inside_a_directory_that_was_moved(view: CoreDriver, base: Path) -> None:
     view.rename(b"d", b"e")
     view.unlink(b"e/x")
     record = last(view)
@@ -66,7 +66,7 @@ def test_of_what_is_inside_a_directory_that_was_moved(view: CoreDriver, base: Pa
     assert record.base == fingerprint(base / "d/x")
 
 
-def test_of_both_names_of_a_rename(view: CoreDriver, base: Path) -> None:
+def test_the_record_says_what_base_had_at_both_names_of_a_rename(view: CoreDriver, base: Path) -> None:
     before = fingerprint(base / "a"), fingerprint(base / "d/x")
     view.rename(b"a", b"d/x")
     record = last(view)
@@ -74,7 +74,7 @@ def test_of_both_names_of_a_rename(view: CoreDriver, base: Path) -> None:
     assert (record.src_was, record.dst_was) == before
 
 
-def test_of_both_names_that_are_exchanged(view: CoreDriver, base: Path) -> None:
+def test_the_record_says_what_base_had_at_both_names_that_are_exchanged(view: CoreDriver, base: Path) -> None:
     before = fingerprint(base / "a"), fingerprint(base / "d")
     view.rename(b"a", b"d", RENAME_EXCHANGE)
     record = last(view)
@@ -82,14 +82,14 @@ def test_of_both_names_that_are_exchanged(view: CoreDriver, base: Path) -> None:
     assert (record.src_was, record.dst_was) == before
 
 
-def test_that_there_was_nothing(view: CoreDriver, base: Path) -> None:
+def test_the_record_says_that_base_had_nothing(view: CoreDriver, base: Path) -> None:
     view.rename(b"a", b"new")
     record = last(view)
     assert isinstance(record, Rename)
     assert (record.src_was, record.dst_was) == (fingerprint(base / "a"), NOTHING)
 
 
-def test_not_of_a_name_that_showed_something_else(view: CoreDriver, base: Path) -> None:
+def test_no_record_says_what_base_had_at_a_name_that_showed_something_else(view: CoreDriver, base: Path) -> None:
     was = fingerprint(base / "a")
     view.create(b"new", b"", 0o644)
     view.append(b"a", b"more")
@@ -105,7 +105,7 @@ def test_not_of_a_name_that_showed_something_else(view: CoreDriver, base: Path) 
 
 
 @pytest.mark.parametrize("how", ["unlink", "rename", "rename over"])
-def test_of_another_name_of_a_file_that_is_staged(view: CoreDriver, base: Path, how: str) -> None:
+def test_the_record_says_what_base_had_at_another_name_of_a_staged_file(view: CoreDriver, base: Path, how: str) -> None:
     """As it was when the file was staged: the names show one file, so the view has seen it then."""
     was = fingerprint(base / "b")
     view.append(b"b", b"more")

@@ -50,7 +50,7 @@ def sealed(sealer: Sealer, carried: str | None = None) -> bytes:
     return sealer.sealed(7, BASE, PLAN, carried, 1_800_000_000_000_000_000)
 
 
-def test_what_was_sealed_fits(sealer: Sealer) -> None:
+def test_a_seal_fits_what_was_sealed(sealer: Sealer) -> None:
     text = sealed(sealer, "abc")
     assert sealer.problems(text, 7, PLAN, "abc") == []
     assert sealer.base_problems(text, BASE) == []
@@ -179,7 +179,7 @@ def test_those_who_need_a_key_at_the_same_time_have_the_same(state: int) -> None
 
 
 @pytest.mark.parametrize("what", ["link", "open", "short", "directory"])
-def test_a_key_that_is_not_the_users_alone_is_none(state: int, what: str, tmp_path: Path) -> None:
+def test_a_key_that_is_not_the_users_alone_is_refused(state: int, what: str, tmp_path: Path) -> None:
     path = Path(f"/proc/self/fd/{state}/seal.key")
     if what == "link":
         (tmp_path / "key").write_bytes(b"k" * 32)

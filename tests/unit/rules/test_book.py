@@ -139,7 +139,7 @@ def test_a_whole_leaves_nearer_rules_in_force() -> None:
     assert state(found, "/tmp/p/q/.env") == "deny"
 
 
-def test_a_pattern_can_be_whole() -> None:
+def test_a_whole_pattern_decides_over_endings_inside_it() -> None:
     found = book({"/p": "allow", "/p/**/node_modules/**": "allow", "**/*.pem": "deny", "/p/node_modules/own": "allow"})
     assert state(found, "/p/a.pem") == "deny"
     assert state(found, "/p/x/node_modules/y/a.pem") == "allow"
@@ -338,7 +338,7 @@ def test_what_lies_beside_and_below_exceptions_may_be_mostly_in_a_state_too() ->
 
 def test_patterns_that_a_whole_rule_keeps_out_do_not_count_for_what_is_mostly_in_a_state() -> None:
     assert mostly({"/a/**": "read-only", "**/x": "deny"}) == {"/a": []}
-    assert mostly({"**/x": "deny"}, {"/a/**": "read-only"}) == {}  # it is of a nearer source
+    assert mostly({"**/x": "deny"}, {"/a/**": "read-only"}) == {}  # it is of a nearer level
     assert mostly({"/a/**": "read-only"}, {"**/x": "deny"}) == {"/a": []}
     assert mostly({"/a/**": "read-only", "/a/b/**": "read-only", "**/x": "deny"}) == {"/a": []}
     # below /a/b it counts again

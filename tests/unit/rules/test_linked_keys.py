@@ -56,7 +56,7 @@ def test_without_links_nothing_is_added() -> None:
     assert followed.notes == ()
 
 
-def test_confined_patterns_follow_too() -> None:
+def test_patterns_below_a_directory_follow_links() -> None:
     assert added(follow(**{"~/.ssh/**/x": "deny"}), 1) == [("/data/ssh", "deny")]
 
 

@@ -186,7 +186,7 @@ def test_a_rule_whose_path_is_a_link_is_in_force_behind_it_too(place: Place, tmp
 
 
 def test_an_answer_for_this_session_is_about_a_link_and_not_about_where_it_leads(place: Place) -> None:
-    """Who may remove a link has not been given what it leads to."""
+    """Whoever may remove a link has not been given what it leads to."""
     link = place.home / "link"
     link.symlink_to(place.home / ".ssh")
     answers = RuleSet((PathRule(bytes(link), ALLOW, "an answer"),))

@@ -22,7 +22,7 @@ def test_what_unlocks_something_is_left_out_by_default() -> None:
     assert left_out == ["AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "GITHUB_TOKEN", "SSH_AUTH_SOCK", "X_API_KEY"]
 
 
-def test_so_is_what_is_called_by_nothing_but_that() -> None:
+def test_variables_called_just_token_or_password_are_left_out() -> None:
     names = ["TOKEN", "SECRET", "PASSWORD", "API_KEY", "SECRET_KEY", "CREDENTIALS", "PGPASSWORD", "GITHUB_PAT"]
     assert hidden_variables(names, RunSettings().hide_env, ()) == sorted(names)
 

@@ -72,7 +72,7 @@ def test_that_the_command_has_ended_is_noticed_though_the_first_process_does_not
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_who_is_told_to_end_and_does_not_is_ended(number: signal.Signals) -> None:
+def test_whoever_is_told_to_end_and_does_not_is_ended(number: signal.Signals) -> None:
     with namespace("trap '' TERM HUP INT; echo there; exec sleep 1000") as (init, command):
         end = ForcedEnd(init)
         assert end.why_now() == ""
@@ -81,7 +81,7 @@ def test_who_is_told_to_end_and_does_not_is_ended(number: signal.Signals) -> Non
         assert f"after {number.name}" in until_due(end)
 
 
-def test_who_handles_ctrl_c_decides_unless_he_is_stopped() -> None:
+def test_whoever_handles_ctrl_c_decides_unless_it_is_stopped() -> None:
     handles = "echo there; exec python3 -c 'import signal, time; signal.signal(2, print); print(); time.sleep(1000)'"
     with namespace(handles) as (init, command):
         end = ForcedEnd(init)

@@ -35,7 +35,9 @@ def top(tmp_path: Path) -> Path:
         (["{top}/not/there"], ["a", "b", "c"]),
     ],
 )
-def test_they_are_the_highest_directories_without_an_obstacle(top: Path, obstacles: list[str], left: list[str]) -> None:
+def test_partial_binds_are_the_highest_directories_without_an_obstacle(
+    top: Path, obstacles: list[str], left: list[str]
+) -> None:
     given = [path.format(top=top).encode() for path in obstacles]
     assert directories_beside(bytes(top), given) == [bytes(top / name) for name in left]
 

@@ -42,7 +42,7 @@ def chosen(tmp_path: Path, where: str, home: str = "home", **levels: list[tuple[
     return choose(sources(tmp_path, **levels), places, [bytes(tmp_path / "opt/python")])
 
 
-def test_both_are_private_and_show_nothing_of_the_view(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_tmp_and_var_tmp_are_private_and_show_nothing_of_the_view(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert chosen(tmp_path, "home/project") == Choice(tops)
 
 
@@ -50,7 +50,7 @@ def test_a_project_in_there_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) 
     assert chosen(tmp_path, "tmp/x/project") == Choice(tops, (bytes(tmp_path / "tmp/x/project"),))
 
 
-def test_of_a_home_in_there_and_its_project_the_home_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_of_a_home_in_tmp_and_its_project_the_home_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert chosen(tmp_path, "tmp/x/project", "tmp/x") == Choice(tops, (bytes(tmp_path / "tmp/x"),))
 
 

@@ -141,7 +141,7 @@ class TestTheFirstProcess:
         for pid in (0, 1, 2):  # TRACEME takes no process
             assert judge(machine, arch, PTRACE[arch], 0, pid, has_network=has_network) == ALLOW
 
-    def test_nor_be_reached_by_its_number(self, machine: str, arch: int, has_network: bool) -> None:
+    def test_no_process_can_be_reached_by_its_number(self, machine: str, arch: int, has_network: bool) -> None:
         for number in OF_A_PROCESS[arch]:
             assert judge(machine, arch, number, 1, has_network=has_network) == REFUSED
             assert judge(machine, arch, number, 1 | HIGH, has_network=has_network) == REFUSED

@@ -97,7 +97,7 @@ def change(kind: str, path: bytes, old_path: bytes | None = None) -> Change:
         pytest.param([delete(4, b"dir/x"), delete(4, b"dir")], change("D", b"dir/x"), {4}, id="with its directory"),
     ],
 )
-def test_a_change_is_due_to(records: list[Record], found: Change, runs: set[int]) -> None:
+def test_a_change_is_due_to_the_runs_that_made_it(records: list[Record], found: Change, runs: set[int]) -> None:
     assert Attribution(records).runs_of(found) == runs
 
 

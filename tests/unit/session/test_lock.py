@@ -16,7 +16,7 @@ def directory(tmp_path: Path) -> bytes:
     return os.fsencode(tmp_path)
 
 
-def test_who_holds_it_is_named_with_what_to_do(directory: bytes) -> None:
+def test_whoever_holds_the_session_is_named_with_what_to_do(directory: bytes) -> None:
     fd = take_lock(directory, "commit")
     try:
         with pytest.raises(SessionBusyError) as caught:
@@ -63,6 +63,6 @@ def test_nobody_is_at_work_where_there_is_no_lock(directory: bytes) -> None:
     assert not os.listdir(directory)
 
 
-def test_who_only_looks_is_not_in_the_way_of_another_one_who_looks(directory: bytes) -> None:
+def test_whoever_only_looks_is_not_in_the_way_of_another_one_who_looks(directory: bytes) -> None:
     os.close(take_lock(directory, "commit"))
     assert [command_at_work(directory) for _ in range(3)] == [None] * 3

@@ -51,7 +51,7 @@ def gone(session: Path, count: int = 1_000_000, days: float = 100_000, gib: floa
     return [one.number for one in surplus(bytes(session), KeepCommits(count, days, gib), NOW_NS)]
 
 
-def test_no_commit_goes_where_there_is_none(session: Path) -> None:
+def test_in_a_session_without_commits_none_is_removed(session: Path) -> None:
     assert gone(session, 1, 0, 0) == []
 
 
@@ -60,7 +60,7 @@ def test_as_many_commits_are_kept_as_the_count_says(session: Path) -> None:
     assert [gone(session, count=count) for count in (1, 2, 3, 4, 5)] == [[1, 2, 5], [1, 2], [1], [], []]
 
 
-def test_so_long_they_are_kept(session: Path) -> None:
+def test_commits_are_kept_for_as_many_days_as_the_setting_says(session: Path) -> None:
     archive(session, 1, days=9)
     archive(session, 2, days=6)
     archive(session, 3, days=3)

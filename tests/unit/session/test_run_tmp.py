@@ -17,7 +17,7 @@ def session(tmp_path: Path) -> bytes:
     return bytes(tmp_path)
 
 
-def test_they_are_made_once_with_modes_that_no_umask_changes(session: bytes, tmp_path: Path) -> None:
+def test_tmp_directories_are_made_once_with_modes_that_no_umask_changes(session: bytes, tmp_path: Path) -> None:
     before = os.umask(0o077)
     try:
         found = run_tmp.make(session, [])
@@ -55,7 +55,7 @@ def test_ways_do_not_count_and_stay(session: bytes, tmp_path: Path) -> None:
     assert run_tmp.size(session) == Measured(0)
 
 
-def test_removing_takes_ways_too(session: bytes, tmp_path: Path) -> None:
+def test_removing_tmp_removes_the_ways_to_what_is_shown_there(session: bytes, tmp_path: Path) -> None:
     run_tmp.make(session, [b"/tmp/x/project"])
     (tmp_path / "run-tmp/tmp/x/project").mkdir(parents=True)
     run_tmp.remove(session)

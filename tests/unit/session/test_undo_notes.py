@@ -11,10 +11,12 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
 from yolofs.commit.undo.applied import Later
+from yolofs.session import ended_commits as ended
 from yolofs.session import undo as undoing
+from yolofs.session.ended_commits import ended_commits
 from yolofs.session.retention import put_aside, remove_gone
 from yolofs.session.session import Access, Session
-from yolofs.session.undo import choose, ended_commits, undo
+from yolofs.session.undo import choose, undo
 from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.store import restored
 
@@ -111,7 +113,7 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
             read.append(directory)
             return read_undoes(directory)
 
-        monkeypatch.setattr(undoing, "read_undoes", reading)
+        monkeypatch.setattr(ended, "read_undoes", reading)
         undo(session, choose(session, 34))
         read.clear()
         assert choose(session, None).number == 35

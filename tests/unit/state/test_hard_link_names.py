@@ -81,7 +81,7 @@ def test_the_name_that_was_seen_last_stays_where_the_other_moved(old: OldSession
     old.check("b", "c")
 
 
-def test_so_it_does_with_another_link_made_in_the_view(old: OldSession) -> None:
+def test_the_name_that_was_seen_last_stays_with_another_link_made_in_the_view(old: OldSession) -> None:
     old.write(
         lambda session, ino: [Rename(2, A, C), staged_as(session, C, ino, B), Stage(4, RelPath(b"z"), ino, origin=B)]
     )
@@ -281,7 +281,7 @@ def test_a_commit_with_a_wrong_plan_does_nothing(old: OldSession, monkeypatch: p
     old.check("b", "c")
 
 
-def test_the_right_plan_passes(planned: Planned) -> None:
+def test_a_right_plan_passes_the_last_check(planned: Planned) -> None:
     planned.scribe.rename(b"a", b"c")
     planned.scribe.chmod(b"c", 0o600)
     planned.scribe.exchange(b"single", b"b")

@@ -87,7 +87,7 @@ def test_only_what_is_left_staged_is_retained(store: Store) -> None:
     assert not os.path.lexists(path_in(store))
 
 
-def test_a_file_that_is_none_is_as_good_as_none(store: Store) -> None:
+def test_a_fifo_in_the_place_of_the_kept_texts_counts_as_no_file(store: Store) -> None:
     os.mkfifo(path_in(store))
     assert everything(store) == {}
 
@@ -261,3 +261,19 @@ def test_a_full_disk_is_no_error_of_the_operation(view: CoreDriver, monkeypatch:
     assert kept(view, b"a") is None
     assert kept(view, b"b") == b"text\n"
     view.close()
+
+
+@pytest.mark.parametrize("size", [10, 200 << 10])
+def test_a_file_that_changes_while_it_is_read_is_not_kept(store: Store, tmp_path: Path, size: int) -> None:
+    """Else what the host wrote would count as what the view took over."""
+    path = tmp_path / "file"
+    path.write_bytes(b"a" * size)
+    bases = KeptBases(store)
+    with path.open("r+b") as file:
+        metadata = copying.read_metadata(file.fileno())
+        file.write(b"by host")
+        file.flush()
+        os.utime(file.fileno(), ns=(metadata.st.st_atime_ns, metadata.st.st_mtime_ns))
+        bases.keep(RelPath(b"file"), b"1", metadata, file.fileno())
+    bases.close()
+    assert find_kept(store.directory, lambda *_: True) == {}

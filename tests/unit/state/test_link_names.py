@@ -34,7 +34,7 @@ def staged(base: Base, home: bytes) -> Staged:
 
 
 @pytest.mark.parametrize("home", NAMES)
-def test_all_are_found_from_any(root: Path, home: str) -> None:
+def test_all_names_of_a_file_are_found_from_any_of_them(root: Path, home: str) -> None:
     base = Base(os.fsencode(root))
     found = find_names(base, [staged(base, home.encode())])
     assert sorted(found) == sorted(name.encode() for name in NAMES)

@@ -38,7 +38,7 @@ def test_a_project_in_a_scratch_directory_is_no_scratch() -> None:
     assert regions.of(b"tmp/a") is Region.SCRATCH
 
 
-def test_a_project_that_is_a_scratch_directory_is_none() -> None:
+def test_a_project_that_is_a_scratch_directory_counts_as_the_project() -> None:
     assert Regions(RelPath(b"tmp"), (RelPath(b"tmp"),)).of(b"tmp/a") is Region.PROJECT
 
 
@@ -47,7 +47,7 @@ def test_what_lies_in_two_regions_counts_as_outside() -> None:
     assert REGIONS.of_all((b"tmp/a", b"tmp/b")) is Region.SCRATCH
 
 
-def test_they_are_found_from_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_are_found_from_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "home/p").mkdir(parents=True)
     (tmp_path / "link").symlink_to("home")
     monkeypatch.setenv("HOME", str(tmp_path / "link"))

@@ -55,7 +55,7 @@ def test_what_base_has_counts_also_where_the_view_has_a_link(scribe: Scribe) -> 
     assert follow(scribe, "d/file") == "d/file"
 
 
-def test_a_circle_and_a_way_out(scribe: Scribe) -> None:
+def test_a_circle_is_not_followed_and_a_link_out_of_base_is(scribe: Scribe) -> None:
     scribe.symlink(b"circle", b"circle")
     scribe.symlink(b"out", b"/nowhere/else")
     assert follow(scribe, "circle/x") == "circle/x"

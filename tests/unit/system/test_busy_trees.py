@@ -128,7 +128,7 @@ def test_names_that_come_meanwhile_go_too(top: tuple[Path, int], monkeypatch: py
     assert left == [0]
 
 
-def test_who_writes_all_the_time_is_told_of(top: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_writes_all_the_time_is_told_of(top: tuple[Path, int], monkeypatch: pytest.MonkeyPatch) -> None:
     directory, fd = top
     (directory / "d").mkdir()
     really = os.rmdir

@@ -56,7 +56,7 @@ def test_a_program_in_a_view_is_passed_over(place: Path, mount_at: list[Path]) -
 
 
 @pytest.mark.parametrize("link", ["file", "directory", "relative", "twice"])
-def test_so_is_one_that_a_link_leads_to(place: Path, mount_at: list[Path], link: str) -> None:
+def test_a_program_in_a_view_that_a_link_leads_to_is_passed_over(place: Path, mount_at: list[Path], link: str) -> None:
     mount_at.append(place / "one")
     (place / "links").mkdir()
     at = place / "links"
@@ -76,7 +76,7 @@ def test_so_is_one_that_a_link_leads_to(place: Path, mount_at: list[Path], link:
     assert find_program("tool", search_path(at, place / "two")) == str(place / "two/tool")
 
 
-def test_what_only_has_a_name_like_a_view_is_none(place: Path, mount_at: list[Path]) -> None:
+def test_a_directory_that_only_has_a_name_like_a_view_is_searched(place: Path, mount_at: list[Path]) -> None:
     mount_at.append(place / "on")
     assert find_program("tool", search_path(place / "one")) == str(place / "one/tool")
 

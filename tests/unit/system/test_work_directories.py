@@ -24,7 +24,7 @@ def killed_in_one(place: Path) -> None:
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
 
 
-def test_it_is_there_for_the_block_and_this_users_alone(tmp_path: Path) -> None:
+def test_a_work_directory_lasts_for_the_block_and_is_this_users_alone(tmp_path: Path) -> None:
     with work_directory(bytes(tmp_path), "review") as path:
         directory = Path(os.fsdecode(path))
         assert directory.parent == tmp_path
@@ -37,7 +37,7 @@ def test_it_is_there_for_the_block_and_this_users_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_goes_with_an_error_too_and_need_not_be_there_any_more(tmp_path: Path) -> None:
+def test_a_work_directory_goes_with_an_error_and_may_be_gone_already(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="in it"), work_directory(bytes(tmp_path), "merge"):
         raise ValueError("in it")
     with work_directory(bytes(tmp_path), "undo") as path:

@@ -22,7 +22,7 @@ def diff(old: bytes, new: bytes, context: int = 3) -> bytes:
     return b"".join(hunks(compare_texts(old, new), context))
 
 
-def test_one_line_replaced_with_context_around() -> None:
+def test_one_replaced_line_is_a_hunk_with_context_around() -> None:
     old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n"
     assert diff(old, old.replace(b"5", b"X")) == b"@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+X\n 6\n 7\n 8\n"
 

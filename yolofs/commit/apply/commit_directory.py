@@ -11,9 +11,9 @@
     commits/N/replaced/     what base no longer has, by the number in the plan
     commits/N/done          written last, when all else is durable
     commits/N/given-up      written instead, if what is left of it is not to be done
-    commits/N/unset         what could not be set of metadata (``unset``)
+    commits/N/unset         what could not be set of metadata (``unset_metadata``)
     commits/N/unset-back    the same of taking it back
-    commits/N/copied        what was copied to another device, and as what (``copied``)
+    commits/N/copied        what was copied to another device, and as what (``copy_log``)
     commits/N/parted        of which files of base ``replaced`` has a copy (``part_links``)
     commits/N/settled       written when all steps are durable: there is no way back any more
     commits/N/back          written first, if what is done of it is to be undone

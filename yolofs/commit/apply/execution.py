@@ -40,6 +40,7 @@ from yolofs.commit.apply.taking_back import Restored, take_back
 from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
+from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
@@ -459,9 +460,8 @@ def _complete(
         steps.discard_notes()
         write_new(parking, DONE, seals.of_end(total), durable=durable)
     except OSError as error:
-        where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
         raise CommitError(
-            f"all {total} steps of the commit are done, but it could not be closed: {reason(error)}{where}",
+            f"all {total} steps of the commit are done, but it could not be closed: {reason_and_path(error)}",
             done=total,
             directory=parking,
             hint=f"{'make room' if error.errno in _NO_ROOM else 'fix that'}, then: yolofs commit --continue",

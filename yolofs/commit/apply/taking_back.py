@@ -27,7 +27,8 @@ from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
 from yolofs.commit.plan.plan import Plan, describe
-from yolofs.errors import CommitError, RolledBackError, reason
+from yolofs.errors import CommitError, RolledBackError
+from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.store.store import StoreFiles
@@ -74,8 +75,7 @@ def _told(failure: BaseException) -> str:
     if isinstance(failure, KeyboardInterrupt):
         return "it was interrupted"
     if isinstance(failure, OSError):
-        where = f" ({display(os.fsencode(failure.filename))})" if failure.filename else ""
-        return f"the commit stopped: {reason(failure)}{where}"
+        return f"the commit stopped: {reason_and_path(failure)}"
     return getattr(failure, "message", str(failure))
 
 
@@ -201,9 +201,8 @@ def _undo_one(
 
 
 def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") -> CommitError:
-    where = f" ({display(os.fsencode(error.filename))})" if error.filename else ""
     return CommitError(
-        f"step {index + 1} of the commit{what}, could not be undone: {reason(error)}{where}",
+        f"step {index + 1} of the commit{what}, could not be undone: {reason_and_path(error)}",
         done=index,
         directory=parking,
         hint="nothing is lost; fix that, then: yolofs commit --roll-back",

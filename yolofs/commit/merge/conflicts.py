@@ -2,8 +2,8 @@
 
 What the override tree can tell:
 
-* A file that was copied up: its fingerprint (mtime, size and number; of a directory the number
-  only) is compared with what base has now, and its mode, user and group.
+* A file that was copied up: its fingerprint (mtime, size, number and ctime; of a directory the
+  number only) is compared with what base has now, and its mode, user and group.
 * Something renamed, or changed in its metadata only: its base path has to be there still.
 * Something staged or moved into a directory of base: the directory has to be there still.
 * A name that the view deleted, replaced or made anew: the tree says what base had there then
@@ -14,9 +14,10 @@ What the override tree can tell:
   back), the view did not know.  If base had something there and has nothing any more, the host has
   deleted it.
 
-A file that both sides changed to the same is no conflict (git does that with its index): if base
-has a file of the same content at the same name, and only their times differ, a commit loses only a
-time.  Nor is an index of git's that the host has but looked at
+A text of which base has just what it had is no conflict, whatever its times say
+(:mod:`yolofs.commit.merge.base_as_kept`).  Nor is a file that both sides changed to the same (git
+does that with its index): if base has a file of the same content at the same name, and only their
+times differ, a commit loses only a time.  Nor is an index of git's that the host has but looked at
 (:mod:`yolofs.commit.merge.git_indexes`).
 """
 
@@ -26,11 +27,12 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from yolofs.changes.changes import Aspect, Change, Kind, compare
+from yolofs.commit.merge.base_as_kept import still_as_kept
 from yolofs.commit.merge.git_indexes import indexes_looked_at_alone
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, is_gone, is_later
-from yolofs.state.tree import Tree
+from yolofs.state.tree import Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
@@ -57,12 +59,20 @@ def find_conflicts(
     """
     names = names if names is not None else list(survey(tree, base))
     in_use = _base_paths_in_use(tree, names)
-    without_names = (staged for staged in tree.staged.values() if not staged.names)
-    nameless = (staged for staged in without_names if has_changed(staged, base, store, unset))
-    homes = {staged.home for staged in nameless if staged.home is not None}
-    found = [name for name in names if _is_conflict(name, tree, base, store, in_use, restored, unset)]
+    changed = _changed(tree, base, store, restored, unset)
+    homes = {staged.home for staged in changed if not staged.names and staged.home is not None}
+    found = [name for name in names if _is_conflict(name, tree, base, changed, in_use, restored)]
     agreed = _agreed(tree, base, store, [name for name in found if _may_agree(name)])
     return sorted(homes.union(name.path for name in found if name.path not in agreed))
+
+
+def _changed(
+    tree: Tree, base: Base, store: Store, restored: AbstractSet[Stamp], unset: AbstractSet[Stamp]
+) -> set[Staged]:
+    """Return the staged files whose base file has changed."""
+    looks = [staged for staged in tree.staged.values() if has_changed(staged, base, store, restored, unset)]
+    same = still_as_kept(base, store, [(staged.home, staged) for staged in looks if staged.home is not None])
+    return {staged for staged in looks if staged.home is None or (staged.home, staged) not in same}
 
 
 def _may_agree(name: Name) -> bool:
@@ -76,16 +86,26 @@ def _may_agree(name: Name) -> bool:
 
 
 def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
-    """Return the paths at which the view and base show the same except for its time, or the host
-    lost nothing else.
+    """Return the paths at which the view and base show the same except for its time, or base what
+    it had, or the host lost nothing else.
     """
     if not names:
         return frozenset()
+    as_kept = _as_kept(base, store, names)
+    names = [name for name in names if name.path not in as_kept]
     changes = compare(Tree(), tree, base, store, paths=[name.path for name in names])
     differing = {path: change for change in changes if not _is_time_alone(change) for path in change.paths}
     indexes = [(name, change) for name in names if (change := differing.get(name.path)) is not None]
     disagreed = differing.keys() - indexes_looked_at_alone(base, store, indexes)
-    return frozenset(name.path for name in names) - disagreed
+    return as_kept | (frozenset(name.path for name in names) - disagreed)
+
+
+def _as_kept(base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
+    """Return the paths of files that took the place of a base file, which is what it was then."""
+    new = [(name, name.natural, name.entry.staged) for name in names if name.natural is not None]
+    places = [(natural, staged) for _, natural, staged in new if staged is not None and staged.home is None]
+    same = still_as_kept(base, store, places)
+    return frozenset(name.path for name, natural, staged in new if staged is not None and (natural, staged) in same)
 
 
 def _is_time_alone(change: Change) -> bool:
@@ -105,15 +125,14 @@ def _is_conflict(
     name: Name,
     tree: Tree,
     base: Base,
-    store: Store,
+    changed: set[Staged],
     in_use: set[bytes],
     restored: AbstractSet[Stamp],
-    unset: AbstractSet[Stamp],
 ) -> bool:
     if name.is_cut_off:
         return True
     entry = name.entry
-    if entry.staged is not None and has_changed(entry.staged, base, store, unset):
+    if entry.staged is not None and entry.staged in changed:
         return True
     if name.source_st is None and entry.source is not None and not name.is_passing:
         return True

@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, TextMerger, why_no
 from yolofs.commit.select.units import natural_path
 from yolofs.journal.records import Change, Fingerprint, Keep, Stage
 from yolofs.paths import RelPath
-from yolofs.state.drift import has_changed
+from yolofs.state.drift import has_changed, looks_changed
 from yolofs.state.kept_bases import (
     MOST_COPIED_BYTES,
     Kept,
@@ -32,6 +33,7 @@ from yolofs.state.kept_bases import (
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
+from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
 from yolofs.text.git_binary import is_binary
 
@@ -92,10 +94,15 @@ class RefusedError(Exception):
 
 
 def merge_paths(
-    tree: Tree, base: Base, store: Store, records: Iterable[Change], paths: Sequence[RelPath]
+    tree: Tree,
+    base: Base,
+    store: Store,
+    records: Iterable[Change],
+    paths: Sequence[RelPath],
+    restored: AbstractSet[Stamp] = frozenset(),
 ) -> list[Merge | Refused]:
     """Return what merging comes to at the paths of conflicts; ``records`` are those that lead to
-    the state.
+    the state, and ``restored`` ctimes that are not the host's doing.
 
     Blocks while texts are read and merged.
     """
@@ -104,14 +111,23 @@ def merge_paths(
         entry = tree.find(path)
         groups.setdefault(entry.staged if entry is not None and entry.staged is not None else path, []).append(path)
     with TextMerger(os.path.dirname(store.directory)) as texts:
-        merger = _Merger(tree, base, store, records, texts)
+        merger = _Merger(tree, base, store, records, restored, texts)
         merger.look_up(group[0] for group in groups.values())
         return merger.merge_all([tuple(group) for group in groups.values()])
 
 
 class _Merger:
-    def __init__(self, tree: Tree, base: Base, store: Store, records: Iterable[Change], texts: TextMerger) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        base: Base,
+        store: Store,
+        records: Iterable[Change],
+        restored: AbstractSet[Stamp],
+        texts: TextMerger,
+    ) -> None:
         self._texts = texts
+        self._restored = restored
         self._reading = threading.Lock()
         """Held while base and the store are read: of all that is done, only texts are merged at the
         same time.
@@ -187,7 +203,7 @@ class _Merger:
                 raise RefusedError("its content is that of another file of base")
             metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
-        if staged.home == home and staged.base is not None and staged.base.fits(fingerprint):
+        if staged.home == home and self._has_same_content(staged, theirs, kept):
             metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
         ours = self._read_staged(staged)
@@ -201,6 +217,14 @@ class _Merger:
                 f"what base had is not known: it was not text, or had more than {most}, when the view took it over"
             )
         return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._was(staged))
+
+    def _has_same_content(self, staged: Staged, theirs: Theirs, kept: Kept | None) -> bool:
+        """Tell whether base's file has the content that it had at copy-up: by what was kept of it,
+        else by its looks.
+        """
+        if kept is not None:
+            return kept.content == theirs.content
+        return not looks_changed(staged, theirs.st, self._base, self._restored)
 
     def _was(self, staged: Staged) -> Owned | None:
         """Return the metadata that the base file of a staged one had, None if that is not known."""
@@ -225,7 +249,7 @@ class _Merger:
             st = self._base.look(directory)
             if st is None or not stat.S_ISDIR(st.st_mode):
                 raise RefusedError("its directory is gone from base")
-        if has_changed(staged, self._base, self._store):
+        if has_changed(staged, self._base, self._store, self._restored):
             assert staged.home is not None
             return staged.home
         natural = natural_path(entry)

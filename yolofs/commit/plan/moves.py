@@ -4,7 +4,7 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from yolofs.commit.plan.plan import Create, Duplicate, Link, MakeDirectory, Park, Place, Plan, Remove
 from yolofs.paths import RelPath, join, split
@@ -47,29 +47,30 @@ class Moves:
         """Return the directory of base that stays where it is and that a ``directory`` of the plan
         comes to lie in.
         """
-        found = above = directory
-        while above:
-            over = split(above)[0]
-            if above in self._old:
-                found = over
-            above = over
-        return found
+        return _above_all(directory, self._old)
 
     def stays(self, directory: RelPath) -> RelPath:
         """Return the nearest directory that stays where it is, of those that are or hold one that
         base has before the commit.
         """
-        found = above = directory
-        while above:
-            over = split(above)[0]
-            if above in self._new:
-                found = over
-            above = over
-        return found
+        return _above_all(directory, self._new)
 
     def goes(self, path: RelPath) -> bool:
         """Tell whether the very thing at an old path is moved or removed by a step of its own."""
         return path in self._new
+
+
+def _above_all(directory: RelPath, moved: Container[RelPath]) -> RelPath:
+    """Return the directory that the topmost moved one lies in, of this directory and those above
+    it; itself if none of them is moved.
+    """
+    found = above = directory
+    while above:
+        over = split(above)[0]
+        if above in moved:
+            found = over
+        above = over
+    return found
 
 
 def _translate(path: RelPath, moves: Mapping[RelPath, RelPath | None]) -> RelPath | None:

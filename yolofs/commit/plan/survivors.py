@@ -97,8 +97,9 @@ class Survivors:
     def _keep(self, entry: Entry, rel: RelPath) -> None:
         other = self.name_of.setdefault(rel, entry)
         if other is not entry:
+            one, another, there = (display(self._base.path(path)) for path in (other.path(), entry.path(), rel))
             raise YolofsError(
-                f"both {display(other.path())} and {display(entry.path())} show what base has at {display(rel)}",
+                f"both {one} and {another} show what base has at {there}",
                 hint="replace one of them by a copy in the view (cp -p FILE NEW && mv NEW FILE), then commit again",
             )
         self.of[entry] = rel

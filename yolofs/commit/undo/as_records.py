@@ -12,13 +12,13 @@ from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import (
     Attributes,
 )
-from yolofs.commit.undo.undoable_names import Becoming, Whose
+from yolofs.commit.undo.undoable_names import Becoming, UndoableNames
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
 from yolofs.store import copying
 
 
-class AsRecords(Whose):
+class AsRecords(UndoableNames):
     """Writes records."""
 
     def _record(self, path: RelPath, place: Becoming) -> None:

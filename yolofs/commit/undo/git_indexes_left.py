@@ -1,9 +1,8 @@
 """Git's index, which a commit has left and the host has but looked at since: no drift.
 
 It is the rule of :mod:`yolofs.commit.merge.git_indexes`.  What the commit left is known from the
-store inode that it made the index from.  Two copies are kept of an index that an undo brings back:
-one with the undo, which may be undone itself (:data:`INDEXES`), and one where drift is looked for,
-as long as another index is staged in its place (:mod:`yolofs.state.kept_bases`).
+store inode that it made the index from.  A copy of an index that an undo brings back is kept with
+the undo, which may be undone itself (:data:`INDEXES`).
 """
 
 from __future__ import annotations
@@ -11,20 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterable
 
 import msgspec
 
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.merge.merging import RefusedError, read_base
 from yolofs.commit.plan import kept_objects as kept_things
-from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.plan import Create, Fetch, Place, Plan, Step
 from yolofs.commit.undo.applied import Applied
-from yolofs.journal.records import Keep
 from yolofs.paths import RelPath
-from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, KeptBases, known_by_fingerprint, owned
-from yolofs.state.tree import Tree
+from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, owned
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -107,25 +102,3 @@ def _read(path: bytes) -> Kept | None:
         return (
             Kept(owned(copying.read_metadata(file.fileno(), st=st)), content) if content.startswith(SIGNATURE) else None
         )
-
-
-def keep_indexes(records: Iterable[Keep], first: Tree, kept: KeptAndStore, store: Store) -> None:
-    """Keep a copy of each index that an undo brings back and in whose place another one is staged.
-
-    ``records``: what is staged then; ``first``: what the undo makes of base.  What cannot be kept
-    is no error.
-    """
-    bases = KeptBases(store)
-    try:
-        for record in records:
-            if record.home is None or record.base is None or not may_be_index(record.home, SIGNATURE):
-                continue
-            entry = first.find(record.home)
-            if entry is None or entry.staged is None or kept_of(entry.staged.ino) is None:
-                continue
-            with contextlib.suppress(OSError), open(kept.open(entry.staged.ino, os.O_RDONLY), "rb") as file:
-                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    metadata = copying.read_metadata(file.fileno())
-                    bases.keep(record.home, known_by_fingerprint(record.base), metadata, file.fileno())
-    finally:
-        bases.close()

@@ -12,14 +12,14 @@ from yolofs.commit.plan.plan import (
     MakeDirectory,
     Place,
 )
-from yolofs.commit.undo.undoable_names import Whose
+from yolofs.commit.undo.undoable_names import UndoableNames
 from yolofs.paths import RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls
 from yolofs.system.disks import OnDisk
 
 
-class LinksAgain(Whose):
+class LinksAgain(UndoableNames):
     """Finds what a name was a link of."""
 
     def _link_moved(self, index: int, step: Place, slot: RelPath) -> bool:

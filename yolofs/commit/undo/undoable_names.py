@@ -58,7 +58,8 @@ class Inverse(msgspec.Struct):
     """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
     anew: dict[int, int] = {}
     """Which of these store inodes become directories anew, and which inode numbers those have that
-    are kept."""
+    are kept.
+    """
     copies: list[RelPath] = []
     """Where a hard link comes back as a file of its own, as no other name of the file was found."""
 
@@ -88,7 +89,7 @@ class Becoming(msgspec.Struct):
     touched_ns: int = 0
 
 
-class Whose:
+class UndoableNames:
     """Tells what may be undone, and where it shows then."""
 
     def __init__(
@@ -145,7 +146,8 @@ class Whose:
         """
         self._moved_links: dict[OnDisk, RelPath] = {}
         """Where base has the file of which names that were copied become links again, by what that
-        was."""
+        was.
+        """
         self._with_links: set[RelPath] = set()
         """Where files show that get further names, which is said with these."""
         self._linked_to: set[RelPath | None] | None = None
@@ -165,7 +167,9 @@ class Whose:
         later = next((one for one in reversed(self._later) if one.touches(path, known)), None)
         if later is not None:
             if not later.takes_back:
-                self._found.stays.setdefault(path, f"commit {later.number} has changed it since")
+                self._found.stays.setdefault(
+                    path, f"commit {later.number} has changed it since; first: yolofs undo {later.number}"
+                )
         elif why:
             self._found.stays.setdefault(path, why)
         else:

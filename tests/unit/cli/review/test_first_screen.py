@@ -36,7 +36,7 @@ def at_a_terminal() -> Iterator[int]:
             os.close(master)
 
 
-def test_it_needs_nothing_that_takes_long_to_import() -> None:
+def test_the_first_screen_needs_nothing_that_takes_long_to_import() -> None:
     code = "import sys; import yolofs.cli.commands.review, yolofs.cli.review.first_screen; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not _SLOW & set(done.stdout.split())

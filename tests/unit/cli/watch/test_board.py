@@ -287,7 +287,7 @@ def text(board: Board, width: int = 80, height: int = 24) -> str:
     return "\n".join("".join(part for _, part in line) for line in draw(board, width, height).lines)
 
 
-def test_a_card_in_80_columns(board: Board, clock: HandClock) -> None:
+def test_a_card_fits_80_columns(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a file", operation="write"))
     show(board, clock)
     shown = text(board)

@@ -76,7 +76,7 @@ def test_an_edit_of_a_new_file_that_keeps_size_and_time_is_kept(scribe: CommitSc
 
 
 @pytest.mark.parametrize("name", [b"n", b"a"], ids=["new", "in the place of another"])
-def test_such_an_edit_is_kept_though_the_log_does_not_say_yet_that_the_file_was_made(
+def test_an_edit_of_a_new_file_that_the_log_does_not_name_yet_is_kept(
     scribe: CommitScribe, parking: bytes, name: bytes
 ) -> None:
     scribe.write(name, b"AAAA")

@@ -90,7 +90,7 @@ def test_a_file_that_goes_with_all_its_names_is_not_copied(scribe: CommitScribe,
     assert {os.lstat(path).st_ino for path in (parking / "replaced").iterdir()} == {number}
 
 
-def test_of_a_file_that_was_changed_too_it_is_the_old_content_and_metadata(
+def test_the_copy_of_a_file_that_was_changed_too_has_the_old_content_and_metadata(
     scribe: CommitScribe, base: Path, parking: Path
 ) -> None:
     """The name that went was a link of the file, and so what the commit wrote to that would be in
@@ -109,7 +109,9 @@ def test_of_a_file_that_was_changed_too_it_is_the_old_content_and_metadata(
     assert found == {(b"base a", 0o644, OLD), (b"base b", 0o604, OLD)}
 
 
-def test_so_it_is_if_no_name_was_known_of_what_was_changed(scribe: CommitScribe, base: Path, parking: Path) -> None:
+def test_the_copy_has_the_old_content_if_no_name_was_known_of_what_was_changed(
+    scribe: CommitScribe, base: Path, parking: Path
+) -> None:
     scribe.write(b"a", b"new")
     scribe.remove(b"a")
     scribe.chmod(b"b", 0o600)
@@ -121,7 +123,7 @@ def test_so_it_is_if_no_name_was_known_of_what_was_changed(scribe: CommitScribe,
     assert found == {(b"base a", 0o644), (b"base b", 0o644)}
 
 
-def test_links_that_are_no_files(scribe: CommitScribe, base: Path, parking: Path) -> None:
+def test_hard_links_of_symlinks_and_fifos_are_copied_apart(scribe: CommitScribe, base: Path, parking: Path) -> None:
     os.symlink("nowhere", base / "soft")
     os.mkfifo(base / "fifo")
     for name in ("soft", "fifo"):

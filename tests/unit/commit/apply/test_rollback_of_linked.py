@@ -181,7 +181,7 @@ def test_what_a_copy_would_not_be_is_copied(scribe: CommitScribe, parking: bytes
     for name in (b"plain", b"closed", b"linked", b"reserved"):
         scribe.write(name, b"staged")
     scribe.symlink(b"symlink", b"target")
-    store_of(scribe, b"closed").chmod(0o400)  # who reads it as an ordinary user opens it up for a moment
+    store_of(scribe, b"closed").chmod(0o400)  # an ordinary user who reads it opens it up for a moment
     os.link(store_of(scribe, b"linked"), os.fsdecode(scribe.store.directory) + "/../elsewhere")
     with store_of(scribe, b"reserved").open("r+b") as file:
         syscalls.reserve_space(file.fileno(), 0, 1 << 20)

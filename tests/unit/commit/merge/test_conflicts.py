@@ -82,7 +82,7 @@ def test_none_if_base_stays_as_it_is(scribe: RealTimeScribe) -> None:
     assert conflicts(scribe) == []
 
 
-def test_a_modified_file_that_the_host_modified_too(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_modified_file_that_the_host_modified_too_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
     work(scribe)
     (base / "a").write_text("from the host")
     assert conflicts(scribe) == [b"a", b"a2"]
@@ -94,7 +94,9 @@ def same_by_both(scribe: RealTimeScribe, base: Path) -> None:
     (base / "a").write_text("both")
 
 
-def test_a_file_that_the_host_gave_the_same_content_is_none(scribe: RealTimeScribe, base: Path, tmp_path: Path) -> None:
+def test_a_file_that_the_host_gave_the_same_content_is_no_conflict(
+    scribe: RealTimeScribe, base: Path, tmp_path: Path
+) -> None:
     same_by_both(scribe, base)
     assert conflicts(scribe) == []
     staged_ns = os.stat(scribe.meta(b"a")).st_mtime_ns
@@ -103,7 +105,9 @@ def test_a_file_that_the_host_gave_the_same_content_is_none(scribe: RealTimeScri
     assert (base / "a").stat().st_mtime_ns == staged_ns
 
 
-def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_that_both_replaced_by_one_of_the_same_content_is_no_conflict(
+    scribe: RealTimeScribe, base: Path
+) -> None:
     """As git does with its index, by a file beside it."""
     scribe.write(b"a.lock", b"both")
     scribe.rename(b"a.lock", b"a")
@@ -114,7 +118,7 @@ def test_a_file_that_both_replaced_by_one_of_the_same_content_is_none(scribe: Re
     assert conflicts(scribe) == [b"a"]
 
 
-def test_a_new_file_that_both_made_alike_is_none(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_new_file_that_both_made_alike_is_no_conflict(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"both")
     (base / "d/new").write_text("both")
     assert conflicts(scribe) == []
@@ -138,20 +142,22 @@ def test_the_same_content_is_a_conflict_if_anything_but_the_time_differs(
     assert conflicts(scribe) == [b"a"]
 
 
-def test_a_file_moved_away_that_was_changed_alike_is_one(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_moved_away_that_was_changed_alike_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
     """What base has is at its old name, where the view has nothing."""
     same_by_both(scribe, base)
     scribe.rename(b"a", b"z")
     assert conflicts(scribe) == [b"z"]
 
 
-def test_a_file_with_hard_links_that_was_changed_alike_is_one(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_with_hard_links_that_was_changed_alike_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
     (base / "other").hardlink_to(base / "a")
     same_by_both(scribe, base)
     assert conflicts(scribe) == [b"a"]
 
 
-def test_a_file_that_the_host_replaced_by_one_of_the_same_size_and_time(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_that_the_host_replaced_by_one_of_the_same_size_and_time_is_a_conflict(
+    scribe: RealTimeScribe, base: Path
+) -> None:
     work(scribe)
     st = (base / "a").stat()
     (base / "other").write_text("A")
@@ -161,7 +167,7 @@ def test_a_file_that_the_host_replaced_by_one_of_the_same_size_and_time(scribe: 
 
 
 @pytest.mark.parametrize("stage", ["write", "chmod", "rename"])
-def test_a_file_that_the_host_removed(scribe: RealTimeScribe, base: Path, stage: str) -> None:
+def test_a_staged_file_that_the_host_removed_is_a_conflict(scribe: RealTimeScribe, base: Path, stage: str) -> None:
     getattr(scribe, stage)(b"a", {"write": b"new", "chmod": 0o600, "rename": b"z"}[stage])
     (base / "a").unlink()
     assert conflicts(scribe) == [b"z" if stage == "rename" else b"a"]
@@ -173,26 +179,26 @@ def test_changes_within_a_directory_do_not_conflict_with_its_new_mode(scribe: Re
     assert conflicts(scribe) == []
 
 
-def test_a_directory_with_a_new_mode_that_the_host_replaced(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_directory_with_a_new_mode_that_the_host_replaced_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
     scribe.chmod(b"d/sub", 0o700)
     (base / "d" / "sub").rename(base / "gone")
     (base / "d" / "sub").mkdir()
     assert conflicts(scribe) == [b"d/sub"]
 
 
-def test_a_new_file_where_the_host_made_one_too(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_new_file_where_the_host_made_one_too_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/new", b"")
     (base / "d" / "new").write_text("from the host")
     assert conflicts(scribe) == [b"d/new"]
 
 
-def test_a_removed_file_that_the_host_wrote_later(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_removed_file_that_the_host_wrote_later_is_a_conflict(scribe: RealTimeScribe, base: Path) -> None:
     scribe.remove(b"d/x")
     (base / "d" / "x").write_text("from the host")
     assert conflicts(scribe) == [b"d/x"]
 
 
-def test_a_removed_file_that_the_host_wrote_before_is_none(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_removed_file_that_the_host_wrote_before_is_no_conflict(scribe: RealTimeScribe, base: Path) -> None:
     (base / "d" / "x").write_text("from the host")
     scribe.remove(b"d/x")
     assert conflicts(scribe) == []

@@ -183,10 +183,12 @@ def test_a_file_in_whose_place_another_is_put_while_it_is_read_is_not_merged(
     number = file.stat().st_ino
     file.with_name("another").write_bytes(b"and another\n")
     monkeypatch.setattr(os, "fstat", replaces)
-    assert reason(view) == "base is changing just now"
+    (found,) = merges_at(view.session, [PATH])
+    assert isinstance(found, Refused)
+    assert found.reason == "base is changing just now"
 
 
-def test_a_mode_that_both_changed_alike_is_none_of_a_conflict(view: CoreDriver, file: Path) -> None:
+def test_a_mode_that_both_changed_alike_is_no_conflict(view: CoreDriver, file: Path) -> None:
     both_changed(view, file)
     view.chmod(PATH, 0o600)
     file.chmod(0o600)

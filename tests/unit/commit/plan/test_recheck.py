@@ -116,7 +116,7 @@ def test_a_link_on_the_way_is_named(base: Base, path: bytes) -> None:
     assert obstacle(base, step, done=1) == ""
 
 
-def test_a_link_that_the_plan_itself_takes_away_or_puts_there_is_none(base: Base) -> None:
+def test_a_link_that_the_plan_itself_takes_away_or_puts_there_is_no_obstacle(base: Base) -> None:
     goes = Remove(RelPath(b"link"), 1, number(base, "link"))
     assert obstacle(base, goes, Link(RelPath(b"link/x"), RelPath(b"a"), 2)) == ""
 

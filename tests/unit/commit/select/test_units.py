@@ -18,7 +18,7 @@ def paths_of_unit(scribe: CommitScribe, path: bytes) -> set[bytes]:
     return set(units.of[entry].paths)
 
 
-def test_all_names_of_a_file_born_in_the_view(scribe: CommitScribe) -> None:
+def test_all_names_of_a_file_born_in_the_view_are_one_unit(scribe: CommitScribe) -> None:
     scribe.write(b"new", b"new")
     scribe.link(b"new", b"also")
     scribe.write(b"other", b"other")
@@ -26,7 +26,7 @@ def test_all_names_of_a_file_born_in_the_view(scribe: CommitScribe) -> None:
     assert paths_of_unit(scribe, b"other") == {b"other"}
 
 
-def test_a_deleted_directory_and_what_was_moved_out_of_it(scribe: CommitScribe) -> None:
+def test_a_deleted_directory_and_what_was_moved_out_of_it_are_one_unit(scribe: CommitScribe) -> None:
     at(scribe, b"d/sub").mkdir(parents=True)
     at(scribe, b"d/sub/x").write_text("x\n")
     scribe.rename(b"d/sub/x", b"z")

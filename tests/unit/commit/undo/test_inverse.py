@@ -180,7 +180,10 @@ def test_a_directory_that_was_made_stays_for_what_the_host_has_put_into_it(commi
     assert inverse.drifted == {b"new/the host's": None}
     later = [Later(2, {RelPath(b"new/the host's")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later, force=True)
-    assert inverse.stays == {b"new/the host's": "commit 2 has changed it since", b"new": "something in it stays"}
+    assert inverse.stays == {
+        b"new/the host's": "commit 2 has changed it since; first: yolofs undo 2",
+        b"new": "something in it stays",
+    }
     assert [record.path for record in inverse.records if record.path] == [b"new/n"]
 
 
@@ -220,7 +223,7 @@ def test_what_was_moved_does_not_come_back_where_a_later_commit_has_changed_what
     later = [Later(2, {RelPath(b"a")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later, force=True)
     assert inverse.stays == {
-        b"a": "commit 2 has changed it since",
+        b"a": "commit 2 has changed it since; first: yolofs undo 2",
         b"z": "its old place is taken or gone",
     }
     assert not inverse.drifted
@@ -247,7 +250,7 @@ def test_a_new_file_that_a_later_commit_has_removed_is_told_as_what_stays(commit
     at(scribe, b"n").unlink()
     later = [Later(2, {RelPath(b"n")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later)
-    assert inverse.stays == {b"n": "commit 2 has changed it since"}
+    assert inverse.stays == {b"n": "commit 2 has changed it since; first: yolofs undo 2"}
 
 
 @pytest.mark.parametrize("instead", ["nothing", "a file"])
@@ -393,7 +396,7 @@ def test_names_that_all_went_come_back_as_one_file(commits: Commits) -> None:
     assert at(scribe, b"g1").samefile(at(scribe, b"g2"))
 
 
-def test_a_name_that_goes_itself_is_none_to_make_a_link_of(commits: Commits) -> None:
+def test_no_link_is_made_of_a_name_that_goes_itself(commits: Commits) -> None:
     """The file has got another name in a directory that the commit has made."""
     scribe = commits.scribe
     scribe.mkdir(b"new", 0o755)

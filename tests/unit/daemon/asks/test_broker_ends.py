@@ -32,7 +32,7 @@ def test_nobody_in_time_means_the_default(default: Decision) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_who_is_killed_is_let_go_within_a_second(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_is_killed_is_let_go_within_a_second(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 2 * broker_module._POLL_S < 1
     looks: list[int] = []
 
@@ -156,7 +156,7 @@ def test_a_process_that_asks_and_is_killed_while_others_are_looked_at_is_let_go(
     assert [answers[path] for path in (b"/1", b"/3")] == [[Decision.INTERRUPTED]] * 2
 
 
-def test_who_is_killed_before_the_broker_runs_is_let_go() -> None:
+def test_whoever_is_killed_before_the_broker_runs_is_let_go() -> None:
     answers: list[Decision] = []
     answered_by = answers.append
     broker = Broker(RuleBook(), lambda *_, **__: None, timeout_s=60, default=Decision.DENY, hears_of_interrupts=True)

@@ -49,7 +49,7 @@ def test_a_file_that_is_gone_may_be_put_back_by_an_editor(tmp_path: Path) -> Non
     assert path.exists()
 
 
-def test_so_it_may_after_a_time_in_which_nothing_had_its_turn(tmp_path: Path) -> None:
+def test_a_file_that_is_gone_may_be_put_back_after_a_time_in_which_nothing_had_its_turn(tmp_path: Path) -> None:
     path = tmp_path / ".yolofs.toml"
     path.touch()
     clock = trio.testing.MockClock(rate=1)

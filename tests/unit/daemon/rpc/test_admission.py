@@ -59,7 +59,7 @@ def test_a_client_that_does_not_read_goes_and_one_that_works_or_watches_stays() 
     assert hall.come(5) is None
 
 
-def test_who_is_just_being_answered_is_left_alone() -> None:
+def test_whoever_is_just_being_answered_is_left_alone() -> None:
     hall = Hall(most=1)
     guest = hall.must_come(1, spoken=True)
     guest.is_answered = True
@@ -79,7 +79,7 @@ def test_one_of_many_that_are_just_being_answered_makes_room_for_a_newcomer() ->
     assert hall.come(7) is None  # nobody has more than one now
 
 
-def test_who_has_most_makes_room() -> None:
+def test_whoever_has_most_connections_makes_room() -> None:
     hall = Hall(most=4)
     for peer in (1, 2, 2, 2):
         hall.must_come(peer)
@@ -87,7 +87,7 @@ def test_who_has_most_makes_room() -> None:
     assert hall.gone == [2]
 
 
-def test_who_has_several_gets_no_more_once_all_are_taken() -> None:
+def test_whoever_has_several_connections_gets_no_more_once_all_are_taken() -> None:
     hall = Hall(most=6)
     for peer in (1, 1, 1, 1, 2, 3):
         hall.must_come(peer)
@@ -139,7 +139,7 @@ def test_whoever_sent_most_of_lines_without_end_has_to_go() -> None:
     assert hall.gone == [1]
 
 
-def test_who_has_left_does_not_count_twice() -> None:
+def test_whoever_has_left_does_not_count_twice() -> None:
     hall = Hall(most=1)
     guest = hall.must_come(1)
     hall.admission.leave(guest)

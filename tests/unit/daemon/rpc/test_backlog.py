@@ -29,7 +29,7 @@ def test_a_few_are_told_in_full_and_in_their_order() -> None:
     assert told(backlog) == []
 
 
-def test_who_is_far_behind_hears_how_things_stand_and_of_the_end_of_what_it_knew() -> None:
+def test_whoever_is_far_behind_hears_how_things_stand_and_of_the_end_of_what_it_knew() -> None:
     backlog = Backlog()
     for number in (1, 2, 3):
         backlog.add(came(number))

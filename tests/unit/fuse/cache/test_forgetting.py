@@ -41,7 +41,7 @@ def kernel() -> Iterator[Kernel]:
 NAMES = [(directory, b"%d" % number) for number in range(100) for directory in (1, 2, 3, 4)]
 
 
-def test_all_is_told_on_return(kernel: Kernel) -> None:
+def test_the_kernel_has_been_told_all_when_forget_returns(kernel: Kernel) -> None:
     forgetting = Forgetting(kernel.tell)
     forgetting.forget(NAMES)
     assert sorted(kernel.told) == sorted(NAMES)
@@ -49,7 +49,7 @@ def test_all_is_told_on_return(kernel: Kernel) -> None:
     assert len(kernel.told) == len(NAMES)
 
 
-def test_who_only_has_to_wait_for_his_turn_is_not_taken_for_stuck(
+def test_whoever_only_has_to_wait_for_a_turn_is_not_taken_for_stuck(
     kernel: Kernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_PATIENCE_S", 0.01)

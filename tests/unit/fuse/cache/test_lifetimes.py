@@ -57,7 +57,7 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-def test_what_changed_is_found_once(world: World) -> None:
+def test_a_base_file_that_changed_is_found_once(world: World) -> None:
     assert not world.lifetimes.trusts_any
     for name in ("same", "older", "longer", "gone"):
         assert world.tell(name) == WATCHED_S

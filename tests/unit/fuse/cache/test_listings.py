@@ -71,7 +71,7 @@ def test_what_only_the_view_can_change_is_told_as_it_was(listings: Listings, sta
     assert listings.find(inode) is None
 
 
-def test_a_change_of_the_names_ends_it(listings: Listings) -> None:
+def test_a_change_of_the_names_ends_a_listing(listings: Listings) -> None:
     inode = directory()
     listing = told(listings, inode, None, 60.0)
     assert listings.find(inode) is listing
@@ -117,7 +117,7 @@ def test_dropping_one_leaves_a_newer_one_alone(listings: Listings) -> None:
     assert listings.find(inode) is newer
 
 
-def test_that_there_are_no_more_names_lives_no_longer_than_it_may(listings: Listings, clock: HandClock) -> None:
+def test_the_end_of_a_listing_lives_no_longer_than_its_names(listings: Listings, clock: HandClock) -> None:
     inode = directory()
     listing = listings.begin(inode, 1.0)
     listings.keep(listing)

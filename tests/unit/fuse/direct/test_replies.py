@@ -51,7 +51,7 @@ def test_each_layout_has_the_size_of_the_kernels(name: str, size: int) -> None:
     assert getattr(kernel_protocol, name).size == size
 
 
-def test_a_file_under_a_name() -> None:
+def test_an_entry_is_laid_out_as_the_kernel_reads_it() -> None:
     reply = bytes(Replies(256).entry(9, Answer(ATTR, 1.5, 86_400.25)))
     length, error, unique = struct.unpack_from("=IiQ", reply)
     assert (length, error, unique) == (len(reply), 0, 9)
@@ -68,7 +68,7 @@ def test_a_file_under_a_name() -> None:
     assert rdev == 0x3103E8
 
 
-def test_that_there_is_no_such_name_has_number_zero_and_a_lifetime() -> None:
+def test_an_entry_for_no_such_name_has_number_zero_and_a_lifetime() -> None:
     reply = bytes(Replies(256).entry(9, Answer(None, 60.0, 0.0)))
     assert struct.unpack_from("=IiQ", reply) == (144, 0, 9)
     assert struct.unpack_from("=QQQQ", reply, 16) == (0, 0, 60, 0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.session.forced import read_forced, write_forced
+from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.system.disks import OnDisk
 
 ONE, OTHER = OnDisk(b"uuid \xff one", 12), OnDisk(b"", 12)
@@ -37,7 +37,7 @@ def test_where_the_note_is_damaged_nobody_knows(tmp_path: Path, text: str) -> No
     assert read_forced(bytes(tmp_path)) is None
 
 
-def test_without_a_note_there_is_none(tmp_path: Path) -> None:
+def test_without_a_note_no_file_was_forced(tmp_path: Path) -> None:
     found = read_forced(os.fsencode(tmp_path))
     assert found is not None
     assert not found.has(ONE)

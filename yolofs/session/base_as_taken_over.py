@@ -20,7 +20,7 @@ from yolofs.changes.changes import Aspect, Change, Kind
 from yolofs.changes.matching import entries
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, join, split
-from yolofs.session.forced import read_forced
+from yolofs.session.forced_files import read_forced
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.drift import CLOCK_SLACK_NS
@@ -139,11 +139,18 @@ class TakenOver:
             entry for entry in entries(new.root) if entry.staged is not None and entry.staged.ino not in old.staged
         ]
         wanted = {place: entry for entry in staged if (place := _place_of(entry)) is not None}
-        drifted = {place: entry for place, entry in wanted.items() if self._may_have_drifted(place[0], entry)}
+        touched = {place for place, entry in wanted.items() if self._is_touched(place[0], entry)}
+        drifted = {
+            place: entry
+            for place, entry in wanted.items()
+            if place in touched or self._may_have_drifted(place[0], entry)
+        }
         kept: dict[tuple[RelPath, bytes], Kept] = {}
         for directory in self._directories if drifted else ():  # after a crash the first one has all still
             kept |= find_kept(directory, lambda *place: place in drifted)
         for place, entry in drifted.items():
+            if place in touched and place not in kept:
+                continue  # its content may well be what it was
             self._take(place[0], entry, kept.get(place))
         for entry in entries(new.root):
             if entry.staged is None and entry.parent is not None:
@@ -170,6 +177,17 @@ class TakenOver:
             return False
         is_same_file = self._is_past or self._now.number(st) == was.ino
         return not is_same_file or (st.st_mtime_ns, st.st_size) != (was.mtime_ns, was.size)
+
+    def _is_touched(self, path: RelPath, entry: Entry) -> bool:
+        """Tell whether the ctime alone says that base's file has changed."""
+        staged = entry.staged
+        assert staged is not None
+        st = self._now.look(path)
+        if self._is_past or staged.base is None or st is None or stat.S_ISDIR(st.st_mode):
+            return False
+        now = self._now.fingerprint(st)
+        is_ours = (st.st_ino, st.st_ctime_ns) in self._restored
+        return now.fits(staged.base) and staged.base.is_touched(now) and not is_ours
 
     def _take(self, path: RelPath, entry: Entry, kept: Kept | None) -> None:
         staged = entry.staged

@@ -15,8 +15,8 @@ from yolofs.journal.journal import Journal
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 from yolofs.registry.search import Found, find
-from yolofs.session import move as session_move
-from yolofs.session.move import move_session
+from yolofs.session import moved_project as session_move
+from yolofs.session.moved_project import move_session
 from yolofs.session.root import is_in_line
 from yolofs.session.session import Access, Session
 

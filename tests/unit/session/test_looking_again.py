@@ -11,7 +11,7 @@ from yolofs.changes.changes import Change
 from yolofs.errors import MissingInodeError
 from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay, Owner
-from yolofs.session.reread import look_again_if_gone
+from yolofs.session.looking_again import look_again_if_gone
 from yolofs.session.session import Access, Session
 
 OWNER = Owner(os.geteuid(), os.getegid())

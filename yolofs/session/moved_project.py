@@ -15,7 +15,7 @@ from yolofs.errors import NoSessionError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal import length as journal_length
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Stage
+from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import NO_IDENTITY, identity_of, lasting_identity_of
 from yolofs.registry.link import exclude_from_git, put_link, remove_link
@@ -186,15 +186,15 @@ class _Mapping:
                     had=self._optional(record.had),
                     was=self._fingerprint(record.had, record.was),
                 )
-            case _:
+            case Snapshot() | Travel():
                 return record
 
     def _base_of(self, record: Stage) -> Fingerprint | None:
         return self._fingerprint(record.origin if record.origin is not None else record.path, record.base)
 
     def _fingerprint(self, at: RelPath | None, known: Fingerprint | None) -> Fingerprint | None:
-        """Return a fingerprint with the number that the file has now, where it was copied and is
-        the same otherwise.
+        """Return a fingerprint with the number and ctime that the file has now, where it was copied
+        and is the same otherwise.
         """
         if known is None or at is None or not is_below(at, self._old):
             return known
@@ -204,7 +204,9 @@ class _Mapping:
             return known
         now = self._base.fingerprint(st)
         is_same = known != NOTHING and now.mtime_ns == known.mtime_ns and now.size == known.size
-        return msgspec.structs.replace(known, ino=now.ino) if is_same else known
+        if not is_same or now.ino == known.ino:
+            return known
+        return msgspec.structs.replace(known, ino=now.ino, ctime_ns=now.ctime_ns if known.ctime_ns else 0)
 
     def _optional(self, path: RelPath | None) -> RelPath | None:
         return self._path(path) if path is not None else None

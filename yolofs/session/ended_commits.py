@@ -1,0 +1,91 @@
+"""The commits of a session that have ended, and what became of them: whether later ones undo them.
+
+Each is read from its own directory, by what its seal proves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from yolofs.commit.apply.places import SEAL
+from yolofs.registry.seal import Sealer, began_ns, read_plainly
+from yolofs.session.archive import End, commit_directory, commit_numbers
+from yolofs.session.session import Session
+from yolofs.session.undo_notes import Undoes, read_undoes
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """A commit that has ended."""
+
+    number: int
+    directory: bytes
+    began_ns: int
+    is_given_up: bool = False
+    undoes: Undoes | None = None
+    """What it undoes, if it is an undo."""
+    undone_by: tuple[int, ...] = ()
+    """The undos that are in force, oldest first; each of a part, if there are several."""
+    is_undone: bool = False
+    """Whether nothing of it is left in base."""
+    takes_back: bool = False
+    """Whether it took another one back; the undo of an undo does not, it applies a commit again."""
+
+
+def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[Ended]:
+    """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
+    or of those ``since`` a number, those that have.
+
+    Only later commits tell what became of one, so earlier ones need not be read.
+
+    Raises:
+        TrustError: the state directory is not the user's alone.
+    """
+    found: dict[int, Ended] = {}
+    numbers = sorted(number for number in commit_numbers(session.directory) if number >= since)
+    numbers = numbers[-last if last is not None else 0 :]
+    sealer = Sealer.open(session.directory, make=True) if numbers else None
+    for number in numbers:
+        assert sealer is not None
+        one = ended_commit(session.directory, number, sealer)
+        if one is not None:
+            undone = found.get(one.undoes.commit) if one.undoes is not None else None
+            takes_back = one.takes_back and not (undone is not None and undone.takes_back)
+            found[number] = msgspec.structs.replace(one, takes_back=takes_back)
+    for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
+        one = found[number]
+        if one.undoes is None or one.is_undone or one.undoes.commit not in found:
+            continue
+        of = found[one.undoes.commit]
+        found[of.number] = msgspec.structs.replace(of, undone_by=(number, *of.undone_by))
+        for other in reversed(found[of.number].undone_by):
+            undoes = found[other].undoes
+            if undoes is not None and undoes.is_whole and set(undoes.besides) <= set(found[of.number].undone_by):
+                found[of.number] = msgspec.structs.replace(found[of.number], is_undone=True)
+    return list(found.values())
+
+
+def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
+    """Return a commit of the session in a directory, as far as it tells of itself; None if it has
+    not ended.
+
+    Later commits tell what became of it.
+    """
+    directory = commit_directory(session, number)
+    sealed, done, given_up = (
+        read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
+    )
+    is_given_up = sealer.is_given_up(given_up, number)
+    if not is_given_up and not sealer.is_end(done, sealed):
+        return None
+    undoes = read_undoes(directory)
+    takes_back = undoes is not None and not undoes.applies_again
+    return Ended(number, directory, began_ns(sealed) or 0, is_given_up, undoes, takes_back=takes_back)
+
+
+def named(numbers: Sequence[int]) -> str:
+    """Return the numbers of commits as people read them."""
+    words = ", ".join(map(str, numbers[:-1])) + " and " if len(numbers) > 1 else ""
+    return f"commit{'s' if words else ''} {words}{numbers[-1]}"
