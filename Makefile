@@ -47,27 +47,9 @@ nightly: ## run the tests that take long or need the network, and the model test
 	@scripts/setup.sh --nightly
 	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
-	    tests/property tests/crash tests/mount/test_mount_model.py tests/mount/test_contents_model.py \
-	    tests/mount/test_gate_model.py \
-	    tests/mount/test_posix_directories.py tests/mount/test_posix_compared.py tests/mount/test_whole_path.py \
-	    tests/mount/test_benchmarks.py tests/mount/test_real_programs.py \
-	    tests/mount/test_asks_about_names.py tests/mount/test_reading_while_files_go.py \
-	    tests/security/test_half_open_connections.py tests/security/test_host_code_rows.py \
-	    tests/security/test_what_is_no_file.py tests/security/journal/test_damage.py \
-	    tests/security/test_interrupted_commit_told.py tests/security/test_json_is_safe.py \
-	    tests/security/test_names_on_a_terminal.py tests/security/test_planted_commit.py \
-	    tests/security/test_the_session_is_out_of_reach.py tests/security/trust/test_settings_are_trusted_first.py \
-	    tests/cli/test_audit.py tests/cli/test_ordinary_work.py tests/sandbox/test_real_work.py \
-	    tests/cli/test_bring_back.py tests/cli/test_drift_of_deleted_files.py tests/cli/test_drift_at_once.py \
-	    tests/cli/review/test_failures.py \
-	    tests/cli/test_rule.py tests/cli/test_rule_explain.py tests/cli/test_staging.py \
-	    tests/cli/test_undo_and_git.py tests/cli/test_undo_down_a_chain.py tests/cli/test_undo_of_older_commits.py \
-	    tests/cli/test_undo_under_attack.py tests/cli/test_up_to.py \
-	    tests/cli/test_watch.py tests/cli/test_watch_alone.py \
-	    tests/sandbox/test_escapes.py tests/sandbox/test_hidden_damage.py tests/sandbox/test_hidden_damage_in_review.py \
-	    tests/sandbox/test_kept_native_survey.py tests/sandbox/test_private_tmp.py tests/sandbox/test_what_is_never_folded.py \
-	    tests/sandbox/test_wrapped_commands.py \
-	    tests/unit/commit/test_kinds_and_the_host.py
+	    tests/cli tests/crash tests/mount tests/property tests/sandbox tests/security \
+	    tests/unit/commit tests/unit/rules/test_trusted.py tests/unit/system/test_busy_trees.py \
+	    tests/unit/text/test_line_diff.py
 	YOLOFS_TRANSPORT=pyfuse3 YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount tests/crash
 	YOLOFS_REQUIRE_MOUNT=1 $(MAKE) test-compiled TESTS="tests/unit tests/mount"
 

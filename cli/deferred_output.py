@@ -40,19 +40,34 @@ def deferred_output(mountpoint: bytes) -> Iterator[None]:
     the process, and an error of writing it is raised at the end.
     """
     device, _ = device_and_type(mountpoint)
+    patience = _Patience()
     with contextlib.ExitStack() as stack:
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if isinstance(stream, io.TextIOWrapper) and (kind := _kind(stream, device)) is not None:
-                stack.enter_context(_kept(name, stream, kind))
+                stack.enter_context(_kept(name, stream, kind, patience))
         yield
+
+
+class _Patience:
+    """How long readers are waited for: stdout's and stderr's together, as they often are the same
+    one.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+
+    def deadline_s(self) -> float:
+        """Return until when a reader may take nothing, from now on."""
+        return time.monotonic() + (0.0 if self.is_over else _PATIENCE_S)
 
 
 class _Kept(io.RawIOBase):
     """Writes what can be written at once, and keeps the rest."""
 
-    def __init__(self, fd: int, *, is_in_mount: bool) -> None:
+    def __init__(self, fd: int, patience: _Patience, *, is_in_mount: bool) -> None:
         self._fd = fd
+        self._patience = patience
         self._impatient_fd = -1 if is_in_mount else _without_waiting(fd)
         self._keeps = is_in_mount
         self._is_terminal = not is_in_mount and os.isatty(fd)
@@ -69,14 +84,14 @@ class _Kept(io.RawIOBase):
 
     def write(self, data: Any, /) -> int:
         left = memoryview(data).cast("B")
-        deadline_s = time.monotonic() + _PATIENCE_S
+        deadline_s = self._patience.deadline_s()
         while left and not self._keeps:
             count = self._write_some(left)
             if count:
-                deadline_s = time.monotonic() + _PATIENCE_S
+                deadline_s = self._patience.deadline_s()
                 left = left[count:]
             elif time.monotonic() > deadline_s:
-                self._keeps = True
+                self._keeps = self._patience.is_over = True
         self.kept.write(left)
         return memoryview(data).nbytes
 
@@ -127,9 +142,9 @@ def _kind(stream: io.TextIOWrapper, device: int) -> int | None:
 
 
 @contextlib.contextmanager
-def _kept(name: str, stream: io.TextIOWrapper, kind: int) -> Iterator[None]:
+def _kept(name: str, stream: io.TextIOWrapper, kind: int, patience: _Patience) -> Iterator[None]:
     stream.flush()
-    raw = _Kept(stream.fileno(), is_in_mount=kind in (stat.S_IFREG, stat.S_IFDIR))
+    raw = _Kept(stream.fileno(), patience, is_in_mount=kind in (stat.S_IFREG, stat.S_IFDIR))
     instead = io.TextIOWrapper(
         io.BufferedWriter(raw, 1 << 16),
         encoding=stream.encoding,

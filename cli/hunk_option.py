@@ -65,12 +65,12 @@ def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str
 def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
     from yolofs.cli.show.hunk_lines import title
     from yolofs.cli.show.listing import Place
-    from yolofs.session.restore import source_of
     from yolofs.session.selecting import Hunks
+    from yolofs.session.sources import tree_of
     from yolofs.state.tree import Tree
 
     end_s = time.monotonic() + _SOON_S
-    old = source_of(session, source)[0] if source else Tree()
+    old = tree_of(session, source)[0] if source else Tree()
     new = session.state(session.timeline.resolve(up_to) if up_to else None)
     place = Place(session.base.root, session.base.relative(session.project))
     for file in Hunks(session, old, new=new).files():

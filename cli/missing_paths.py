@@ -28,8 +28,13 @@ def check_somewhere(session: Session, paths: Sequence[RelPath], typed: Sequence[
         UsageError: one never was, so it is misspelt.
     """
     for path, word in zip(paths, typed, strict=True):
-        if not (_is_there(session, path) or has_history(session, path)):
+        if not is_somewhere(session, path):
             raise nothing_at(session, path, word, ", in the view or in base, and nothing is known to have been")
+
+
+def is_somewhere(session: Session, path: RelPath) -> bool:
+    """Tell whether a path is in the view or in base, or has been, as far as is kept."""
+    return _is_there(session, path) or has_history(session, path)
 
 
 def nothing_at(
@@ -64,9 +69,17 @@ def meant(
     """Return a question whether another path was meant; if none is near, where the staged ones are
     listed.
     """
+    found = path_meant(session, path, typed, before=before, files=files)
+    return found or "yolofs status --scratch lists what is staged"
+
+
+def path_meant(
+    session: Session, path: RelPath, typed: bytes = b"", *, before: bytes = b"", files: StateFiles | None = None
+) -> str:
+    """Return a question whether another path was meant, as :func:`meant`; "" if none is near."""
     near = _near(session, files if files is not None else StateFiles(session, session.state()), path)
     if near is None:
-        return "yolofs status --scratch lists what is staged"
+        return ""
     full = session.base.path(near)
     shown = full if os.path.isabs(typed) else os.path.relpath(full, start_directory())
     return f"did you mean {in_shell(before + shown)}?"

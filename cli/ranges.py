@@ -1,4 +1,4 @@
-"""``[RANGE] [-- PATH…]``, as diff and log take it."""
+"""``[RANGE] [--] [PATH…]``, as diff and log take it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from collections.abc import Sequence
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.completing import PATHS_KEY, staged_paths
+from yolofs.cli.completing import PATHS_KEY, generations, staged_paths
 from yolofs.cli.options import start_directory
-from yolofs.errors import GenerationError
-from yolofs.journal.timeline import Timeline
-from yolofs.paths import Generation
+from yolofs.cli.output import say
+from yolofs.cli.project import relative_paths
+from yolofs.errors import GenerationError, UsageError
+from yolofs.paths import display, in_shell
+from yolofs.session.session import Session
 
+ALL = "all"
+"""The range of everything that a commit would apply."""
 _OF_BEFORE = ("-:", "-..")
 _DISGUISE = "\0"
 """No argument of a program can have it."""
@@ -53,7 +57,7 @@ class PathsCommand(GenerationsCommand):
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         """Return the pieces of the usage line."""
-        return [*super().collect_usage_pieces(ctx), "[-- PATH...]"]
+        return [*super().collect_usage_pieces(ctx), "[[--] PATH...]"]
 
 
 def paths_given() -> Sequence[bytes]:
@@ -62,16 +66,83 @@ def paths_given() -> Sequence[bytes]:
     return paths
 
 
-def parse_range(timeline: Timeline, text: str) -> tuple[Generation, Generation | None]:
-    """Return the two states that a RANGE means.
+def ranges_and_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Offer generations and staged paths."""
+    return [*generations(context, parameter, incomplete), *staged_paths(context, parameter, incomplete)]
+
+
+def range_and_paths(session: Session, words: Sequence[str], typed: Sequence[bytes]) -> tuple[str, tuple[bytes, ...]]:
+    """Return the RANGE and all paths of a command line: of the ``words`` before ``--``, and of the
+    paths that were ``typed`` after it.
+
+    The first word is a path if it is no range, and there is or was one; further words are paths.
+    What is both is a range, which is said.
 
     Raises:
-        GenerationError: it names no generation; the hint says so if it is a path instead.
+        GenerationError: the first word is neither.
+        UsageError: a further word is no path, or a path lies outside base.
     """
+    if not words:
+        return ALL, tuple(typed)
+    first, *more = words
     try:
-        return timeline.parse_range(text)
+        session.timeline.parse_range(first)
     except GenerationError as error:
-        if os.path.lexists(os.path.join(start_directory(), os.fsencode(text))):
-            command = click.get_current_context().command_path
-            raise GenerationError(error.message, hint=f"for a path: {command} -- {text}") from None
-        raise
+        _check_is_path(session, first, error)
+        first, more = ALL, list(words)
+    else:
+        _tell_if_path(first)
+    for word in more:
+        _check_is_further_path(session, word, words[0] if first != ALL else "")
+    return first, (*map(os.fsencode, more), *typed)
+
+
+def _check_is_path(session: Session, word: str, error: GenerationError) -> None:
+    """Check that a word that is no range is a path.
+
+    Raises:
+        GenerationError: it is none; the hint has the path that it is most like, if there is one.
+    """
+    from yolofs.cli.missing_paths import is_somewhere, path_meant
+
+    typed = os.fsencode(word)
+    try:
+        (path,) = relative_paths(session, [typed])
+    except UsageError:
+        raise error from None
+    if not is_somewhere(session, path):
+        if _is_range_alone(word):
+            raise error from None
+        is_snapshot_near = error.hint.startswith("did you mean")
+        hint = error.hint if is_snapshot_near else path_meant(session, path, typed) or error.hint
+        raise GenerationError(f"{error.message}, and no such path", hint=hint) from None
+
+
+def _is_range_alone(word: str) -> bool:
+    """Tell whether a word that names no generation looks like a number or a range all the same."""
+    return word.isdigit() or ".." in word.replace("../", "") or ":" in word
+
+
+def _check_is_further_path(session: Session, word: str, range_text: str) -> None:
+    from yolofs.cli.missing_paths import is_somewhere, nothing_at
+
+    typed = os.fsencode(word)
+    (path,) = relative_paths(session, [typed])
+    if is_somewhere(session, path):
+        return
+    if not range_text:
+        raise nothing_at(session, path, typed, ", in the view or in base, and nothing is known to have been")
+    command = click.get_current_context().command_path
+    between = in_shell(os.fsencode(f"{range_text}..{word}"))
+    raise UsageError(
+        f"{display(typed)} is no path, and there is a range already: {display(os.fsencode(range_text))}",
+        hint=f"two generations: {command} {between}",
+    )
+
+
+def _tell_if_path(word: str) -> None:
+    """Say so if what is taken for a range is a path, too."""
+    typed = os.fsencode(word)
+    if word != ALL and os.path.lexists(os.path.join(start_directory(), typed)):
+        command = click.get_current_context().command_path
+        say(f"note: {in_shell(typed)} is a generation here; for the path: {command} -- {in_shell(typed)}")

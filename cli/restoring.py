@@ -19,9 +19,10 @@ from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
 from yolofs.paths import display
-from yolofs.session.restore import Restored, restore, source_of, source_to_restore
+from yolofs.session.restore import Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session
+from yolofs.session.sources import source_of, tree_of
 from yolofs.session.state_files import StateFiles
 
 
@@ -36,7 +37,7 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
         paths = relative_paths(session, typed)
         _check(session, text, typed)
     with changing(project, LoanKind.RESTORE) as (session, _):
-        source = source_to_restore(session, text)
+        source = source_of(session, text)
         named = source.named
         sentence = "nothing is brought back, and the view is as before"
         with said_as(YolofsError, sentence, again="the same command", place=session.directory):
@@ -59,9 +60,9 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
     project = find_project()
     with reading_whole(project) as session:  # whoever names what is gone keeps nobody waiting
         paths = relative_paths(session, typed)
-        Hunks(session, source_of(session, text)[0], paths=paths).find(picks)
+        Hunks(session, tree_of(session, text)[0], paths=paths).find(picks)
     with changing(project, LoanKind.RESTORE) as (session, _):
-        source, named = source_of(session, text)
+        source, named = tree_of(session, text)
         done = drop_hunks(session, source, picks, f"hunks as in {named}".encode(), paths=paths)
         marks = marks_of(session, done.changes)
         restored = Restored(done.changes, done.before, done.left_out)
@@ -85,7 +86,7 @@ def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[
 
 
 def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
-    source = source_to_restore(session, text)
+    source = source_of(session, text)
     named, then, now = source.named, source.files, StateFiles(session, session.state())
     for path, word in zip(relative_paths(session, typed), typed, strict=True):
         if then.look(path) is None and now.look(path) is None:

@@ -17,13 +17,13 @@ from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import RelPath, in_shell, split
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
-from yolofs.state.tree import Tree
 
 
 class Version(NamedTuple):
     """A path in a state."""
 
-    tree: Tree
+    files: StateFiles
+    """Of the state."""
     named: str
     """What the state is called."""
     path: RelPath
@@ -45,19 +45,19 @@ def parse_version(session: Session, text: str) -> Version:
     if not colons:
         hint = f"GENERATION:PATH, or for the view as it is now: :{text}"
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
-    from yolofs.session.restore import source_of  # it takes all that commits need along
+    from yolofs.session.sources import source_of  # it takes all that commits need along
 
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:
-            return Version(session.state(), "the view", relative_paths(session, [path])[0], path)
+            return Version(StateFiles(session, session.state()), "the view", relative_paths(session, [path])[0], path)
         try:
-            tree, named = source_of(session, text[:at])
+            source = source_of(session, text[:at])
         except GenerationError as error:
             if at == colons[-1]:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
-        return Version(tree, named, relative_paths(session, [path])[0], path)
+        return Version(source.files, source.named, relative_paths(session, [path])[0], path)
     raise AssertionError("one of the colons stands last")
 
 
@@ -67,7 +67,7 @@ def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, 
     Raises:
         UsageError: nothing.
     """
-    files = StateFiles(session, version.tree)
+    files = version.files
     guard = options().guard
     is_hidden = guard is not None and not guard.may_see(session.base.path(version.path))
     file = files.look(version.path) if not is_hidden else None
@@ -110,9 +110,13 @@ def versions(context: click.Context, parameter: click.Parameter, incomplete: str
 
 
 def ranges_and_versions(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer generations, and after a colon the paths that one has; after ``--`` staged paths."""
-    complete = staged_paths if PATHS_KEY in context.meta else offered(_ranges_and_versions)
-    return complete(context, parameter, incomplete)
+    """Offer generations, after a colon the paths that one has, and staged paths; these alone after
+    ``--``.
+    """
+    if PATHS_KEY in context.meta:
+        return staged_paths(context, parameter, incomplete)
+    found = offered(_ranges_and_versions)(context, parameter, incomplete)
+    return found if ":" in incomplete else [*found, *staged_paths(context, parameter, incomplete)]
 
 
 def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -133,7 +137,7 @@ def _paths_of(session: Session, incomplete: str) -> Iterator[CompletionItem]:
     version = parse_version(session, f"{incomplete}_")  # with a letter it has a name at its end in any case
     above, name = split(version.path)
     begin = os.fsdecode(name)[:-1]
-    files = StateFiles(session, version.tree)
+    files = version.files
     directory = files.look(above)
     if directory is None or not directory.is_directory:
         return

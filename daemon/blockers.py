@@ -64,7 +64,7 @@ class Blockers:
 
     def _users(self) -> list[User]:
         entry = entry_of(self._mountpoint)
-        return find_users(entry) if entry is not None else []
+        return find_users(entry, self._base.root) if entry is not None else []
 
 
 def entry_of(mountpoint: bytes) -> MountEntry | None:

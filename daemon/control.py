@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TypeVar
@@ -77,6 +78,9 @@ _MOST_IN_USE = 20_000
 """How many store inodes in use are listed: they have to fit into one message."""
 _WARNINGS = 0
 """The number under which warnings are told; asks count from 1."""
+_PING = -1
+_SILENT_S = 3.0
+"""How long a watcher may take to answer a ping: one that is stopped never does."""
 
 
 class Control:
@@ -189,6 +193,7 @@ class _Conversation:
         self._connection = connection
         self._loan: LoanKind | None = None
         self._watching = contextlib.ExitStack()
+        self._watcher: _Watcher | None = None
         self._hunks = HunkMethods(lambda: control._host)
         self._runs = RunMethods(lambda: control._host, lambda: control._alone(), lambda: control._native, connection)
 
@@ -216,6 +221,7 @@ class _Conversation:
             "asks": Method(AsksParams, self._asks),
             "answer": Method(AnswerParams, self._answer),
             "watch": Method(WatchParams, self._watch),
+            "here": Method(NoParams, self._here),
             "rules": Method(RulesParams, self._rules),
             "accesses": Method(AccessesParams, self._accesses),
             "reload_rules": Method(NoParams, self._reload_rules),
@@ -309,7 +315,13 @@ class _Conversation:
     async def _watch(self, params: WatchParams) -> Result:
         self._connection.begin(Lasting.WATCH)
         self._watching.close()
-        self._watching.enter_context(self._control._host.broker.watched_by(_Watcher(self._connection, params)))
+        self._watcher = _Watcher(self._connection, params)
+        self._watching.enter_context(self._control._host.broker.watched_by(self._watcher))
+        return Result(Done())
+
+    async def _here(self, _: NoParams) -> Result:
+        if self._watcher is not None and self._watcher.is_here():
+            self._control._host.broker.attention_changed()
         return Result(Done())
 
     async def _rules(self, params: RulesParams) -> Result:
@@ -358,9 +370,28 @@ class _Watcher:
     def __init__(self, connection: Connection, params: WatchParams) -> None:
         self._connection = connection
         self._params = params
+        self._pinged_s = math.inf
+        """When it was asked whether it is there; infinite if it has answered that."""
+        self._is_silent = False
 
     def attends(self, run: int) -> bool:
-        return self._params.is_attended and self._params.run in (0, run)
+        return self._params.is_attended and not self._is_silent and self._params.run in (0, run)
+
+    def check(self) -> bool:
+        if not self._params.is_attended or not self._params.answers_pings or self._is_silent:
+            return False
+        now_s = trio.current_time()
+        if self._pinged_s == math.inf:
+            self._pinged_s = now_s
+            self._connection.notify(Notice(_PING, False, lambda: encode_notification("ping", NoParams())))
+        self._is_silent = now_s - self._pinged_s > _SILENT_S
+        return self._is_silent
+
+    def is_here(self) -> bool:
+        """Take in that it has answered; tell whether it had been silent before."""
+        was_silent = self._is_silent
+        self._pinged_s, self._is_silent = math.inf, False
+        return was_silent
 
     def asked(self, ask: Ask) -> None:
         self._connection.notify(Notice(ask.id, False, lambda: encode_notification("asked", ask_info(ask))))

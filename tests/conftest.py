@@ -25,7 +25,7 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere, huge_pages, kept_survey, spread
+from tests.support import elsewhere, fault_points, huge_pages, kept_survey, spread
 from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
@@ -121,7 +121,7 @@ NIGHTLY_TIMEOUT_S = 7200
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is about the other kind of user, or not chosen for the place.
+    """Leave out what is about the other kind of user, not chosen for the place, or not drawn.
 
     By night a test may take longer than its own limit, which is for the few examples of other runs.
     """
@@ -132,8 +132,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items
         if item.get_closest_marker(other) is not None or (place and not elsewhere.is_chosen(place, item.nodeid))
     ]
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
+    left_out += fault_points.left_out(items)
+    if left_out:
+        gone = set(left_out)
+        items[:] = [item for item in items if item not in gone]
+        config.hook.pytest_deselected(items=left_out)
     items[:] = spread.long_ones_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
     if os.environ.get("HYPOTHESIS_PROFILE") == "nightly":
         for item in items:
@@ -184,7 +187,9 @@ def leaves_no_sessions(state_home: str) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterator[Traces]:
+def traces(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, state_home: str
+) -> Iterator[Traces]:
     """Give the run a directory for runtime, and a mark; fail if anything is left at its end.
 
     The directory is short, as the path of a Unix socket may have 107 bytes only.
@@ -206,6 +211,19 @@ def traces(tmp_path_factory: pytest.TempPathFactory, state_home: str) -> Iterato
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)
     assert not left, f"the test run left behind {left}"
+    if not request.session.testsfailed:
+        remove_what_tests_made(temporary)
+
+
+def remove_what_tests_made(temporary: Path) -> None:
+    """Remove the directories of tests, a hundred thousand files, where none failed.
+
+    Otherwise pytest does it three runs later, at the end of a run: one process, which takes five
+    times as long.
+    """
+    made = [str(path) for path in temporary.iterdir() if path.name != ".lock"]
+    if made:
+        subprocess.run(["rm", "-rf", "--one-file-system", *made], check=False)
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import stat
 from typing import Any, NamedTuple, assert_never
 
@@ -28,6 +29,7 @@ from yolofs.paths import RelPath, absolute, in_shell, is_below
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
+from yolofs.session.undo_notes import read_undoes
 from yolofs.state.tree import Shown, Staged
 
 
@@ -92,11 +94,17 @@ def _changes_below(session: Session, path: RelPath) -> list[Change]:
 
 def _before_a_commit(session: Session, path: RelPath) -> LastChange | None:
     """Return the change by which the newest commit made or removed what base has at ``path``; None
-    if no such commit is kept.
+    if no such commit is kept, or it was undone.
     """
     with chapters_told(session) as found:
+        undone = math.inf
         for chapter in reversed(found[:-1]):
-            if not _is_about(chapter, path):
+            assert chapter.commit is not None
+            if chapter.commit >= undone or not _is_about(chapter, path):
+                continue
+            undoes = read_undoes(chapter.directory)
+            if undoes is not None:  # base has again what it had before that commit
+                undone = undoes.commit
                 continue
             states = States(session.directory, session.base, session.store, chapter.journal)
             last = _last(states, path, states.state().resolve(path))

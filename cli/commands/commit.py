@@ -13,6 +13,7 @@ from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
+from yolofs.cli.commit.open_files import open_files_told, say_open_files
 from yolofs.cli.commit.report import (
     Shown,
     check_named,
@@ -185,7 +186,8 @@ def command(
     A commit ends the timeline, as the question says: what stays staged is the first generation of a
     new one. You can look at the old generations as long as the commit is kept (`yolofs timeline`,
     `log`, `diff --run N`). .yolofs/commits keeps what base had before. Programs in the mount wait
-    during the commit and then go on.
+    during the commit and then go on; commit names those that have a committed file open for
+    writing, as it may have taken a half of what they write.
 
     If base has changed at a path that is to be applied, the commit asks about it at a terminal, and
     refuses elsewhere. --merge merges text three ways; where both sides changed the same lines, the
@@ -286,6 +288,7 @@ def command(
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
                     say("nothing is committed, as the list was not read to its end")
                     raise
+            written = [] if as_json else open_files_told(session, shown.taken)
             try:
                 with phases() as begin:
                     apply = commit if up_to is None else commit_up_to
@@ -311,6 +314,7 @@ def command(
     else:
         settled.say(session)
         say_done(session, result, shown, was_told=shown == before)
+        say_open_files(written)
     settled.check(session)
     is_later = up_to is not None and result.number is not None
     check_named(shown, wish.options if is_later else asked.options(wish), is_later=is_later)

@@ -59,6 +59,9 @@ def command(
     two; :PATH alone is what the view shows now. --run N shows what that run did, even if the real
     files have changed since.
 
+    A PATH needs no -- before it if it is no RANGE: `yolofs diff src` shows what changed in src, and
+    `yolofs diff 3 src` what generation 3 changed there. What is both is a RANGE.
+
     Paths are relative to the project, or, if something outside it changed, to the base directory;
     stderr says so. stderr also lists what a patch cannot express, such as an empty directory or an
     owner. diff leaves out changes in scratch directories without --scratch or their PATH, and paths
@@ -75,8 +78,6 @@ def command(
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
-    if len(words) > 1 and not all(":" in word for word in words):
-        raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
     show(
         words,
         paths_given(),

@@ -15,7 +15,21 @@ AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
 _SHELL_TOOLS = frozenset(
     {"Bash", "Monitor", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"}
 )
-_OTHER_SHELLS = frozenset({"PowerShell", "powershell"})
+_POWERSHELL = "commands of PowerShell cannot be sent through yolofs; use bash"
+_TYPED = (
+    "what {} types could reach a shell outside of yolofs; give the command its input at its start, as in: "
+    "printf 'y\\n' | COMMAND"
+)
+"""Copilot's shells go on after a command that was sent through yolofs, and take what is typed next
+for a command of their own.
+"""
+_REFUSED_TOOLS = {
+    "PowerShell": _POWERSHELL,
+    "powershell": _POWERSHELL,
+    "write_bash": _TYPED.format("write_bash"),
+    "write_powershell": _TYPED.format("write_powershell"),
+}
+"""Why yolofs cannot send on what a tool does."""
 _REFUSED = 2
 """The exit code on which agents do not run a command."""
 
@@ -39,16 +53,16 @@ def command(agent: str) -> None:
     except (msgspec.DecodeError, ValueError) as error:
         say(f"yolofs: not run, as the hook's input makes no sense: {error}")
         raise click.exceptions.Exit(_REFUSED) from None
-    if answer is None:
-        say("yolofs: not run: commands of PowerShell cannot be sent through yolofs; use bash")
+    if isinstance(answer, str):
+        say(f"yolofs: not run: {answer}")
         raise click.exceptions.Exit(_REFUSED)
     emit_json_line(answer)
 
 
-def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | None:
+def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | str:
     """Return what an agent's hook answers; an empty object where it is not about a shell command.
 
-    None for a command of a shell that yolofs does not start.
+    A text says why it is not done: it is for a shell that yolofs does not start.
 
     Raises:
         ValueError: it is about one, which is not there.
@@ -56,8 +70,8 @@ def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | None:
     if agent == "cursor" and "command" in request:
         return _cursor_before_shell(_text(request["command"]))
     tool = request.get("tool_name", request.get("toolName"))
-    if tool in _OTHER_SHELLS:
-        return None
+    if tool in _REFUSED_TOOLS:
+        return _REFUSED_TOOLS[tool]
     if tool not in _SHELL_TOOLS:
         return {}
     arguments = _arguments(request)

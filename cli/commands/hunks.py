@@ -11,7 +11,6 @@ import click
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks
 from yolofs.cli.commit.hunk_editing import edit_by_id
-from yolofs.cli.completing import generations
 from yolofs.cli.guard import hidden_by, readable, seen
 from yolofs.cli.hunk_option import hunk_ids
 from yolofs.cli.missing_paths import check_somewhere
@@ -19,7 +18,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading, relative_paths
-from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.cli.ranges import PathsCommand, paths_given, range_and_paths, ranges_and_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.hunk_lines import changed_lines, hunk_fields, title
 from yolofs.cli.show.json_forms import text_fields
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=PathsCommand)
-@click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=generations)
+@click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=ranges_and_paths)
 @click.option("--scratch", is_flag=True, help="Include changes in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Include paths that a rule hides.")
 @click.option("--unfold", "unfolds", is_flag=True, help="List each change that status folds, at a terminal too.")
@@ -78,8 +77,6 @@ def command(
     RANGE is as for `yolofs diff`; without it, hunks lists what a commit would apply. What status
     folds comes last, and at a terminal in one line, unless a PATH or --unfold asks for it.
     """
-    if len(words) > 1:
-        raise click.UsageError(f"Got unexpected extra argument ({words[1]})", click.get_current_context())
     if edited_path is not None and to_edit is None:
         raise UsageError(
             "--edited gives what has become of a hunk, and needs --edit", hint="yolofs hunks --edit ID --edited FILE"
@@ -93,10 +90,10 @@ def command(
         edit_by_id(project, to_edit, paths_given(), _patch(edited_path))
         return
     with reading(project) as session:
-        paths = relative_paths(session, paths_given())
-        check_somewhere(session, paths, paths_given())
-        range_text = words[0] if words else "all"
-        old, new = parse_range(session.timeline, range_text)
+        range_text, typed = range_and_paths(session, words, paths_given())
+        paths = relative_paths(session, typed)
+        check_somewhere(session, paths, typed)
+        old, new = session.timeline.parse_range(range_text)
         with progress("comparing") as update:
             old_tree, new_tree = session.states(old, new)
             hunks = Hunks(session, old_tree, new=new_tree, paths=paths, progress=update)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, assert_never
 import click
 
 from yolofs.audit.audit import AskNote, JournalEnd, Note, RefusalNote, RuleChange, RunEnd, RunStart, records_before
-from yolofs.audit.runs import Run, find_run, generation_of, read_runs, run_of
-from yolofs.cli.completing import generations, runs
+from yolofs.audit.runs import Run, find_run, generation_of, read_runs, runs_in
+from yolofs.cli.completing import runs
 from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
 from yolofs.cli.project import find_project, reading, relative_paths
-from yolofs.cli.ranges import PathsCommand, parse_range, paths_given
+from yolofs.cli.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
 from yolofs.cli.show.record_lines import Entry, record_fields, record_line
@@ -52,7 +52,7 @@ class Wanted(NamedTuple):
 
 
 @click.command(cls=PathsCommand)
-@click.argument("range_text", metavar="[RANGE]", default="all", shell_complete=generations)
+@click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=ranges_and_paths)
 @click.option(
     "--run", "run", type=int, metavar="N", shell_complete=runs, help="Print only run N, with asks and refusals."
 )
@@ -61,7 +61,7 @@ class Wanted(NamedTuple):
     "-v", "--verbose", "is_verbose", is_flag=True, help="Print each record, ask, refusal and change of a rule, too."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as a JSON document.")
-def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
+def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
     """Print what happened: runs, snapshots, travels, commits.
 
     It prints a line for each, oldest first. With -v, --scratch, --run or PATH it also prints each
@@ -77,12 +77,13 @@ def command(range_text: str, run: int | None, scratch: bool, is_verbose: bool, a
     with reading(find_project()) as session, chapters_told(session) as found:
         if run is not None:
             find_run(session.directory, run)
-        start, end = parse_range(session.timeline, range_text)
+        range_text, typed = range_and_paths(session, words, paths_given())
+        start, end = session.timeline.parse_range(range_text)
         spans = [Span(found[-1], start, end)]
-        if range_text == "all":
+        if range_text == ALL:
             spans = [*(Span(chapter, start, None) for chapter in found[:-1]), *spans]
-        paths = relative_paths(session, paths_given())
-        check_somewhere(session, paths, paths_given())
+        paths = relative_paths(session, typed)
+        check_somewhere(session, paths, typed)
         wanted = Wanted(session, paths, run)
         left_out = _LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
@@ -135,7 +136,7 @@ def _items(span: Span, wanted: Wanted, left_out: _LeftOut) -> Iterator[Entry | N
         entries = (entry for entry in entries if may_show(entry.record, root))
         notes = iter(())  # which are about what others may have wanted
     if run is not None:
-        entries = (entry for entry in entries if run_of(entry.record) == run)
+        entries = (entry for entry in entries if run in runs_in(entry.record))
         notes = (note for note in notes if _run_of_note(note) == run)
     return _in_place(filter(left_out.shows, entries), notes)
 

@@ -27,9 +27,9 @@ from yolofs.session.state_files import File, StateFiles
 def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> None:
     """List files as they were in another generation, without a mount.
 
-    A generation is a number, the name of a snapshot, base, "run N" for what run N left, or - for
-    where you were before the last travel. :PATH alone is what the view shows now. A directory has a
-    / at its end.
+    A generation is a number, the name of a snapshot, base, "run N" for what run N left, "commit N"
+    for base right after that commit, or - for where you were before the last travel. :PATH alone is
+    what the view shows now. A directory has a / at its end.
     """
     with reading(find_project()) as session:
         for text in versions:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolofs.cli.completing import generations
 from yolofs.cli.options import options
 from yolofs.cli.output import check_can_ask, say
 from yolofs.cli.project import find_project
-from yolofs.cli.ranges import PathsCommand, paths_given
+from yolofs.cli.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
 from yolofs.errors import UsageError
 
 if TYPE_CHECKING:  # takes long
@@ -19,11 +18,11 @@ if TYPE_CHECKING:  # takes long
 
 
 @click.command(cls=PathsCommand)
-@click.argument("range_text", metavar="[RANGE]", required=False, default="all", shell_complete=generations)
+@click.argument("words", metavar="[RANGE]", nargs=-1, shell_complete=ranges_and_paths)
 @click.option("--scratch", is_flag=True, help="Include changes in scratch directories.")
 @click.option("--hidden", "shows_hidden", is_flag=True, help="Include paths that a rule hides.")
 @click.option("--tool", metavar="CMD", help="Give two directories to a diff tool instead, and take the second one.")
-def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None) -> None:
+def command(words: tuple[str, ...], scratch: bool, shows_hidden: bool, tool: str | None) -> None:
     """Accept, drop, edit and commit what is staged, on a full screen.
 
     The left side lists the changes: first what was deleted, what lies outside the project and what
@@ -46,7 +45,13 @@ def command(range_text: str, scratch: bool, shows_hidden: bool, tool: str | None
     from yolofs.cli.review.comparison import Subject
     from yolofs.cli.review.reader import Reader
 
-    reader = Reader(find_project(), Subject(range_text, tuple(paths_given()), scratch, shows_hidden))
+    project, range_text, typed = find_project(), ALL, tuple(paths_given())
+    if words:
+        from yolofs.session.session import Access, Session  # most reviews are of everything, and start faster so
+
+        with Session.open(project, Access.READ) as session:
+            range_text, typed = range_and_paths(session, words, typed)
+    reader = Reader(project, Subject(range_text, typed, scratch, shows_hidden))
     try:
         if tool is not None:
             from yolofs.cli.review.tool import review_with

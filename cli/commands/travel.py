@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from yolofs.cli.completing import generations, staged_paths
@@ -9,7 +11,10 @@ from yolofs.cli.connection import connected
 from yolofs.cli.output import emit_json, emit_number
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, writing
+from yolofs.errors import GenerationError
 from yolofs.paths import Generation
+
+_RUN = re.compile(r"run[ :]\d+")
 
 
 @click.command()
@@ -49,6 +54,16 @@ def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) ->
 
 
 def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Generation]:
+    try:
+        return _travel_to(project, text, force=force)
+    except GenerationError as error:
+        if _RUN.fullmatch(text) is None:
+            raise
+        hint = f"yolofs runs tells which generation it made; a part of it: yolofs restore --from '{text}' PATH"
+        raise GenerationError(error.message, hint=hint) from None
+
+
+def _travel_to(project: bytes, text: str, *, force: bool) -> tuple[Generation, Generation]:
     with connected(project) as client:
         if client is not None:
             return client.travel(text, force=force)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, Kind
 from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import Lines
-from yolofs.cli.commit.chunks import CONTEXT, Chunk, carry_answers, chunks_of, patch_lines, picks_of
+from yolofs.cli.commit.chunks import CONTEXT, Chunk, chunks_of, patch_lines, picks_of, with_answers_carried
 from yolofs.cli.commit.exclude import Excluded, divide, parse_excludes, unused_text
 from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
 from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
@@ -287,8 +287,7 @@ class _Dialogue:
             self._hunks = Hunks(session, Tree(), paths=[file.path])
             now = next((self._hunks.read(one) for one in self._hunks.changes if one.path == file.path), None)
         old = [chunk for chunk in self.chunks if chunk.file is file]
-        new = chunks_of(now) if now is not None else []
-        carry_answers(old, new)
+        new = with_answers_carried(old, chunks_of(now)) if now is not None else []
         first = self.chunks.index(old[0])
         self.chunks[:] = [chunk for chunk in self.chunks if chunk.file is not file]
         self.chunks[first:first] = new

@@ -88,12 +88,24 @@ def picks_of(chunks: Iterable[Chunk]) -> dict[str, Lines | None]:
     return picks
 
 
-def carry_answers(old: Sequence[Chunk], new: Sequence[Chunk]) -> None:
-    """Carry answers over to the questions about the same lines, after the file has changed."""
+def with_answers_carried(old: Sequence[Chunk], new: Sequence[Chunk]) -> list[Chunk]:
+    """Return the ``new`` questions about a file that has changed, with the answers to the ``old``
+    ones about the same lines; what was split and has not changed is split again.
+    """
     known = {_said(hunk, lines): chunk.is_taken for chunk in old for hunk, lines in chunk.parts}
-    for chunk in new:
+    in_lines = {_said(hunk, None) for chunk in old for hunk, lines in chunk.parts if lines is not None}
+    found: list[Chunk] = []
+    todo = list(reversed(new))
+    while todo:
+        chunk = todo.pop()
         answers = {known.get(_said(hunk, lines)) for hunk, lines in chunk.parts}
-        chunk.is_taken = answers.pop() if len(answers) == 1 else None
+        was_in_lines = any(_said(hunk, lines) in in_lines for hunk, lines in chunk.parts)
+        if was_in_lines or (len(answers) > 1 and len(chunk.parts) > 1):
+            todo += reversed(chunk.split())
+            continue
+        chunk.is_taken = answers.pop()
+        found.append(chunk)
+    return found
 
 
 def _said(hunk: Hunk, lines: Lines | None) -> tuple[object, ...]:

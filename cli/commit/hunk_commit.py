@@ -15,7 +15,9 @@ from yolofs.changes.picks import Picks, spell
 from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
+from yolofs.cli.commit.open_files import open_files_told, say_open_files
 from yolofs.cli.commit.report import (
+    Shown,
     check_named,
     emit_document,
     emit_taken,
@@ -152,13 +154,15 @@ def _foretell(project: bytes, picked: Picked) -> None:
 
 def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
     guard = hiding(project)
+    written: list[str] = []
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
+
+        def tell(shown: Shown, conflicts: Sequence[RelPath]) -> None:
+            emit_taken(session, shown, guard, conflicts)
+            written.extend(open_files_told(session, shown.taken))
+
         with _root_of(session):
-            done = commit_hunks(
-                session,
-                picked,
-                tell=None if as_json else lambda shown, conflicts: emit_taken(session, shown, guard, conflicts),
-            )
+            done = commit_hunks(session, picked, tell=None if as_json else tell)
         directory, root = session.directory, session.base.root
         if done.result.number is not None:
             tidy(session)
@@ -170,6 +174,7 @@ def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
         warn_of_unfinished(done.result.number, done.result.unfinished)
     else:
         say_done(session, done.result, done.shown, was_told=False)
+        say_open_files(written)
     check_held(done.held, root, "yolofs commit")
     check_named(done.shown)
     end_without_success_if(done.result.number is None)

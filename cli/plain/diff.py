@@ -80,6 +80,9 @@ def show(
     """
     with reading(find_project()) as session, contextlib.ExitStack() as stack:
         found = _chapters(session, stack) if run is not None else []
+        if words and not (len(words) > 1 and all(":" in word for word in words)):
+            word, typed = _range_and_paths(session, words, typed)
+            words = (word,)
         paths = relative_paths(session, typed)
         check_somewhere(session, paths, typed)
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
@@ -148,21 +151,19 @@ def _differences(
     range_text = words[0] if words else _ALL
     if run is not None:
         return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
-    try:
-        old, new = _parse_range(session, range_text)
-    except GenerationError:
-        _check_is_no_version(range_text)
-        raise
+    old, new = session.timeline.parse_range(range_text)
     changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand)
     return _Differences(session, old, new, changes)
 
 
-def _parse_range(session: Session, text: str) -> tuple[Generation, Generation | None]:
-    if text == _ALL:
-        return session.timeline.parse_range(text)
-    from yolofs.cli.ranges import parse_range
+def _range_and_paths(session: Session, words: Sequence[str], typed: Sequence[bytes]) -> tuple[str, Sequence[bytes]]:
+    from yolofs.cli.ranges import range_and_paths  # it takes click along
 
-    return parse_range(session.timeline, text)
+    try:
+        return range_and_paths(session, words, typed)
+    except GenerationError:
+        _check_is_no_version(words[0])
+        raise
 
 
 def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_all: bool) -> _Visible:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.show.json_forms import type_name
+from yolofs.paths import display
 from yolofs.text import line_diff
 
 CONTEXT = 3
@@ -167,4 +169,7 @@ def fact(file: FileHunks, hunk: Hunk) -> bytes:
 
 def _what(side: Side) -> str:
     name = type_name(side)
+    if side.type == stat.S_IFLNK:
+        with contextlib.suppress(OSError):
+            return f"{name} -> {display(side.target())}"
     return f"{name} of {side.size} bytes" if side.type == stat.S_IFREG else name

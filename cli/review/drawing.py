@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from yolofs.changes.changes import Kind
+from yolofs.changes.hunks import HunkKind
 from yolofs.cli.review.change_tree import Node, Section, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
@@ -34,6 +35,8 @@ Colours: TypeAlias = Callable[[DiffView, int], Sequence[tuple[str, int]] | None]
 """
 
 MOST_LINE_BYTES = 1000
+_LEAST_OF_DIFFERENCE = 8
+"""So much of where a line differs is to be on the screen."""
 _LEAST_LIST = 20
 _MOST_LIST = 60
 _KINDS: Mapping[Kind, str] = {
@@ -213,6 +216,8 @@ def _diff(model: ReviewModel, width: int, room: int, colours: Colours) -> list[L
     else:
         model.line_top = _scrolled(model.line_top, model.line, view.count, room)
         last = min(model.line_top + room, view.count)
+        longest = max((len(view.line(row).text) for row in range(model.line_top, last)), default=0)
+        model.aside = min(model.aside, max(longest - (width - 3), 0))
         lines = [_diff_line(model, view, row, width, colours) for row in range(model.line_top, last)]
     return [*lines, *([("", " " * width)] for _ in range(room - len(lines)))]
 
@@ -234,11 +239,62 @@ def _diff_line(model: ReviewModel, view: DiffView, row: int, width: int, colours
     here = "reverse " if is_here else ""
     rest = max(width - 2, 0)
     if line.kind is LineKind.TITLE:
-        return [*head, (here + "ansicyan", _fit(harmless(line.text), rest))]
+        title = _title_of(model, view, line)
+        start = _whole_character(title, max(model.aside, 0))
+        return [*head, (here + "ansicyan", _fit(_from(title, start), rest))]
     sign, style = {LineKind.OLD: ("-", "ansired"), LineKind.NEW: ("+", "ansigreen")}.get(line.kind, (" ", ""))
-    text = harmless(line.text.removesuffix(b"\n")) + ("" if line.text.endswith(b"\n") else "  (no newline at the end)")
-    pieces: Line = [(f"{here}{style} bold", sign), *_coloured(view, row, text, here, style, colours)]
+    start = _start(view, line, rest - 1, model.aside)
+    text = _from(line.text.removesuffix(b"\n"), start)
+    text += "" if line.text.endswith(b"\n") else "  (no newline at the end)"
+    pieces: Line = [(f"{here}{style} bold", sign), *_coloured(view, row, text, start, here, style, colours)]
     return [*head, *_cut_pieces(pieces, rest, here)]
+
+
+def _title_of(model: ReviewModel, view: DiffView, line: DiffLine) -> bytes:
+    """Return the first line of a hunk; paths in it are shown as everywhere."""
+    hunk = view.file.hunks[line.hunk]
+    if hunk.kind is HunkKind.RENAMED and hunk.old_path is not None and model.comparison is not None:
+        return f"renamed from {model.comparison.place.show_path(hunk.old_path)}".encode()
+    return line.text
+
+
+def _start(view: DiffView, line: DiffLine, width: int, aside: int) -> int:
+    """Return from which byte on a line is shown: from its beginning, if what differs from the line
+    in whose place it stands has room then; ``aside`` is how far it is moved from there.
+    """
+    text, other = line.text, view.other_line(line)
+    start = 0
+    if other is not None and text[:width] == other[:width]:
+        common = _alike(text, other)
+        if common > MOST_LINE_BYTES or width_of(harmless(text[:common])) > width - _LEAST_OF_DIFFERENCE:
+            start = max(common - width // 3, 0)
+    return _whole_character(text, min(max(start + aside, 0), max(len(text) - _LEAST_OF_DIFFERENCE, 0)))
+
+
+def _alike(text: bytes, other: bytes) -> int:
+    """Return how many bytes at their beginning two texts have in common: by halves, as a line may
+    have millions.
+    """
+    least, most = 0, min(len(text), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if text[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _whole_character(text: bytes, at: int) -> int:
+    """Return where in a text the character begins that a byte is of."""
+    least = max(at - 3, 0)
+    while at > least and at < len(text) and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
+
+
+def _from(text: bytes, start: int) -> str:
+    return f"…{harmless(text[start:])}" if start else harmless(text)
 
 
 def _line_mark(model: ReviewModel, view: DiffView, line: DiffLine) -> str:
@@ -250,11 +306,13 @@ def _line_mark(model: ReviewModel, view: DiffView, line: DiffLine) -> str:
     return "x" if lines is None or line.number in lines else " "
 
 
-def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colours: Colours) -> Line:
-    """Return a line in the colours of its language, words that differ underlined."""
-    runs = colours(view, row)
+def _coloured(view: DiffView, row: int, text: str, start: int, here: str, style: str, colours: Colours) -> Line:
+    """Return a line, of which ``text`` begins at byte ``start``, in the colours of its language,
+    words that differ underlined.
+    """
+    runs = colours(view, row) if not start else None
     other = view.other_line(view.line(row))
-    ranges = differing(text, harmless(other.removesuffix(b"\n"))) if other is not None else []
+    ranges = differing(text, _from(other.removesuffix(b"\n"), start)) if other is not None else []
     if runs is None and not ranges:
         return [(here + style, text)]
     styles = [here + style] * len(text)
@@ -262,14 +320,14 @@ def _coloured(view: DiffView, row: int, text: str, here: str, style: str, colour
     for name, count in runs or ():
         styles[at : at + count] = [f"{here}{name}" if name else here + style] * len(styles[at : at + count])
         at += count
-    for start, end in ranges:
-        styles[start:end] = [f"{one} underline bold" for one in styles[start:end]]
+    for first, last in ranges:
+        styles[first:last] = [f"{one} underline bold" for one in styles[first:last]]
     pieces: Line = []
-    start = 0
+    begin = 0
     for end in range(1, len(text) + 1):
-        if end == len(text) or styles[end] != styles[start]:
-            pieces.append((styles[start], text[start:end]))
-            start = end
+        if end == len(text) or styles[end] != styles[begin]:
+            pieces.append((styles[begin], text[begin:end]))
+            begin = end
     return pieces
 
 

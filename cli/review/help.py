@@ -15,6 +15,7 @@ u            take the last thing back: what was accepted, dropped or edited
 j k          down and up; also the arrow keys, page up and down, < and >
 l h tab      to the lines of a file, back to the list; open and close a directory
 J K          the next hunk, the one before
+H L          what lies left or right of the screen in long lines
 - =          close and open all directories
 ? q          these keys; leave without doing anything
 

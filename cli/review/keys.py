@@ -30,7 +30,7 @@ from yolofs.cli.review.effects import (
     Way,
 )
 from yolofs.cli.review.help import HELP
-from yolofs.cli.review.moving import MOVES, PAGE_ROWS, Moving
+from yolofs.cli.review.moving import ASIDE_BYTES, MOVES, PAGE_ROWS, Moving
 from yolofs.cli.review.review_state import Focus, Mode
 from yolofs.paths import RelPath, display
 
@@ -86,6 +86,8 @@ class ReviewModel(Moving):
             "left": self._left,
             "h": self._left,
             "escape": self._left,
+            "H": lambda: self._move_aside(-ASIDE_BYTES),
+            "L": lambda: self._move_aside(ASIDE_BYTES),
             "-": lambda: self._open_all(is_open=False),
             "=": lambda: self._open_all(is_open=True),
             "enter": self._prepare,

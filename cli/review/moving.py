@@ -10,6 +10,9 @@ from yolofs.cli.review.review_state import Focus, Mode, ReviewState
 from yolofs.paths import display
 
 PAGE_ROWS = 10
+ASIDE_BYTES = 20
+"""So far H and L move the lines."""
+_MOST_ROWS = 200
 
 
 class Moving(ReviewState):
@@ -53,6 +56,15 @@ class Moving(ReviewState):
             case _:
                 wanted = max(min(self.line + step, view.count - 1), 0)
                 self.line = self._nearest(wanted, 1 if step > 0 else -1)
+
+    def _move_aside(self, step: int) -> None:
+        """Show what lies to the right of the lines that are shown, or to the left."""
+        view = self.view
+        if view is None or not view.count:
+            return
+        rows = range(self.line_top, min(self.line_top + _MOST_ROWS, view.count))
+        longest = max((len(view.line(row).text) for row in rows), default=0)
+        self.aside = max(min(self.aside + step, longest), -longest)
 
     def _other_side(self) -> Command | None:
         if self.focus is Focus.DIFF:

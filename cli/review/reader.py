@@ -18,7 +18,6 @@ from yolofs.cli.guard import hidden_by, seen
 from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths, session_directory
-from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.comparison import Comparison, Step, Subject
 from yolofs.cli.review.first_look import first_changes
 from yolofs.cli.rules.in_force import hiding
@@ -62,7 +61,7 @@ class Reader:
         """
         with self._lock:
             session = self._fresh()
-            old, new = parse_range(session.timeline, self.subject.range_text)
+            old, new = session.timeline.parse_range(self.subject.range_text)
             steps = _steps(session, old, new)
             shown = len(steps) - 1
             if not is_last:

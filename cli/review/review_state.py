@@ -69,6 +69,8 @@ class ReviewState:
         self.line = 0
         """The line of the diff that the cursor is on."""
         self.line_top = 0
+        self.aside = 0
+        """How far the lines are moved to the left, in bytes, from where each begins by itself."""
         self.split: set[str] = set()
         """The hunks whose lines are accepted one by one."""
         self.message = ""
@@ -191,11 +193,11 @@ class ReviewState:
                 self.message = f"{self.message}; {said}" if self.message else said
         self._forget_views(tree)
         self.tree = tree
-        line, top = self.line, self.line_top
+        line, top, aside = self.line, self.line_top, self.aside
         self._keep_place(before, place)
         wanted = self._shown()
         if place is not None and self.change is not None and self.change.path == place:
-            self.line, self.line_top = line, top
+            self.line, self.line_top, self.aside = line, top, aside
             if self.view is not None:
                 self.line = self._nearest(min(line, max(self.view.count - 1, 0)), 1)
         return wanted
@@ -330,7 +332,7 @@ class ReviewState:
 
     def _shown(self) -> Command | None:
         """Return what is wanted for the right side, as the cursor has come to another change."""
-        self.line = self.line_top = 0
+        self.line = self.line_top = self.aside = 0
         if self.view is not None:
             self.line = self._nearest(0, 1)
         return Load(self.change) if self.change is not None and self.view is None else None

@@ -6,6 +6,7 @@ Each blocks, and runs in a thread beside the screen; a mount serves no request m
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.options import start_directory
 from yolofs.cli.project import changing
-from yolofs.cli.ranges import parse_range
 from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
@@ -29,12 +30,14 @@ from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import StaleHunkError, UsageError, YolofsError
-from yolofs.paths import ROOT, RelPath, display
+from yolofs.journal.timeline import BASE
+from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
 from yolofs.session.commit import Looked, look_at_base
-from yolofs.session.restore import restore, source_to_restore
+from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
 from yolofs.session.session import Session
+from yolofs.session.sources import source_of
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -90,9 +93,10 @@ def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]
     """
     files, picks = _gather(reader, effect.what)
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
-        dropped = drop_hunks(session, _old_tree(session, reader), picks, _DROPPED, paths=_paths(effect.what))
+        old, _ = session.timeline.parse_range(reader.subject.range_text)
+        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=_paths(effect.what))
         if not dropped.changes:
-            return _held_text(dropped.held) or "it was as before already", None, []
+            return _held_text(session, old, dropped.held) or "it was as before already", None, []
         number = None
         if effect.is_told:
             held = {one.hunk.id for one in dropped.held}
@@ -102,7 +106,7 @@ def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]
         done = Done(effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
         carried = _carried(session, reader, files) if len(files) <= _FEW else []
     left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
-    held_text = _held_text(dropped.held)
+    held_text = _held_text(session, old, dropped.held)
     return f"dropped {effect.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
 
 
@@ -129,10 +133,17 @@ def _essence(hunk: Hunk) -> tuple[object, ...]:
     return hunk.kind, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new
 
 
-def _held_text(held: Sequence[HeldHunk]) -> str:
+def _held_text(session: Session, old: Generation, held: Sequence[HeldHunk]) -> str:
+    """Return what could not be dropped by itself, and the command that drops the first of it with
+    all that it needs.
+    """
     if not held:
         return ""
-    return f"{len(held)} stay{'s' if len(held) == 1 else ''} as it is: {held[0].reason}"
+    full = session.base.path(held[0].hunk.path)
+    path = in_shell(os.path.relpath(full, start_directory()))
+    command = f"yolofs restore {path}" if old == BASE else f"yolofs restore --from {old} {path}"
+    more = f", and {len(held) - 1} more," if len(held) > 1 else ""
+    return f"{path}{more} stay{'' if more else 's'} ({command} drops it): {held[0].reason}"
 
 
 def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:
@@ -191,7 +202,7 @@ def take_back(reader: Reader, done: Done) -> str:
                 f"{done.title} has changed since, so it is not taken back",
                 hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
             )
-        restore(session, source_to_restore(session, str(done.before)), done.paths, _BACK)
+        restore(session, source_of(session, str(done.before)), done.paths, _BACK)
         if done.feedback is not None:
             with contextlib.suppress(OSError):
                 feedback.withdraw(session.directory, done.feedback)
@@ -344,7 +355,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
 
 
 def _old_tree(session: Session, reader: Reader) -> Tree:
-    old, _ = parse_range(session.timeline, reader.subject.range_text)
+    old, _ = session.timeline.parse_range(reader.subject.range_text)
     return session.state(old)
 
 

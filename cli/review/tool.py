@@ -2,8 +2,9 @@
 the right one.
 
 The left directory has what was there before, the right one what is staged: the regular files among
-the changes, by their paths relative to base.  What the right one has at the end is the selection.
-Text that was not staged was written in the tool; it is staged, and selected.
+the changes, by their paths relative to the project, or to base if some lie outside of it.  What the
+right one has at the end is the selection.  Text that was not staged was written in the tool; it is
+staged, and selected.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from yolofs.cli.review.session_changes import Prepared, commit, drop, prepare, s
 from yolofs.cli.show.listing import Place, is_marked
 from yolofs.errors import UsageError, YolofsError
 from yolofs.hostcode.code_files import patterns_anywhere
-from yolofs.paths import display
+from yolofs.paths import ROOT, RelPath, display, join
 from yolofs.system.plain_files import open_plain
 from yolofs.system.work_directories import work_directory
 from yolofs.text.git_binary import is_binary, read_chunks
@@ -89,14 +90,23 @@ def review_with(reader: Reader, tool: str) -> None:
     # In the session, which no view shows: what rules hide from the agent is in these files, too.
     with work_directory(reader.directory, "review") as directory:
         trusted, others = _divide(comparison)
-        handed = _hand_out(reader, others, directory)
+        place, top = comparison.place, ROOT
+        if place.project is not None and all(map(place.holds, others)):
+            top = place.project
+        handed = _hand_out(reader, others, directory, top)
         if trusted:
             them = "it" if trusted == 1 else "them"
             say(f"note: {trusted} that the host would run or trust not shown; to look at {them}: yolofs review")
         if left_out := sum(not _is_directory(change) for change in others) - len(handed):
             say(f"note: {left_out} that are no regular files, git's own, or too large, are not shown, and stay staged")
         _run(tool, directory)
-        end = _end_state(handed, os.path.join(directory, b"right"))
+        right = os.path.join(directory, b"right")
+        if not os.path.isdir(right):
+            raise YolofsError(
+                "the tool has removed the whole directory of what is staged, so nothing is done",
+                hint="to drop everything, have it remove the files in there; or yolofs abort",
+            )
+        end = _end_state(handed, right, top, place)
     if end.edited and not _stage_edited(reader, end, comparison.place):
         say("nothing done")
         return
@@ -120,25 +130,30 @@ def _divide(comparison: Comparison) -> tuple[int, list[Change]]:
     return count - sum(not _is_directory(change) for change in others), others
 
 
-def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes) -> list[_Handed]:
+def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes, top: RelPath) -> list[_Handed]:
+    """Write the files of changes into two directories; ``top`` is left out of their paths."""
     handed: list[_Handed] = []
     left_bytes = _MOST_BYTES
-    for top in (b"left", b"right"):
-        os.mkdir(os.path.join(directory, top), 0o700)
+    for name in (b"left", b"right"):
+        os.mkdir(os.path.join(directory, name), 0o700)
+
+    def place_of(name: bytes, path: RelPath) -> bytes:
+        return os.path.join(directory, name, path[len(top) + 1 :] if top else path)
+
     for change in changes:
         sides = [side for side in (change.old, change.new) if side is not None]
         size = sum(side.size for side in sides)
         if not _may_be_handed_out(change, sides) or size > left_bytes:
             continue
         left_bytes -= size
-        left = os.path.join(directory, b"left", change.old_path or change.path)
-        right = os.path.join(directory, b"right", change.path)
+        left = place_of(b"left", change.old_path or change.path)
+        right = place_of(b"right", change.path)
         contents = [
             _copy(reader, side, place) if side is not None else None
             for side, place in ((change.old, left), (change.new, right))
         ]
         is_renamed = change.new is not None and change.old_path not in (None, change.path)
-        right_before = os.path.join(directory, b"right", change.old_path or b"") if is_renamed else None
+        right_before = place_of(b"right", change.old_path) if is_renamed and change.old_path is not None else None
         handed.append(
             _Handed(reader.hunks(change), contents[0], contents[1], right, right_before, _is_executable(change.new))
         )
@@ -214,9 +229,9 @@ def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]
 # ---- what it has left
 
 
-def _end_state(handed: Collection[_Handed], right: bytes) -> _EndState:
+def _end_state(handed: Collection[_Handed], right: bytes, top: RelPath, place: Place) -> _EndState:
     end = _EndState({}, {}, [])
-    not_taken: list[tuple[bytes, str]] = []
+    not_taken: list[tuple[RelPath, str]] = []
     known = {one.right for one in handed}
     for one in handed:
         now, change = _read(one.right), one.file.change
@@ -247,9 +262,9 @@ def _end_state(handed: Collection[_Handed], right: bytes) -> _EndState:
             end.rest[key_of(change)] = change, rest
     found = (os.path.join(directory, name) for directory, _, names in os.walk(right) for name in names)
     beside = [path[len(right) + 1 :] for path in found if path not in known and not _is_backup(path, known)]
-    not_taken += [(path, ": it was not handed out; yolofs run adds files") for path in beside]
+    not_taken += [(join(top, path), ": it was not handed out; yolofs run adds files") for path in beside]
     for path, text in not_taken[:_NAMED]:
-        warn(f"{display(path)} is not taken{text}")
+        warn(f"{place.show_path(path)} is not taken{text}")
     if len(not_taken) > _NAMED:
         warn(f"… nor are {len(not_taken) - _NAMED} more")
     return end

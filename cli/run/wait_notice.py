@@ -53,16 +53,20 @@ def announcing_asks(directory: bytes, run: int, pid_namespace: int) -> Iterator[
 def _tell(client: Client, run: int, pid_namespace: int) -> None:
     waiting = _Waiting(run)
     try:
-        client.watch(is_attended=os.isatty(2), run=run)  # whoever sits there is told, and can answer
+        # whoever sits there is told, and can answer
+        client.watch(is_attended=os.isatty(2), run=run, answers_pings=True)
         while True:
             event = client.next_event()
-            from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo  # most runs ask nothing, and start faster so
+            # most runs ask nothing, and start faster so
+            from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo, PingInfo
 
             match event:
                 case AskInfo() as ask if _is_in(ask.process.pid, pid_namespace):
                     waiting.asked(ask)
                 case EndedInfo(id=number):
                     waiting.ended(number)
+                case PingInfo():
+                    client.here()
     except YolofsError:  # we have hung up, or the daemon has gone, which the run itself will say
         waiting.close()
 

@@ -272,8 +272,8 @@ def say_marked(changes: Iterable[Change], marks: Marks) -> None:
     """Say what the marks of some changes mean, if there are any."""
     count = sum(is_marked(change, marks) for change in changes) if marks else 0
     if count:
-        what = "is" if count == 1 else "are"
-        say(f"note: {count} {what} what the host would run or trust; a commit takes these by name or with --trusted")
+        which, them = ("1 is", "it") if count == 1 else (f"{count} are", "these")
+        say(f"note: {which} what the host would run or trust; a commit takes {them} by name or with --trusted")
 
 
 def _letters() -> dict[Kind, str]:

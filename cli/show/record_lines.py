@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, assert_never
 
-from yolofs.audit.runs import run_of
+from yolofs.audit.runs import run_of, runs_in
 from yolofs.cli.output import local_time
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place
@@ -44,8 +44,9 @@ def record_word(record: Record) -> str:
 def record_line(entry: Entry, place: Place, width: int) -> str:
     record = entry.record
     head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
-    run = run_of(record)
-    return f"{head}  {_what(record, place)}".rstrip() + (f"  [run {run}]" if run else "")
+    runs = sorted(runs_in(record) - {0})
+    by = f"  [run{'s' if len(runs) > 1 else ''} {', '.join(map(str, runs))}]" if runs else ""
+    return f"{head}  {_what(record, place)}".rstrip() + by
 
 
 def _what(record: Record, place: Place) -> str:
@@ -92,6 +93,8 @@ def record_fields(entry: Entry, root: bytes) -> dict[str, Any]:
     run = run_of(record)
     if run:
         fields["run"] = run
+    if also := sorted(runs_in(record) - {0, run}):
+        fields["also"] = also
     match record:
         case Stage():
             fields |= text_fields("path", absolute(root, record.path))

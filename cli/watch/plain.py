@@ -19,7 +19,7 @@ from yolofs.cli.output import say
 from yolofs.cli.watch.board import Board, Command, Look, Quit
 from yolofs.cli.watch.board_lines import draw
 from yolofs.cli.watch.preview import preview
-from yolofs.daemon.rpc.ask_messages import AnswerParams
+from yolofs.daemon.rpc.ask_messages import AnswerParams, PingInfo
 from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import DaemonError, YolofsError
 
@@ -46,12 +46,12 @@ def watch_plain(project: bytes, events: Client, calls: Client) -> int:
     """
     board = Board()
     arrived: deque[Event | YolofsError] = deque()
-    events.watch()
+    events.watch(answers_pings=True)
     reader = threading.Thread(target=_read_events, args=(events, arrived), name="events", daemon=True)
     reader.start()
     try:
         with _single_keys():
-            _talk(project, board, calls, arrived)
+            _talk(project, board, events, calls, arrived)
     finally:
         events.hang_up()
         reader.join()
@@ -66,7 +66,7 @@ def _read_events(events: Client, arrived: deque[Event | YolofsError]) -> None:
         arrived.append(error)
 
 
-def _talk(project: bytes, board: Board, calls: Client, arrived: deque[Event | YolofsError]) -> None:
+def _talk(project: bytes, board: Board, events: Client, calls: Client, arrived: deque[Event | YolofsError]) -> None:
     printed: object = None
     told = 0
     while True:
@@ -74,6 +74,9 @@ def _talk(project: bytes, board: Board, calls: Client, arrived: deque[Event | Yo
             event = arrived.popleft()
             if isinstance(event, YolofsError):
                 raise event
+            if isinstance(event, PingInfo):
+                events.here()
+                continue
             if board.is_new(event):
                 _ring()
             board.take(event)

@@ -17,7 +17,7 @@ from yolofs.cli.watch.board import Board, Command, Look, Quit
 from yolofs.cli.watch.board_lines import draw
 from yolofs.cli.watch.preview import preview
 from yolofs.cli.whole_screen import WholeScreen
-from yolofs.daemon.rpc.ask_messages import AnswerParams
+from yolofs.daemon.rpc.ask_messages import AnswerParams, PingInfo
 from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import YolofsError
 
@@ -55,7 +55,7 @@ class _Screen:
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
-        self._events.watch()
+        self._events.watch(answers_pings=True)
         reader = threading.Thread(target=self._read_events, args=(loop,), name="events", daemon=True)
         reader.start()
         try:
@@ -95,6 +95,9 @@ class _Screen:
                 loop.call_soon_threadsafe(self._screen.leave, error)
 
     def _take(self, event: Event) -> None:
+        if isinstance(event, PingInfo):  # not by the thread that reads: this one may wait for the terminal
+            self._events.here()
+            return
         if self._board.is_new(event):
             self._screen.output.bell()
             self._screen.output.flush()

@@ -20,7 +20,7 @@ from yolofs.access.asks import how_it_ended
 from yolofs.cli.output import emit, warn
 from yolofs.cli.show.ask_lines import path_text, verb
 from yolofs.daemon.rpc.ask_fields import ask_fields
-from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, WarningsInfo
+from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, PingInfo, WarningsInfo
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
@@ -53,7 +53,7 @@ def answer_alone(events: Client, calls: Client, decision: str | None, shell_comm
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup(1) has it
             signal.signal(number, signal.default_int_handler)
     answerer = _Answerer(calls, decision, shell_command)
-    events.watch()
+    events.watch(answers_pings=True)
     try:
         while True:
             match events.next_event():
@@ -61,6 +61,8 @@ def answer_alone(events: Client, calls: Client, decision: str | None, shell_comm
                     answerer.asked(ask)
                 case EndedInfo() as ended:
                     answerer.ended(ended)
+                case PingInfo():
+                    events.here()
                 case WarningsInfo(warnings=warnings):
                     for warning in warnings:
                         warn(warning)

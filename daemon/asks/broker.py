@@ -40,6 +40,8 @@ _SLICE = 50
 """How many requesters are looked at in one go: about a millisecond."""
 _COMMANDS_S = 0.5
 """How long command lines may take to read before an ask is shown without them."""
+_CHECK_S = 1.0
+"""How often watchers are checked while something waits."""
 _COUNT_S = 60.0
 """How often refusals of a kind that was seen before are noted, with their number."""
 _MOST_UNATTENDED = 10_000
@@ -78,6 +80,12 @@ class Watcher(Protocol):
 
     def attends(self, run: int) -> bool:
         """Tell whether there is somebody who sees what a run asks (0: what is in no run)."""
+        ...
+
+    def check(self) -> bool:
+        """Have whoever sees it show that it goes on, while something waits; tell whether it has
+        ceased to since the last check.
+        """
         ...
 
 
@@ -133,6 +141,8 @@ class Broker:
         self._came = trio.Event()
         """Set for :meth:`_poll` when somebody asks."""
         self._deadline_changed = trio.Event()
+        self._waits = trio.Event()
+        """Set for :meth:`_check_watchers` when somebody asks."""
         self._lock = threading.Lock()
         """Guards what follows, which other threads use too."""
         self._inbox: deque[tuple[Question, int, Callable[[Decision], None]]] = deque()
@@ -199,6 +209,7 @@ class Broker:
                 nursery.start_soon(self._end_overdue)
                 nursery.start_soon(self._poll)
                 nursery.start_soon(self._count_refusals)
+                nursery.start_soon(self._check_watchers)
         finally:
             with self._lock:
                 self._token = None
@@ -397,6 +408,7 @@ class Broker:
         if arrived:
             self._arrived.set()
             self._came.set()
+            self._waits.set()
             self._deadline_changed.set()
 
     def _answer_again(self, question: Question, pid: int, answer: Callable[[Decision], None]) -> None:
@@ -454,6 +466,17 @@ class Broker:
         while self._auditor is not None:
             await trio.sleep(_COUNT_S)
             await trio.to_thread.run_sync(self._auditor.count)
+
+    async def _check_watchers(self) -> None:
+        """Notice watchers that have stopped, while something waits for them."""
+        while True:
+            if not any(self._queue):  # an idle daemon sleeps
+                self._waits = trio.Event()
+                await self._waits.wait()
+            have_stopped = [watcher for watcher in self._watchers if watcher.check()]  # each is checked
+            if have_stopped:
+                self.attention_changed()
+            await trio.sleep(_CHECK_S)
 
     def _let_go(self) -> None:
         """Drop waiters that want no answer any more."""

@@ -80,6 +80,9 @@ class Notifier:
     def warned(self, warnings: tuple[str, ...]) -> None:
         """Do nothing: the user is told of warnings elsewhere."""
 
+    def check(self) -> bool:
+        return False
+
     def attends(self, run: int) -> bool:
         """Tell whether the user is told of what a run asks, and may well answer."""
         return bool(self._command) and not self.problem and run not in self._unanswered

@@ -76,6 +76,10 @@ class EndedInfo(msgspec.Struct, frozen=True):
     waited_ms: int
 
 
+class PingInfo(msgspec.Struct, frozen=True):
+    """The daemon wants to know whether the watcher goes on; the answer is ``here``."""
+
+
 class WarningsInfo(msgspec.Struct, frozen=True):
     """What the user should know now, as in ``info``."""
 

@@ -36,6 +36,7 @@ from yolofs.daemon.rpc.protocol import (
     TravelParams,
     TravelResult,
     WatchParams,
+    encode_notification,
     encode_request,
     error_from,
     quote,
@@ -56,12 +57,12 @@ from yolofs.system.processes import pidfd_of
 
 if TYPE_CHECKING:
     from yolofs.access.questions import Operation
-    from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, WarningsInfo
+    from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult, AskInfo, EndedInfo, PingInfo, WarningsInfo
     from yolofs.daemon.rpc.rule_messages import SourcedRule
     from yolofs.rules import Level, Rule, Sources
 
 R = TypeVar("R", bound=msgspec.Struct)
-Event: TypeAlias = "AskInfo | EndedInfo | WarningsInfo"
+Event: TypeAlias = "AskInfo | EndedInfo | PingInfo | WarningsInfo"
 """An ask that is new or has changed, or what became of one."""
 
 _CONNECT_TIMEOUT_S = 3.0
@@ -329,14 +330,21 @@ class Client:
 
         return self._call("answer", params, AnswerResult)
 
-    def watch(self, *, is_attended: bool = True, run: int = 0) -> None:
+    def watch(self, *, is_attended: bool = True, run: int = 0, answers_pings: bool = False) -> None:
         """Have the daemon send what happens to asks, from all that wait now on: see
         :meth:`next_event`.
 
         ``is_attended``: somebody sees them, or with ``run`` those of that run, so that they wait
-        longer.
+        longer.  ``answers_pings``: as long as :meth:`here` follows each ping.
         """
-        self._call("watch", WatchParams(is_attended, run), Done)
+        self._call("watch", WatchParams(is_attended, run, answers_pings), Done)
+
+    def here(self) -> None:
+        """Answer a ping; while another thread waits for events, too.  Never fails: that the daemon
+        is gone is told by the next event.
+        """
+        with contextlib.suppress(OSError):
+            self._socket.sendall(encode_notification("here", NoParams()))
 
     def next_event(self) -> Event:
         """Wait for the next event, however long.
@@ -420,13 +428,15 @@ class Client:
         """Keep a notification for :meth:`next_event`; what this version does not know it passes
         over.
         """
-        from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo, WarningsInfo
+        from yolofs.daemon.rpc.ask_messages import AskInfo, EndedInfo, PingInfo, WarningsInfo
 
         match message.method:
             case "asked":
                 self._events.append(msgspec.json.decode(message.params, type=AskInfo))
             case "ended":
                 self._events.append(msgspec.json.decode(message.params, type=EndedInfo))
+            case "ping":
+                self._events.append(PingInfo())
             case "warnings":
                 self._events.append(msgspec.json.decode(message.params, type=WarningsInfo))
 

@@ -175,10 +175,14 @@ class Lent(msgspec.Struct, frozen=True):
 class WatchParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The parameters of ``watch``: whether somebody sees what is asked, and of which run alone (0:
     of all).
+
+    ``answers_pings``: the client says ``here`` to each ``ping``; while it does not, nobody sees
+    anything.
     """
 
     is_attended: bool = True
     run: int = 0
+    answers_pings: bool = False
 
 
 class StopParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -98,8 +98,12 @@ def _import_program() -> None:
     """
     import multiprocessing.popen_fork  # noqa: F401 - so that it is there
     import termios  # noqa: F401 - the same
+    import tomllib  # noqa: F401 - the same
 
     import anyio._backends._trio  # noqa: F401 - the same
+    import prompt_toolkit.input.vt100
+    import prompt_toolkit.key_binding.bindings.search
+    import prompt_toolkit.patch_stdout  # noqa: F401 - the same
     import watchfiles  # noqa: F401 - the same
 
     import yolofs
@@ -116,6 +120,7 @@ def _make_what_each_makes_once() -> None:
     import click
 
     from yolofs.cli.group import COMMANDS, cli
+    from yolofs.hostcode import code_files
 
     argparse.ArgumentParser()  # compiles its patterns
     context = click.Context(cli, **cli.context_settings)
@@ -125,6 +130,9 @@ def _make_what_each_makes_once() -> None:
         assert command is not None
         command.get_help_option(click.Context(command, parent=context))
     _look_at_fields(msgspec.Struct)
+    home = os.path.abspath(os.path.expanduser(b"~"))
+    code_files.built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
+    code_files.patterns_anywhere()
 
 
 def _look_at_fields(above: type) -> None:

@@ -94,6 +94,17 @@ def test_a_command_for_a_shell_that_yolofs_does_not_start_is_not_run(agent: str,
     assert "not run: commands of PowerShell cannot be sent through yolofs; use bash" in hook(agent, request, code=2)
 
 
+@pytest.mark.parametrize("tool", ["write_bash", "write_powershell"])
+def test_what_is_typed_into_a_shell_of_copilots_is_refused(tool: str) -> None:
+    """The shell outlives the command that was sent through yolofs, and is not in the sandbox."""
+    arguments = {"sessionId": "1", "input": "rm -r ~{enter}"}
+    said = hook("copilot", {"toolName": tool, "toolArgs": json.dumps(arguments)}, code=2)
+    assert said == (
+        f"yolofs: not run: what {tool} types could reach a shell outside of yolofs; give the command its input at its "
+        "start, as in: printf 'y\\n' | COMMAND\n"
+    )
+
+
 def test_cursor_is_asked_again_and_lets_only_wrapped_commands_through() -> None:
     request = {"hook_event_name": "beforeShellExecution", "command": wrap(TRICKY), "cwd": "/"}
     assert hook("cursor", request) == {"permission": "allow"}

@@ -1,5 +1,5 @@
 """Each command finds what it needs when Python has just started; most other tests fork one that has
-imported all.
+imported all.  By night all of them are started so, else some.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import COMMAND, Program
+from tests.support.fault_points import points
 from yolofs.cli.group import COMMANDS
 
 pytestmark = pytest.mark.mount
@@ -60,8 +61,11 @@ def test_every_command_is_started_somewhere() -> None:
 def test_commands_start_without_what_others_have_imported(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project/.yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
-    yolofs = Program(tmp_path / "project", starts_cold=True)
+    warm = Program(tmp_path / "project")
+    cold = Program(tmp_path / "project", starts_cold=True)
+    drawn = points(list(ORDINARY), "cold starts", some=12)
     for name, words in ORDINARY.items():
+        yolofs = cold if name in drawn else warm
         yolofs(name, *words, code=REFUSED.get(name, 0))
         if name == "run":  # inside as well, where the daemon starts a process for the command, too
             assert "A  made\n" in yolofs("run", "--no-review", *COMMAND, "diff", "--list").out

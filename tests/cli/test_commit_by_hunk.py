@@ -176,6 +176,15 @@ def test_an_edited_hunk_is_staged_and_asked_about_again(yolofs: Program, view: P
     assert (view / "text").read_text() == wanted
 
 
+def test_an_edit_keeps_the_answers_about_parts_of_other_hunks(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text("#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\n")
+    editor.chmod(0o755)
+    (view / "text").write_text(text_with(line2="two\n", line3="three\n", line5="five\n", line25="x\ny\n"))
+    answer(yolofs, "s", "s", "n", "y", "y", "e", "y", editor=editor)
+    assert (yolofs.project / "text").read_text() == text_with(line3="three\n", line5="five\n", line25="x\nY\n")
+
+
 def test_an_edit_that_does_not_apply_can_be_edited_again(yolofs: Program, view: Path, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nif grep -q bad "$1"; then sed -i /bad/d "$1"; else echo bad >>"$1"; fi\n')

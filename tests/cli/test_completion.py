@@ -12,6 +12,7 @@ import pytest
 from tests.cli.program import Program, wait_until
 from tests.cli.terminal import Terminal
 from tests.mount.asking import reader
+from tests.support.fault_points import points
 
 
 @pytest.fixture
@@ -220,7 +221,7 @@ SHELLS = {
 
 
 @pytest.mark.mount
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", points(list(SHELLS), "shells", some=1))
 def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
     yolofs: Program, shell: str, tmp_path: Path
 ) -> None:

@@ -363,6 +363,7 @@ def saved_by_rename(view: CoreDriver, name: bytes, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("change", ["saved", "deleted", "made", "inside", "inside-chmod", "moved-over"])
+@pytest.mark.some(3)
 def test_a_change_of_the_host_is_seen_whatever_the_view_does_later(tmp_path: Path, change: str) -> None:
     project = tmp_path / "project"
     (project / "d/deep").mkdir(parents=True)

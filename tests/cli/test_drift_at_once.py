@@ -348,7 +348,7 @@ def done(top: Path, work: Work, then: str = "") -> tuple[Program, CoreDriver]:
     ("case", "delay_s", "then"),
     [
         pytest.param(case, delay_s, then, id=f"{name_of(case)}-{delay_s * 1000:.0f} ms-{then}")
-        for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=60)
+        for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=36)
     ],
 )
 def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s: float, then: str) -> None:
@@ -362,7 +362,7 @@ def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s
     assert described(program.project) == before
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in points(CASES, "undone", some=10)])
+@pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in points(CASES, "undone", some=6)])
 def test_what_the_host_does_at_once_after_an_undo_is_drift(tmp_path: Path, case: Case) -> None:
     program, view = done(tmp_path, case.work)
     view.close()
@@ -438,7 +438,7 @@ WORKS = tuple(dict.fromkeys(case.work for case in CASES if case.work not in (edi
     ("work", "then"),
     [
         pytest.param(work, then, id=f"{work.__name__}-{then}")
-        for work, then in points(list(itertools.product(WORKS, THEN)), "nothing", some=20)
+        for work, then in points(list(itertools.product(WORKS, THEN)), "nothing", some=12)
     ],
 )
 def test_what_nobody_has_changed_is_no_drift(tmp_path: Path, work: Work, then: str) -> None:

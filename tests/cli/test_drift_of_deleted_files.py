@@ -41,6 +41,7 @@ def test_what_the_host_deletes_under_a_file_that_was_saved_by_a_rename_is_drift(
 
 
 @pytest.mark.parametrize("kind", ["binary", "large", "symlink", "directory", "moved"])
+@pytest.mark.some(2)
 def test_whatever_kind_the_host_deletes_under_a_name_that_was_replaced_is_drift(yolofs: Program, kind: str) -> None:
     """It stays so when other paths are committed."""
     place = yolofs.project / "place"
@@ -134,7 +135,7 @@ WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged an
             id=f"{host}-{way}" + " from a checkpoint" * is_checkpointed,
         )
         for (host, is_drift), way, is_checkpointed in points(
-            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=20
+            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=12
         )
     ],
 )

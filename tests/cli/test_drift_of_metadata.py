@@ -52,6 +52,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.parametrize("name", [*ALL, "directory"])
+@pytest.mark.some(3)
 def test_a_mode_of_the_host_is_not_overwritten_unasked(yolofs: Program, name: str) -> None:
     (yolofs.project / name).chmod(0o600)
     assert (
@@ -67,6 +68,7 @@ def test_a_mode_of_the_host_is_not_overwritten_unasked(yolofs: Program, name: st
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("name", ["text", "big", "touched", "directory"])
+@pytest.mark.some(2)
 def test_an_owner_that_the_host_gave_is_not_overwritten_unasked(yolofs: Program, name: str) -> None:
     os.chown(yolofs.project / name, 1234, 1234)
     yolofs("commit", "--yes", code=9)

@@ -35,6 +35,7 @@ def staged(yolofs: Program) -> Program:
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("what", ["drop", "edit"])
+@pytest.mark.some(2)
 def test_a_hunk_that_cannot_be_written_is_told_in_a_sentence(staged: Program, what: str, number: int) -> None:
     (hunk,) = [one for one in staged("hunks", "--json").json["hunks"] if one["kind"] == "text"]
     (staged.project / "edited").write_text("@@ -1,2 +1,2 @@\n one\n-two\n+other\n")

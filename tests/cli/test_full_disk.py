@@ -128,6 +128,7 @@ def test_an_abort_makes_room_where_there_is_none(program: Program, disk: Disk, *
 
 
 @pytest.mark.parametrize("room", [0, 4096, 3 * 4096, 6 * 4096, 60_000])
+@pytest.mark.some(2)
 def test_an_undo_on_a_full_disk_says_where_to_make_room_and_what_to_do_then(
     program: Program, disk: Disk, room: int
 ) -> None:

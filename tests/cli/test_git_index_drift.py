@@ -98,6 +98,7 @@ def tear(project: Path) -> None:
 
 @pytest.mark.parametrize("texts", [("two",), ("two", "three")], ids=["once", "twice"])
 @pytest.mark.parametrize("does", [stage, close_to_others, tear])
+@pytest.mark.some(3)
 def test_what_the_host_did_to_the_index_is_a_conflict(
     repository: Program, does: Callable[[Path], None], texts: tuple[str, ...]
 ) -> None:

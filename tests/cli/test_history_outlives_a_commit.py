@@ -11,6 +11,7 @@ import pytest
 
 from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
+from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 
@@ -41,9 +42,11 @@ def with_a_part_committed(project: Path) -> Iterator[Program]:
 
 
 @pytest.fixture
-def worked(tmp_path: Path) -> Program:
+def worked(tmp_path: Path) -> Iterator[Program]:
     """Return the program in a project with two runs."""
-    return with_two_runs(tmp_path / "project")
+    program = with_two_runs(tmp_path / "project")
+    yield program
+    program("unmount", "--force")
 
 
 @pytest.fixture
@@ -252,7 +255,10 @@ def _without_times(value: Any) -> Any:
     return {key: each for key, each in value.items() if key != "mtime_ns"} if is_directory else value
 
 
-@pytest.mark.parametrize("commits", ["all", "after each", "in parts", "undone and again"])
+WAYS_TO_COMMIT = ("all", "after each", "in parts", "undone and again")
+
+
+@pytest.mark.parametrize("commits", points(WAYS_TO_COMMIT, "ways to commit", some=2))
 def test_what_a_run_changed_is_the_same_before_its_commit_and_after(varied: Program, commits: str) -> None:
     varied("run", "sh", "-c", EVERYTHING)
     first = told(varied, 1)
@@ -299,6 +305,83 @@ def test_what_a_commit_applied_is_brought_back_whatever_later_ones_made_of_it(va
         varied("travel", "base", "--force")
 
 
+def test_what_a_run_left_is_brought_back_after_its_commit(varied: Program) -> None:
+    seen: dict[int, dict[str, object]] = {}
+    view = Path(varied.daemon["mountpoint"]) / str(varied.project)[1:]
+    for run, script in enumerate((EVERYTHING, AGAIN, "rm -r dir text; echo third > third"), 1):
+        varied("run", "sh", "-c", script)
+        seen[run] = content(view)
+        if run > 1:  # the second commit has what two runs did
+            varied("commit", "--yes")
+    for run, then in seen.items():
+        names = sorted({path.partition("/")[0] for found in (then, seen[3]) for path in found})
+        varied("restore", "--from", "run", str(run), *names)
+        assert content(view) == then, f"run {run}"
+        assert content(varied.project) == seen[3]
+        varied("travel", "base", "--force")
+
+
+def test_a_file_is_read_as_a_run_left_it_after_its_commit(committed: Program) -> None:
+    assert committed("cat", "run 1:a.txt").out == "ONE\n"
+    assert committed("cat", "run 2:c.txt").out == "b\nc\n"
+    assert committed("cat", "run 3:a.txt").out == "ONE\ntwo\nthree\n"
+    assert committed("ls", "run 1:.").out.split() == [".yolofs.toml", "a.txt", "dir/"]
+    assert "\n-ONE\n+ONE\n" not in committed("diff", "run 1:a.txt", "run 2:a.txt").out
+    assert "\n ONE\n+two\n" in committed("diff", "run 1:a.txt", "run 2:a.txt").out
+    assert "\n ONE\n+two\n+three\n" in committed("diff", "run 1:a.txt", ":a.txt").out
+
+
+def test_what_a_run_left_before_the_commit_comes_back_without_touching_base(committed: Program) -> None:
+    said = committed("restore", "--from", "run", "1", "a.txt").err
+    assert "brought back from run 1; to undo that: yolofs travel" in said
+    assert committed("cat", ":a.txt").out == "ONE\n"
+    assert (committed.project / "a.txt").read_text() == "ONE\ntwo\n"
+
+
+def test_what_a_run_left_that_base_has_not_any_more_is_told(worked: Program) -> None:
+    worked("commit", "--yes")
+    (worked.project / "new.txt").write_text("the host's\n")
+    said = worked.refused("restore", "--from", "run", "2", "new.txt", code=1)
+    assert "new.txt: what run 2 has there is not kept, as base has changed since" in said
+    assert f"hint: which other versions there were: yolofs log -- {worked.project}/new.txt\n" in said
+    assert worked.refused("cat", "run 2:new.txt", code=1)
+
+
+def test_a_run_whose_commit_is_not_kept_says_so(worked: Program) -> None:
+    worked("commit", "--yes")
+    for number in (2, 3):
+        worked("run", "sh", "-c", f"echo {number} > number")
+        worked("commit", "--yes")
+    (worked.project / ".yolofs.toml").write_text("scratch = []\nkeep_commits = { count = 1 }\n")
+    worked.trust()
+    worked("gc")
+    said = worked.refused("restore", "--from", "run", "1", "a.txt", code=2)
+    assert "what run 1 left was dropped, or its commit is no longer kept" in said
+    assert "hint: yolofs runs" in said
+
+
+def test_a_run_that_changed_nothing_left_what_it_found(worked: Program) -> None:
+    worked("run", "cat", "a.txt")
+    worked("run", "sh", "-c", "echo later > a.txt")
+    assert worked("cat", "run 3:a.txt").out == "ONE\ntwo\n"
+    worked("commit", "--yes")
+    assert worked("cat", "run 3:a.txt").out == "ONE\ntwo\n"
+
+
+def test_a_run_without_a_generation_says_that_it_has_none(worked: Program) -> None:
+    worked("run", "--no-snapshot", "sh", "-c", "echo three > a.txt")
+    said = worked.refused("restore", "--from", "run", "3", "a.txt", code=2)
+    assert "run 3 made no generation when it ended, so what it left is not known" in said
+    assert "hint: yolofs timeline has the generations; what it changed: yolofs log --run 3" in said
+
+
+def test_a_hunk_is_not_dropped_to_what_stood_on_another_base(committed: Program) -> None:
+    (hunk, *_) = committed("hunks", "--json", "--", "a.txt").json["hunks"]
+    said = committed.refused("restore", "--from", "run", "1", "--hunk", hunk["id"], code=2)
+    assert "run 1 stands on base as it was before a later commit, so no single hunk can be taken from it" in said
+    assert "hint: whole paths can: yolofs restore --from run 1 PATH" in said
+
+
 def content(top: Path) -> dict[str, object]:
     """Return mode and content of all that lies below, but what yolofs itself keeps."""
     found: dict[str, object] = {}
@@ -313,3 +396,52 @@ def content(top: Path) -> dict[str, object]:
 def test_a_commit_that_is_not_kept_cannot_be_brought_back_from(looked_at: Program) -> None:
     said = looked_at.refused("restore", "--from", "commit", "9", "a.txt", code=2)
     assert "commit 9 is not kept, or there never was one" in said
+
+
+def test_what_stays_staged_keeps_all_runs_that_made_it(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "dir").mkdir(parents=True)
+    (project / ".yolofs.toml").write_text("scratch = []\n")
+    for name in ("text", "dir/in", "gone", "other"):
+        (project / name).write_text("1\n2\n3\n")
+    program = Program(project)
+    program.start_session()
+    program("mount", "--root", "/")
+    program("run", "sh", "-c", "sed -i s/1/one/ text; echo 4 >> dir/in; echo 4 >> gone")
+    program("run", "sh", "-c", "sed -i s/2/two/ text; echo 5 >> dir/in; rm gone; echo other >> other")
+    program("run", "sh", "-c", "mv dir moved; echo 6 >> moved/in; echo only > alone")
+    program("commit", "--yes", "other")
+    left = {line.split()[4]: line for line in program("log", "-v", "1..").out.splitlines()}
+    left |= {line.split()[4]: line for line in program("log", "-v").out.splitlines() if "(staged)" in line}
+    assert left["text"].endswith("[runs 1, 2]")
+    assert left["moved/in"].endswith("[runs 1, 2, 3]")
+    assert left["alone"].endswith("[run 3]")
+    assert " keep " in program("log", "--run", "1").out
+    kept = [one for one in program("log", "--json").json["records"] if one["kind"] == "keep" and "run" in one]
+    assert {one["path"].rpartition("/")[2]: (one["run"], one.get("also")) for one in kept}["text"] == (2, [1])
+    program("commit", "--yes")
+    assert [one["runs"] for one in program("commits", "--json").json["commits"]] == [[2], [1, 2, 3]]
+    program("unmount", "--force")
+
+
+def test_blame_names_no_commit_that_was_undone(worked: Program) -> None:
+    (worked.project / "b.txt").write_text("1\n")
+    worked("run", "sh", "-c", "echo 2 > b.txt")
+    worked("commit", "--yes", "b.txt")
+    worked("run", "sh", "-c", "echo 3 > b.txt")
+    worked("commit", "--yes", "b.txt")
+    assert "commit 2, run 4" in worked("blame", "b.txt").out
+    worked("undo", "--yes")
+    worked("restore", "b.txt")
+    assert "commit 1, run 3" in worked("blame", "b.txt").out
+    worked("undo", "--yes", "1")
+    worked("restore", "b.txt")
+    assert worked("blame", "b.txt").out == "b.txt: as in base\n"
+    worked("undo", "--yes", "4")
+    worked("restore", "b.txt")
+    assert "commit 1, run 3" in worked("blame", "b.txt").out
+
+
+def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
+    said = worked.refused("travel", "run 1", code=7)
+    assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said

@@ -315,6 +315,7 @@ def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Pa
     ],
 )
 @pytest.mark.parametrize("after", [False, True])
+@pytest.mark.some(3)
 def test_a_kill_under_a_mount_leaves_all_staged_or_is_done(
     yolofs: Program, view: Path, module: str, name: str, after: bool
 ) -> None:

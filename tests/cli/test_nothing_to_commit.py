@@ -66,6 +66,7 @@ _NOTHING = [
 
 
 @pytest.mark.parametrize("do", _NOTHING)
+@pytest.mark.some(4)
 def test_what_comes_to_nothing_makes_no_commit(yolofs: Program, do: Callable[[Path], None]) -> None:
     before = _look(yolofs.project)
     with yolofs.mounted() as view:

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.mount
         ("commit", "--yes"),
     ],
 )
+@pytest.mark.some(5)
 def test_a_name_that_never_was_is_refused_with_the_nearest_one(yolofs: Program, words: tuple[str, ...]) -> None:
     with yolofs.mounted() as view:
         (view / "staged.py").write_text("s\n")

@@ -199,6 +199,7 @@ def test_rules_take_effect_in_the_mount_at_once(yolofs: Program) -> None:
 
 @pytest.mark.mount
 @pytest.mark.parametrize("place", ["node_modules/evil", ".git", "lib/site-packages", "tests/deep"])
+@pytest.mark.some(2)
 def test_no_session_can_be_made_where_other_patterns_do_not_count(yolofs: Program, place: str) -> None:
     (yolofs.project / place).mkdir(parents=True)
     rules = {"tests/**": "allow"} | ({"**/.yolofs": "deny"} if place == "tests/deep" else {})

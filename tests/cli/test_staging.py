@@ -188,11 +188,6 @@ def test_a_path_in_the_mount_means_the_same_as_in_the_project(looked_at: Program
     assert Program(looked_at.project / "dir")("diff", "--", "../a.txt").out == expected
 
 
-def test_a_path_in_the_place_of_a_range_is_explained(looked_at: Program) -> None:
-    assert "hint: for a path: yolofs diff -- a.txt" in looked_at.refused("diff", "a.txt", code=7)
-    assert "hint: for a path: yolofs log -- a.txt" in looked_at.refused("log", "a.txt", code=7)
-
-
 def test_a_path_outside_the_root_is_refused(looked_at: Program) -> None:
     assert "outside the base directory" in looked_at.refused("diff", "--", "/etc/passwd", code=2)
 

@@ -56,6 +56,7 @@ def started(*words: str) -> tuple[int, str]:
     "words",
     [("status",), ("-C", ".", "diff"), ("-C", "..", "log"), ("commit", "--yes"), ("init",), ("-C", "..", "init")],
 )
+@pytest.mark.some(3)
 def test_a_command_started_in_such_a_mount_is_refused(words: tuple[str, ...]) -> None:
     code, said = started(*words)
     assert code == 4, said
@@ -64,6 +65,7 @@ def test_a_command_started_in_such_a_mount_is_refused(words: tuple[str, ...]) ->
 
 @pytest.mark.parametrize("words", [("status",), ("init",), ("--as-owner", "status")])
 @pytest.mark.parametrize("link", ["link", "above/link", "around/link", "above/../link"])
+@pytest.mark.some(5)
 def test_a_command_started_where_a_link_leads_into_such_a_mount_is_refused(
     tmp_path: Path, link: str, words: tuple[str, ...]
 ) -> None:

@@ -37,6 +37,7 @@ def test_commit_shows_what_it_will_do_and_does_it_after_a_yes(yolofs: Program, v
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "x\n", "\x04"])
+@pytest.mark.some(2)
 def test_any_other_answer_changes_nothing(yolofs: Program, view: Path, answer: str) -> None:
     for command, said in (("commit", "nothing committed"), ("abort", "nothing dropped")):
         with Terminal(yolofs.project, [command]) as terminal:

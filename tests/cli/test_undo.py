@@ -231,6 +231,7 @@ def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("named", ["old", "new", "old directory", "new directory"])
+@pytest.mark.some(2)
 def test_a_rename_is_undone_by_either_name(tmp_path: Path, named: str) -> None:
     yolofs = Program(tmp_path)
     (tmp_path / "old").write_text("file\n")

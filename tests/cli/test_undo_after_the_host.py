@@ -124,6 +124,7 @@ def test_the_mode_of_a_directory_that_the_host_has_changed_since_is_drift(yolofs
 
 
 @pytest.mark.parametrize("instead", ["file", "relative link", "absolute link", "other directory"])
+@pytest.mark.some(2)
 def test_what_the_host_had_put_in_the_place_of_a_directory_comes_back(yolofs: Program, instead: str) -> None:
     directory, outside = yolofs.project / "directory", yolofs.project / "outside"
     for path in (directory, outside):

@@ -121,7 +121,7 @@ WORKS = (
 )
 
 
-@pytest.mark.parametrize("work", points(WORKS, "access control lists", some=5))
+@pytest.mark.parametrize("work", points(WORKS, "access control lists", some=3))
 def test_access_control_lists_come_back_bit_for_bit(yolofs: Program, work: Callable[[Path], None]) -> None:
     listed = yolofs.project / "listed"
     (listed / "sub").mkdir(parents=True)
@@ -301,7 +301,7 @@ def contents(top: Path) -> set[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("work", "edit"), points(list(itertools.product(COMMITS, EDITS)), "hard links that the host works on", some=16)
+    ("work", "edit"), points(list(itertools.product(COMMITS, EDITS)), "hard links that the host works on", some=9)
 )
 def test_hard_links_that_the_host_works_on_lose_nothing_and_lead_nowhere(
     yolofs: Program, work: Callable[[Path], None], edit: Callable[[Path], None]

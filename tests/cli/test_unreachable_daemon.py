@@ -47,6 +47,7 @@ def unreachable(yolofs: Program) -> Iterator[Program]:
         ("rule", "list"),
     ],
 )
+@pytest.mark.some(6)
 def test_each_command_names_the_way_out(unreachable: Program, words: tuple[str, ...]) -> None:
     said = unreachable.refused(*words, code=11)
     assert f"the daemon, process {unreachable.daemon['pid']}, cannot be reached" in said

@@ -87,6 +87,7 @@ def test_ours_takes_no_more_than_the_generation(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("second", ["same", "written again", "by another name", "one name removed"])
+@pytest.mark.some(2)
 def test_a_file_with_hard_links_that_is_staged_before_and_after(yolofs: Program, second: str) -> None:
     project = yolofs.project
     os.link(project / "a.txt", project / "other name")
@@ -169,7 +170,7 @@ BEFORE_AND_AFTER = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), points(BEFORE_AND_AFTER, "hard links up to", some=7))
+@pytest.mark.parametrize(("before", "after"), points(BEFORE_AND_AFTER, "hard links up to", some=5))
 def test_names_of_a_file_with_hard_links_may_change_before_and_after(
     yolofs: Program, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:
@@ -215,6 +216,7 @@ def _move_one(view: Path) -> None:
         ("fifo", _add_to_another, _remove_one),
     ],
 )
+@pytest.mark.some(2)
 def test_names_of_links_and_fifos_may_change_before_and_after(
     yolofs: Program, kind: str, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:

@@ -251,6 +251,7 @@ def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> N
 
 @pytest.mark.parametrize("key", ["\x03", "\x04", "q"])
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
+@pytest.mark.some(2)
 def test_leaving_never_allows(yolofs: Program, view: Path, key: str, term: str) -> None:
     with reader(view / "secret/a") as blocked:
         with watch(yolofs, term) as terminal:

@@ -97,6 +97,7 @@ def test_a_mode_that_cannot_be_given_back_does_not_hide_that_a_step_failed(
 
 @pytest.mark.parametrize("end", ["--roll-back", "--continue"])
 @pytest.mark.parametrize("how", ["removed", "moved"])
+@pytest.mark.some(2)
 def test_a_directory_that_a_kill_left_opened_up_to_be_moved_is_closed_again(
     monkeypatch: pytest.MonkeyPatch, how: str, end: str
 ) -> None:

@@ -79,6 +79,7 @@ def move(view: CoreDriver) -> None:
 
 @pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("work", [remove, move])
+@pytest.mark.some(2)
 def test_what_nobody_may_delete_ends_it_before_it_begins(
     disks: Disks, work: Callable[[CoreDriver], None], flag: int
 ) -> None:

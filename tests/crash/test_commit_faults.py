@@ -115,13 +115,14 @@ def counted(project: bytes) -> int:
 
 
 @pytest.mark.parametrize("number", ERRORS, ids=lambda number: errno.errorcode[number])
+@pytest.mark.some(3)
 def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, number: int) -> None:
     made = 1
     one = staged(place, 0)
     total = counted(staged(place, 1).project)
     assert total > 100
     seen: Counter[str] = Counter()
-    calls = points(range(total), number, some=32)
+    calls = points(range(total), number, some=18)
     for call in calls:
         where = f"call {call} of {total}"
         result = attempt(one.project, Faults(number, range(call, call + 1)))
@@ -140,11 +141,12 @@ def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, numb
         assert now == one.before or is_after, where
         made += 1
         one = staged(place, made)
-    assert seen["as before"] > len(calls) // 3, seen
+    assert seen["as before"] > len(calls) // 6, seen
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EIO], ids=lambda number: errno.errorcode[number])
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+@pytest.mark.some(2)
 def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
     place: Path, number: int, goes_back: bool
 ) -> None:

@@ -127,6 +127,7 @@ WAYS: dict[str, Callable[[Session], object]] = {"finished": finish_interrupted, 
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.some(2)
 def test_a_kill_at_any_line_leaves_what_can_be_ended(image: Container, way: str) -> None:
     root = os.fsencode(image.project)
     prepared(image)

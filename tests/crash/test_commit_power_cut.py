@@ -243,7 +243,7 @@ def test_nothing_that_a_commit_does_is_missed(recorded: Recorded) -> None:
 
 
 SHARES = how_many(ci=2, nightly=8)
-STATES = how_many(ci=150, nightly=1000)
+STATES = how_many(ci=70, nightly=1000)
 """For each share; of a commit of some paths half of that."""
 
 

@@ -60,6 +60,7 @@ def signalled(
 
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda one: one.name)
+@pytest.mark.some(3)
 def test_a_signal_in_the_switch_takes_the_commit_back(tmp_path: Path, number: signal.Signals, is_mounted: bool) -> None:
     project = tmp_path / "project"
     expected = prepare(project)

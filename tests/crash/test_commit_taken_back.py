@@ -69,7 +69,7 @@ def commit_failing(project: Path, act: str, step: int = STEP) -> subprocess.Comp
 
 
 @pytest.mark.parametrize(
-    ("failure", "is_mounted"), points(list(itertools.product(FAILURES, [False, True])), "taken back", some=6)
+    ("failure", "is_mounted"), points(list(itertools.product(FAILURES, [False, True])), "taken back", some=4)
 )
 def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is_mounted: bool) -> None:
     project = tmp_path / "project"
@@ -100,6 +100,7 @@ def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is
 
 @pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
 @pytest.mark.parametrize("when", ["as it is done", "as it is put away", "as it is told"])
+@pytest.mark.some(3)
 def test_ctrl_c_that_comes_too_late_is_told_what_is_done(tmp_path: Path, words: tuple[str, ...], when: str) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
@@ -244,6 +245,7 @@ def flagged(path: Path, flag: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("name", ["c", "e", "f"])
+@pytest.mark.some(3)
 def test_what_nobody_may_change_ends_it_before_it_begins(tmp_path: Path, name: str, flag: int) -> None:
     project = tmp_path / "project"
     expected = prepare(project)

@@ -45,6 +45,7 @@ def kill(project: Path, code: str, kind: str = "") -> None:
 
 
 @pytest.mark.parametrize("kind", ["Park", "Remove", "Place", "MakeDirectory", "Create", "Link"])
+@pytest.mark.some(3)
 def test_a_step_counts_as_done_though_the_kill_came_before_its_line(tmp_path: Path, kind: str) -> None:
     project = tmp_path / "project"
     staged(project)

@@ -55,7 +55,7 @@ def needed(program: Program, number: int) -> dict[str, tuple[int, ...]]:
 
 @pytest.mark.parametrize(
     ("point", "way"),
-    points(list(itertools.product(range(len(ORDERS)), ["--continue", "--roll-back"])), "meanwhile", some=6),
+    points(list(itertools.product(range(len(ORDERS)), ["--continue", "--roll-back"])), "meanwhile", some=4),
 )
 def test_whatever_is_called_meanwhile_it_can_be_finished_and_taken_back(tmp_path: Path, point: int, way: str) -> None:
     project = tmp_path / "project"
@@ -163,6 +163,7 @@ def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_un
         ("run", "true"),
     ],
 )
+@pytest.mark.some(9)
 def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> None:
     project, _ = interrupted(tmp_path)
     said = Program(project).refused(*words, code=INTERRUPTED)
@@ -179,6 +180,7 @@ def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple
         ("undo", "--dry-run"),
     ],
 )
+@pytest.mark.some(3)
 def test_a_commit_that_a_process_is_at_work_on_was_not_interrupted(tmp_path: Path, words: tuple[str, ...]) -> None:
     project, _ = interrupted(tmp_path)
     program = Program(project)

@@ -230,6 +230,7 @@ def test_a_commit_that_died_between_two_journals_is_done(tmp_path: Path, words: 
 
 
 @pytest.mark.parametrize("words", [("status",), ("diff",), ("commit", "--yes"), ("mount",)])
+@pytest.mark.some(2)
 def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Whoever looks puts it away as well: what the old journal says is no change of base any
     more.

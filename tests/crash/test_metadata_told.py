@@ -68,6 +68,7 @@ def test_a_torn_end_of_what_was_noted_is_passed_over(project: bytes, monkeypatch
 
 @pytest.mark.parametrize("is_killed_again", [False, True], ids=["at once", "broken off"])
 @pytest.mark.parametrize("call", CALLS)
+@pytest.mark.some(4)
 def test_whoever_takes_a_commit_back_is_told_what_could_not_be_set(
     project: bytes, call: str, is_killed_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

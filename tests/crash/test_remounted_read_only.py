@@ -61,6 +61,7 @@ def check_refused(program: Program, *words: str) -> None:
 
 @pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+@pytest.mark.some(2)
 def test_in_the_switch_it_goes_on_either_way_once_the_disk_can_be_written_to(
     disk: Path, words: tuple[str, ...], goes_back: bool
 ) -> None:

@@ -46,7 +46,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
 SHARES = how_many(ci=1, nightly=24)
-POINTS = 9
+POINTS = 6
 """For each share; by night every line."""
 SOME = (b"a", b"far/a", b"d", b"far/d", b"c", b"far/gone", b"far/there", b"new")
 """Moves of a file and of a directory are taken, there and back others stay."""
@@ -154,6 +154,7 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
 
 @BOTH
 @pytest.mark.parametrize("loses_log", [False, True])
+@pytest.mark.some(2)
 def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     project: Path, prepare: Prepare, loses_log: bool
 ) -> None:
@@ -161,7 +162,7 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
     nothing else.
     """
     root = os.fsencode(project)
-    stride = how_many(ci=5, nightly=1)
+    stride = how_many(ci=9, nightly=1)
     count = itertools.count(dice("steps on two devices", loses_log).randint(1, stride), stride)
     while True:
         expected = prepare()

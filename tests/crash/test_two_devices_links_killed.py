@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
 SHARES = how_many(ci=1, nightly=24)
-POINTS = 4
+POINTS = 3
 """For each share; by night every line."""
 OLD = 1_400_000_000_000_000_007
 Tree = dict[bytes, tuple[Any, ...]]
@@ -170,6 +170,7 @@ def test_a_commit_that_was_killed_is_taken_back_and_done_again(project: Path, sh
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
 @pytest.mark.parametrize("share", range(SHARES))
 @BOTH
+@pytest.mark.some(2)
 def test_an_undo_that_was_killed_is_finished_or_taken_back(project: Path, share: int, *, goes_back: bool) -> None:
     prepare(project)
     done(project, commit_all)

@@ -27,6 +27,7 @@ pytestmark = [
 @pytest.mark.parametrize(("source", "target"), [("far/", ""), ("", "far/")])
 @pytest.mark.parametrize("change", ["mode", "content"])
 @pytest.mark.parametrize("is_in_directory", [False, True])
+@pytest.mark.some(8)
 def test_what_was_changed_and_moved_is_committed_again_after_an_undo(
     project: Path, source: str, target: str, change: str, is_in_directory: bool
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_directory_that_was_removed_is_removed_again_after_an_undo(project: Pa
 @BOTH
 @pytest.mark.parametrize(("source", "target"), [("far/", ""), ("", "far/")])
 @pytest.mark.parametrize("change", ["mode", "content"])
+@pytest.mark.some(4)
 def test_of_a_changed_file_that_moved_along_each_name_is_staged_by_itself_after_an_undo(
     project: Path, source: str, target: str, change: str
 ) -> None:

@@ -100,7 +100,7 @@ WAYS_TO_MAKE_A_NAME = {
 }
 
 
-@pytest.mark.parametrize("name", points(list(WAYS_TO_MAKE_A_NAME), "travelling beside an ask", some=5))
+@pytest.mark.parametrize("name", points(list(WAYS_TO_MAKE_A_NAME), "travelling beside an ask", some=3))
 def test_travelling_waits_for_no_answer_of_somebody_who_makes_a_name_there(yolofs: Program, name: str) -> None:
     """The kernel locks the directory for as long as it waits for the answer, and has to drop a name
     in there.

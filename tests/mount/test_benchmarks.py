@@ -30,7 +30,7 @@ MODES = points([mode.value for mode in Mode], "modes", some=1)
 OTHERS = points(
     ["read_base_warm", "rename_directory", "stat_beside", "2_clients", "write_bytes", "allocate", "copy_large"],
     "workloads",
-    some=3,
+    some=1,
 )
 """Those that are measured besides four of which rows are looked at: by night all."""
 SMALL = (sys.executable, "-m", "benchmarks", "--size", "tiny", "--rounds", "1")

@@ -156,7 +156,7 @@ def test_travel_names_the_process_that_has_a_file_open_for_writing(yolofs: Progr
     with writer(view / "a.txt") as process, connected(yolofs) as client:
         with pytest.raises(BusyFilesError) as caught:
             client.travel("0", force=False)
-        assert caught.value.users == (f"{process.pid} {Path(sys.executable).name[:15]} /a.txt",)
+        assert caught.value.users == (f"{process.pid} {Path(sys.executable).name[:15]} {yolofs.project}/a.txt",)
         assert (view / "a.txt").read_text() == "two\n"
         assert client.travel("0", force=True) == (0, 2)
         assert (view / "a.txt").read_text() == "one\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import socket
 import stat
@@ -16,6 +17,7 @@ import pytest
 
 from tests.mount.gate_tools import Answers, Mounter, at, book, path_rule, renameat2
 from tests.mount.in_process import MountedView
+from tests.support.fault_points import points
 from yolofs.access.questions import Decision
 from yolofs.rules import NameRule, Rule, RuleState, SuffixRule
 
@@ -197,9 +199,13 @@ def outcome(operation: Callable[[str, str], Any], path: str, free: str) -> int:
     return 0
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("state", RuleState, ids=lambda state: state.value)
-@pytest.mark.parametrize("kind", KINDS)
+TABLE = [
+    pytest.param(kind, state, place, id=f"{kind}-{state.value}-{place}")
+    for kind, state, place in itertools.product(KINDS, RuleState, PLACES)
+]
+
+
+@pytest.mark.parametrize(("kind", "state", "place"), points(TABLE, "the table of the gate", some=60))
 def test_each_state_of_a_rule_decides_each_operation(
     base: Path, mounted: Mounter, kind: str, state: RuleState, place: str
 ) -> None:

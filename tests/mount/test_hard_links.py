@@ -307,6 +307,7 @@ def test_tar_and_rsync_bring_links_into_the_view(links: Links, tmp_path: Path) -
 
 @pytest.mark.parametrize("change", ["chmod", "append", "link", "utime"])
 @pytest.mark.parametrize("looked", ORDERS)
+@pytest.mark.some(6)
 def test_the_name_that_was_renamed_is_the_one_that_moves(links: Links, looked: tuple[str, ...], change: str) -> None:
     for name in looked:
         (links.root / name).stat()

@@ -104,7 +104,7 @@ def compare(probe: Callable[[], Any], view: MountedView, base: Path, plain: Path
 
 
 @pytest.mark.parametrize(
-    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=33)
+    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=20)
 )
 def test_what_anybody_does_is_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
@@ -134,6 +134,7 @@ def test_renames_are_as_in_a_plain_directory(base: Path, plain: Path, mounted: M
 
 @pytest.mark.parametrize("probe", ROOT_ONLY)
 @pytest.mark.parametrize("origin", ["base", "staged"])
+@pytest.mark.some(5)
 def test_what_root_and_others_do_is_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str
 ) -> None:

@@ -15,7 +15,7 @@ from tests.support.model_steps import how_many
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
-COUNT = how_many(ci=20_000, nightly=100_000)
+COUNT = how_many(ci=8_000, nightly=100_000)
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.opendir.restype = libc.readdir.restype = ctypes.c_void_p

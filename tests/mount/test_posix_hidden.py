@@ -38,6 +38,7 @@ def test_the_mountpoint_inside_base_shows_as_an_empty_directory(
 
 @pytest.mark.parametrize("flags", [0, 1, 2])
 @pytest.mark.parametrize("other", ["f", "d", "missing"])
+@pytest.mark.some(4)
 def test_no_rename_reaches_the_session_directory(base: Path, mounted: Mounter, flags: int, other: str) -> None:
     (base / "f").write_bytes(b"")
     (base / "d").mkdir()

@@ -91,7 +91,7 @@ long as a case.
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "cases", points(TOGETHER, "programs", some=2), ids=lambda cases: "-".join(case.__name__ for case in cases)
+    "cases", points(TOGETHER, "programs", some=1), ids=lambda cases: "-".join(case.__name__ for case in cases)
 )
 def test_programs_do_the_same_as_in_a_plain_directory(tmp_path: Path, cases: Sequence[Case]) -> None:
     compare(cases, tmp_path)

@@ -159,7 +159,7 @@ _ENDS = {
 }
 
 
-@so_many(ci=18, nightly=5000)
+@so_many(ci=12, nightly=5000)
 @given(st.none() | plain_round | plain_round, interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
     first: tuple[Any, ...] | None, second: tuple[Any, ...], links: list[tuple[bytes, ...]]

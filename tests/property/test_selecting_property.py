@@ -363,13 +363,15 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
 
 @given(with_links, st.data())
 @example([("link", b"a", b"b"), ("edit", b"b", [(0, 1, [b"x\n"])])], None)
+@example([("link", b"a", b"d/c")], frozenset({1}))
 @so_many(ci=7, nightly=2000)
 def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
-    program: list[Operation], data: st.DataObject | None
+    program: list[Operation], data: st.DataObject | Lines | None
 ) -> None:
+    """``data`` may be the lines that are picked of the first hunk: None for all."""
     with work(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d"))) as done:
         view, files = done.look(), listed(done)
-        picks = drawn_picks(data, files) if data is not None else {files[0].hunks[0].id: None}
+        picks = drawn_picks(data, files) if isinstance(data, st.DataObject) else {files[0].hunks[0].id: data}
         session = done.driver.session
         try:
             with select_hunks(session, picks) as selected:

@@ -5,6 +5,7 @@ the next time.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, connected, replace_text, wait_until
+from tests.cli.program import Program, connected, replace_text, stop, wait_until
 from tests.cli.started import start
 from tests.cli.terminal import Terminal
 from tests.mount.asking import wait_for_asks
@@ -155,6 +156,23 @@ def test_an_ask_waits_for_a_person_at_the_terminal_of_the_run_whose_title_says_s
         terminal.wait_for("got the secret")
         assert terminal.wait() == 0
         assert "\x1b]0;\x07\x1b[23;0t" in terminal.seen
+
+
+@pytest.mark.parametrize("terminal_type", ["xterm", "dumb"])
+def test_a_watcher_that_is_stopped_counts_as_nobody_until_it_goes_on(asking: Program, terminal_type: str) -> None:
+    with Terminal(asking.project, ["watch"], TERM=terminal_type) as terminal, connected(asking) as calls:
+        terminal.wait_for("nothing waits")
+        stop(terminal.process.pid)
+        done = asking("run", "cat", "secret/a", code=1)
+        assert asks_in(asking) == [("timeout", "nobody, as nobody watches")]
+        assert "nobody watches, so 1 ask had no answer" in done.err
+        asking("run", "cat", "secret/a", code=1)  # it does not wait for the stopped one again
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        with start(["run", "cat", "secret/b b"], asking.project) as process:
+            (ask,) = wait_for_asks(calls, 1)
+            wait_until(lambda: calls.asks()[0].left_ms > 500_000, "it is seen")
+            calls.answer(AnswerParams(ask.id, "allow"))
+            assert process.communicate(timeout=60)[0] == b"another\n"
 
 
 def test_whoever_begins_to_watch_gives_an_ask_its_full_time_and_takes_that_along(asking: Program) -> None:

@@ -26,6 +26,7 @@ START_FILES = {
 
 
 @pytest.mark.parametrize("shell", START_FILES)
+@pytest.mark.some(2)
 def test_the_prompt_begins_with_a_mark_whatever_the_start_files_say(
     yolofs: Program, shell: str, tmp_path: Path
 ) -> None:

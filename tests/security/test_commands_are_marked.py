@@ -82,7 +82,7 @@ def test_a_file_with_setuid_is_marked_everywhere_and_committed_by_name_alone(yol
     assert marks(yolofs) == {"project/src/suid": ["setuid"]}
     status = yolofs("status")
     assert "A  src/suid  [setuid]\n" in status.out
-    assert "takes these by name or with --trusted" in status.err
+    assert "a commit takes it by name or with --trusted" in status.err
     for words in ((), (".",), ("src",), ("src/../src",), ("--outside", "--scratch"), ("/",), (yolofs.project,)):
         done = refused(yolofs, *words)
         assert f"{yolofs.project}/src/suid: it has to be named (setuid)\n" in done.err

@@ -124,6 +124,7 @@ def test_whoever_agrees_at_the_terminal_has_it_finished_and_is_told_what_it_is(t
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\n", 1), ("\x03", 130), ("\x04", 1)])
+@pytest.mark.some(2)
 def test_whoever_does_not_agree_has_nothing_done(tmp_path: Path, answer: str, code: int) -> None:
     project, expected = interrupted(tmp_path)
     before, files = tree_of(project), sorted(session_of(project).rglob("*"))
@@ -189,6 +190,7 @@ def test_what_is_in_its_way_is_named_and_it_is_to_be_taken_back(tmp_path: Path) 
     ],
     ids=" ".join,
 )
+@pytest.mark.some(4)
 def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, words: list[str]) -> None:
     project, expected = interrupted(tmp_path)
     before = tree_of(project)
@@ -228,6 +230,7 @@ def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, w
     ],
     ids=" ".join,
 )
+@pytest.mark.some(3)
 def test_what_was_interrupted_is_taken_as_it_is(tmp_path: Path, words: list[str]) -> None:
     project, _ = interrupted(tmp_path)
     before = tree_of(project)

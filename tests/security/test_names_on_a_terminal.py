@@ -54,6 +54,7 @@ def check_harmless(text: str) -> None:
         "ls :.", "ls -lR base:.", "ls -lR :.",
     ],
 )  # fmt: skip
+@pytest.mark.some(5)
 def test_a_list_is_harmless(hostile: Program, words: str) -> None:
     text = shown(hostile, *words.split())
     check_harmless(text)

@@ -25,6 +25,21 @@ def points(found: Sequence[T], *what: object, some: int, share: int = 0, shares:
     return list(ours) if is_nightly() else sample(ours, some, *what, share)
 
 
+def left_out(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of tests marked ``some`` that this run does not try: by night none."""
+    cases: dict[str, list[pytest.Item]] = {}
+    marked = [] if is_nightly() else [item for item in items if item.get_closest_marker("some") is not None]
+    for item in marked:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    found: list[pytest.Item] = []
+    for test, all_cases in cases.items():
+        marker = all_cases[0].get_closest_marker("some")
+        assert marker is not None
+        drawn = set(sample(range(len(all_cases)), marker.args[0], test))
+        found += [item for number, item in enumerate(all_cases) if number not in drawn]
+    return found
+
+
 DRAWN = "drawn"
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DRAWS = re.compile(r"^from tests\.support\.(fault_points|model_steps) import", re.MULTILINE)
+DRAWS = re.compile(r"^from tests\.support\.(fault_points|model_steps) import|^@pytest\.mark\.some\(", re.MULTILINE)
 
 
 def test_every_file_that_tries_all_by_night_is_run_by_night() -> None:

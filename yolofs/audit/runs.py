@@ -15,6 +15,9 @@ from yolofs.journal.records import Record
 from yolofs.paths import Generation
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
+ALSO = "also"
+"""The key of an extra field: the runs before the last one, with commas between them."""
+
 
 class Run(msgspec.Struct, frozen=True):
     """A run, with its end if that has come."""
@@ -64,6 +67,14 @@ def run_of(record: Record) -> int:
         if key == "run" and value.isdigit():
             return int(value)
     return 0
+
+
+def runs_in(record: Record) -> frozenset[int]:
+    """Return all runs that a record stands for, 0 for what is in none: that of :func:`run_of`, and
+    those before it of what a commit has left staged.
+    """
+    also = next((value for key, value in record.extra if key == ALSO), b"")
+    return frozenset([run_of(record), *(int(one) for one in also.split(b",") if one.isdigit())])
 
 
 def generation_of(point: Point | None, journal: Journal) -> Generation | None:

@@ -4,9 +4,11 @@ git's by content.
 
 from __future__ import annotations
 
+import functools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from yolofs.changes.changes import Aspect, Change, Side
 from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_code
@@ -36,14 +38,11 @@ class Table:
         self._project = base.relative(project)
         self._mountpoint = mountpoint
         self._links = Links(base, project, home, mountpoint)
-        table = [(parse(pattern, b"/", home), mark) for pattern, mark in _rows()]
-        lines = [*table, *((parse(text, project, home), Mark.LISTED) for text in more)]
-        git = [(parse(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
-        self._anywhere = [(names[1:], mark) for names, mark in (*git, *lines) if names[:1] == (ANY_DEPTH,)]
-        below_homes = [(parse(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
-        others = [(top + names, mark) for names, mark in below_homes for top in _HOMES]
-        self._fixed = [line for line in lines if line[1] is Mark.LISTED or line[0][0] != ANY_DEPTH]
-        self._fixed += [*self._links.fixed(self._fixed), *others]
+        table = built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
+        listed = [(parse(text, project, home), Mark.LISTED) for text in more]
+        self._anywhere = [*table.anywhere, *((names[1:], mark) for names, mark in listed if _is_anywhere(names))]
+        self._fixed = [*table.fixed, *listed]
+        self._fixed += [*self._links.fixed(self._fixed), *table.of_others]
         for text in _GIT_SETTINGS:
             self._fixed += self._links.named_by_git(b"/" + b"/".join(parse(text, b"/", home)), base.root)
         self.anywhere = patterns_anywhere()
@@ -204,17 +203,47 @@ class FileMarker:
         return path
 
 
-def _rows() -> Iterator[tuple[str, Mark]]:
+class BuiltIn(NamedTuple):
+    """The patterns of the built-in table for one home directory."""
+
+    anywhere: tuple[tuple[Pattern, Mark], ...]
+    """Those that may begin anywhere, without their ``**``; those of git's files first."""
+    fixed: tuple[tuple[Pattern, Mark], ...]
+    """Those that begin at ``/``."""
+    of_others: tuple[tuple[Pattern, Mark], ...]
+    """Those of other users' home directories."""
+
+
+@functools.cache
+def built_in(home: bytes, configured: str) -> BuiltIn:
+    """Return the built-in table; ``configured``: where the user has settings, empty if not
+    elsewhere.
+    """
+    table = [(parse(pattern, b"/", home), mark) for pattern, mark in _rows(configured)]
+    git = [(parse(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
+    below_homes = [(parse(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
+    return BuiltIn(
+        tuple((names[1:], mark) for names, mark in (*git, *table) if _is_anywhere(names)),
+        tuple(line for line in table if not _is_anywhere(line[0])),
+        tuple((top + names, mark) for names, mark in below_homes for top in _HOMES),
+    )
+
+
+def _is_anywhere(names: Pattern) -> bool:
+    return names[:1] == (ANY_DEPTH,)
+
+
+def _rows(configured: str) -> Iterator[tuple[str, Mark]]:
     """Yield the patterns of the table; those of settings twice, where the user has them
     elsewhere.
     """
-    configured = os.environ.get("XDG_CONFIG_HOME", "")
     for row in rows():
         yield row.pattern, row.mark
         if configured.startswith("/") and row.pattern.startswith(_SETTINGS):
             yield configured + "/" + row.pattern.removeprefix(_SETTINGS), row.mark
 
 
+@functools.cache
 def patterns_anywhere() -> Patterns[Mark]:
     """Return the built-in patterns that are about paths anywhere, absolute; git's are not among
     them.

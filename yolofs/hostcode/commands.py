@@ -26,18 +26,21 @@ class SearchPath:
         """
         self._base = base
         self._mountpoint = mountpoint
-        self.directories: set[RelPath] = set()
+        self._targets: dict[bytes, bytes | None] = {}
+        """What links hold, each path looked at once: all links of a directory go by the same."""
+        self._places: list[bytes] = []
+        """Where the paths lead, absolute, also out of base."""
+        leads, ways = set[bytes](), set[bytes]()
+        for directory in directories:
+            place = self._resolve(directory, leads, ways)
+            if place is not None:
+                self._places.append(place)
+        self.directories = self._in_base(leads)
         """Relative to base: where the paths lead, and where they would if a link on the way became
         a directory.
         """
-        self.ways: set[RelPath] = set()
+        self.ways = self._in_base(ways)
         """What is on the way to one: a link put there leads to other commands."""
-        self._places: list[bytes] = []
-        """Where the paths lead, absolute, also out of base."""
-        for directory in directories:
-            place = self._resolve(directory, self.directories, self.ways)
-            if place is not None:
-                self._places.append(place)
 
     @cached_property
     def linked(self) -> frozenset[RelPath]:
@@ -45,12 +48,12 @@ class SearchPath:
 
         A file there is a command, and a link there leads to another one.
         """
-        places: set[RelPath] = set()
+        places = set[bytes]()
         for directory in dict.fromkeys(self._places):
             with contextlib.suppress(OSError), os.scandir(directory) as entries:
                 for link in [entry.path for entry in entries if entry.is_symlink()]:
                     self._resolve(link, places, places)
-        return frozenset(places)
+        return self._in_base(places)
 
     @classmethod
     def of_environment(cls, base: Base, mountpoint: bytes | None) -> SearchPath:
@@ -65,7 +68,7 @@ class SearchPath:
         absolute = (os.path.join(current, word) for word in dict.fromkeys(words))
         return cls(base, [path for path in absolute if path.startswith(b"/")], mountpoint)
 
-    def _resolve(self, path: bytes, leads: set[RelPath], ways: set[RelPath]) -> bytes | None:
+    def _resolve(self, path: bytes, leads: set[bytes], ways: set[bytes]) -> bytes | None:
         """Return where an absolute path leads, None if nowhere; add that and where it may lead to
         ``leads``.
 
@@ -87,27 +90,37 @@ class SearchPath:
             above, place = place, place + b"/" + name
             if place == self._mountpoint:
                 continue
-            self._add(ways, place)
-            try:
-                target = os.readlink(place)
-            except OSError:
+            ways.add(place)
+            target = self._target(place)
+            if target is None:
                 continue
             links += 1
             if links > _MOST_LINKS:
                 return None
-            self._add(leads, b"/".join((place, *reversed(todo))))
+            leads.add(b"/".join((place, *reversed(todo))))
             place = b"" if target.startswith(b"/") else above
             todo += _reversed_names(target)
-        self._add(leads, place or b"/")
+        leads.add(place or b"/")
         return place or b"/"
 
-    def _add(self, paths: set[RelPath], path: bytes) -> None:
-        try:
-            rel = self._base.relative(path)
-        except ValueError:  # a name that is too long to be one
-            return
-        if rel is not None:
-            paths.add(rel)
+    def _target(self, path: bytes) -> bytes | None:
+        """Return what the link at a path holds, None for what is none."""
+        if path not in self._targets:
+            try:
+                self._targets[path] = os.readlink(path)
+            except OSError:
+                self._targets[path] = None
+        return self._targets[path]
+
+    def _in_base(self, paths: Iterable[bytes]) -> frozenset[RelPath]:
+        """Return absolute paths relative to base, as far as they lie there."""
+        found = set[RelPath]()
+        for path in paths:
+            with contextlib.suppress(ValueError):  # a name that is too long to be one
+                rel = self._base.relative(path)
+                if rel is not None:
+                    found.add(rel)
+        return frozenset(found)
 
 
 def _reversed_names(path: bytes) -> list[bytes]:

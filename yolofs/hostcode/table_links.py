@@ -126,8 +126,11 @@ class Links:
 
         But for what would hold all of the project: a tree could have a link to itself.
         """
-        head = next((at for at, name in enumerate(names) if is_wild(name)), len(names))
-        start, rest = b"/" + b"/".join(names[:head]), names[head:]
+        start: bytes = b"/" + b"/".join(names)
+        rest: Pattern = ()
+        if is_wild(start):
+            head = next(at for at, name in enumerate(names) if is_wild(name))
+            start, rest = b"/" + b"/".join(names[:head]), names[head:]
         way = self._follow(start)
         for place in (*way.links, way.place) if way.links else ():
             found = (*_names(place), *rest)

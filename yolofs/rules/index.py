@@ -16,6 +16,10 @@ class Index:
         """``sources``: nearest first.  Takes about a millisecond for five hundred rules."""
         self.sources = sources
         self.root = Node()
+        self._directories: dict[bytes, tuple[Node, list[Node]]] = {}
+        """The nodes of directories and those above them, while rules are planted: hundreds lie in
+        the same few.
+        """
         self.hides = False
         self.guards_writing = False
         self.hidden_names: set[bytes] = set()
@@ -45,6 +49,7 @@ class Index:
                     self._plant_pattern(rank, rule)
             for waypoint in source.waypoints:
                 self._plant_waypoint(waypoint)
+        self._directories.clear()
         self._top = Verdict(None, self.root, (), 0, EVERY_RANK)
         self._top = self._verdict(self._top, self.root, self.root.rank, self.root.rule)
         states = {rule.state for source in sources for rule in source.rules}
@@ -90,14 +95,18 @@ class Index:
 
     def _reach(self, path: bytes) -> tuple[Node, list[Node]]:
         """Return the node of a path, made if need be, and those above it."""
-        node, passed = self.root, []
-        for name in _names(path):
-            passed.append(node)
-            child = node.children.get(name)
-            if child is None:
-                child = node.children[name] = Node()
-            node = child
-        return node, passed
+        directory, _, name = path.rpartition(b"/")
+        reached = self._directories.get(directory)
+        if reached is None:
+            node, passed = self.root, []
+            for part in _names(directory):
+                passed.append(node)
+                node = _child(node, part)
+            reached = self._directories[directory] = node, passed
+        if not name:
+            return reached
+        above, passed = reached
+        return _child(above, name), [*passed, above]
 
     def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
         with self._finding_mostly:
@@ -210,6 +219,13 @@ def ending(name: bytes) -> bytes:
     suffix' ending.
     """
     return name[name.rfind(b".") :]
+
+
+def _child(node: Node, name: bytes) -> Node:
+    child = node.children.get(name)
+    if child is None:
+        child = node.children[name] = Node()
+    return child
 
 
 def _names(path: bytes) -> list[bytes]:

@@ -99,7 +99,8 @@ def _waypoints(rules: Iterable[Rule], ways: Iterable[Way]) -> tuple[Waypoint, ..
         for link in way.links:
             found.setdefault((link, link != path), Waypoint(link, rule, link != path))
         for place in (way.place, *way.turns, path):
-            found.setdefault((place, False), Waypoint(place, rule, is_link=False))
+            if (place, False) not in found:  # as the path itself mostly is, of hundreds of rules
+                found[place, False] = Waypoint(place, rule, is_link=False)
     return tuple(found.values())
 
 

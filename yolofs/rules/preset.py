@@ -6,6 +6,7 @@ for the rest.  :mod:`yolofs.rules.preset_table` has them line by line.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ _UP = "UP/"
 _YOLOFS = "YOLOFS/"
 
 
+@functools.cache
 def installation() -> tuple[bytes, ...]:
     """Return the directories that this yolofs, its Python and the libraries it needs run from,
     links resolved.
@@ -43,6 +45,7 @@ def installation() -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(os.path.realpath(os.fsencode(path)) for path in paths))
 
 
+@functools.lru_cache(maxsize=4)
 def preset_rules(
     project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = (), config_dir: bytes | None = None
 ) -> RuleSet:

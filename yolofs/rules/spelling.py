@@ -260,8 +260,11 @@ def _absolute(key: str, project_dir: bytes | None, home: bytes) -> bytes:
         return _clean(b"/", _parse_uri(key), is_relative=False)
     if is_like_uri(key):
         raise ValueError(f'expected "{URI_START}PATH"; "./{key}" is a file of that name')
-    names = os.fsencode(key).split(b"/")
+    path = os.fsencode(key)
+    names = path.split(b"/")
     if key.startswith("/"):
+        if not (b"" in names[1:] or b"." in names or b".." in names):
+            return path  # as nearly all are
         start = b"/"
     elif names[0] == b"~":
         start, names = home, names[1:]

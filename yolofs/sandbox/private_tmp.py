@@ -58,7 +58,8 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     )
     own = [rule for level in _OWN for rule in sources.rules_of(level)]
     ruled = [found for top in candidates if (found := _rule_in(top, own, shown)) is not None]
-    index = Index(*(sources.by_level.get(level, RuleSet()) for level in Level if level is not Level.PROJECT))
+    levels = (level for level in Level if level is not Level.PROJECT)
+    index = Index(*(_about(candidates, sources.by_level.get(level, RuleSet())) for level in levels))
     kept = {one.directory for one in ruled}
     private = [top for top in candidates if top not in kept and index.at(top).state is RuleState.ALLOW]
     return Choice(
@@ -66,6 +67,16 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
         tuple(path for path in shown if any(is_below(path, top) for top in private)),
         tuple(ruled),
     )
+
+
+def _about(directories: Sequence[bytes], rules: RuleSet) -> RuleSet:
+    """Return the rules that may decide over some directories: most are for paths elsewhere."""
+    found = (
+        rule
+        for rule in rules.rules
+        if not isinstance(rule, PathRule) or any(_lies_in(top, rule.path) for top in directories)
+    )
+    return RuleSet(tuple(found), rules.exempt)
 
 
 def _rule_in(top: bytes, rules: Sequence[Rule], shown: Sequence[bytes]) -> Ruled | None:

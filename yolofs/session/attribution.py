@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import assert_never
 
-from yolofs.audit.runs import run_of
+from yolofs.audit.runs import run_of, runs_in
 from yolofs.changes.changes import Change, Kind
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
@@ -57,10 +57,16 @@ class Attribution:
         tells.
         """
         old = change.old_path if change.old_path is not None else change.path
-        if change.kind is Kind.DELETED:
+        return self.runs_at(change.path, old, is_gone=change.kind is Kind.DELETED)
+
+    def runs_at(self, path: RelPath, old: RelPath, *, is_gone: bool) -> frozenset[int]:
+        """Return the same of what is at ``path`` and was at ``old`` in the older state, or is gone
+        from there.
+        """
+        if is_gone:
             return frozenset(_nearest(self._gone, old) or self._touched.get(old, set()))
         node, carried = self._root, set[int]()
-        for name in change.path.split(b"/") if change.path else ():
+        for name in path.split(b"/") if path else ():
             found = node.children.get(name)
             if found is None:
                 return frozenset(carried)
@@ -75,8 +81,9 @@ class Attribution:
                 pass
             case Stage() | Keep():
                 node, old = self._at(record.path)
-                node.touched.add(run)
-                self._note(self._touched, old, run)
+                for author in runs_in(record):
+                    node.touched.add(author)
+                    self._note(self._touched, old, author)
             case Delete():
                 _, old = self._at(record.path)
                 self._put(record.path, _Node(is_placed=True))
@@ -143,10 +150,11 @@ def runs_of(changes: Iterable[Change], journal: Journal, records: Callable[[], I
         OSError: the journal cannot be read.
     """
     with open(journal.path, "rb") as file:
-        noted = _RUN_FIELD.findall(file.read())
+        text = file.read()
+    noted = _RUN_FIELD.findall(text)
     if not noted:
         return set()
-    if len(set(noted)) == 1 and len(noted) == sum(journal.segment_counts()):
+    if b" also=" not in text and len(set(noted)) == 1 and len(noted) == sum(journal.segment_counts()):
         return {int(noted[0])}
     attribution = Attribution(records())
     return {run for change in changes for run in attribution.runs_of(change)} - {NO_RUN}

@@ -28,7 +28,7 @@ from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.split import Authors, Split, split_state, takes_all
+from yolofs.commit.select.split import Split, split_state, takes_all
 from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
@@ -38,6 +38,7 @@ from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED
 from yolofs.session.attribution import runs_of
+from yolofs.session.authors import authors_of
 from yolofs.session.commit_counts import note_counts, note_runs
 from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
@@ -84,7 +85,7 @@ def split_staged(session: Session, selection: Selection | None, *, tree: Tree | 
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
         return Split(tree, (), ())
-    authors = Authors(session.live_changes(), coarse_clock_ns())
+    authors = authors_of(session.live_changes)
     return split_state(tree, session.base, session.store, selection, authors)
 
 

@@ -13,13 +13,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from yolofs.commit.merge.merging import Merge, Refused, merge_paths
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
 from yolofs.commit.select.restate import Rebased, restate
-from yolofs.commit.select.split import MARKS, OURS, Authors
+from yolofs.commit.select.split import MARKS, OURS
 from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.records import Keep, Snapshot, begin_anew
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
+from yolofs.session.authors import authors_of
 from yolofs.session.journal_copy import journal_copy
 from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
@@ -163,7 +164,7 @@ def _settle(
     }
     if merges or directories:
         session.store.sync()
-    authors = Authors(session.live_changes(), coarse_clock_ns())
+    authors = authors_of(session.live_changes)
     restated = restate(
         tree, session.base, session.store, authors, dropped=dropped, rebased=rebased, made_again=directories
     )
@@ -179,7 +180,7 @@ def drop(session: Session, paths: Collection[RelPath], name: bytes) -> None:
     Raises:
         OSError: it cannot be written; nothing has changed.
     """
-    authors = Authors(session.live_changes(), coarse_clock_ns())
+    authors = authors_of(session.live_changes)
     restated = restate(session.state(), session.base, session.store, authors, dropped=paths)
     _replace_journal(session, restated.records, b"", name)
 

@@ -247,29 +247,33 @@ class PastStore:
                 self._placed[step.ino] = after, step
 
     def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode, or of what base has of it."""
-        if ino not in self._placed or is_there(self._store.own_path(ino)):
+        """Return the absolute path of a store inode, or of what base has of it; one at which
+        nothing is, if the host has changed that since.
+        """
+        if not self._is_placed(ino):
             return self._store.path(ino)
         base, step = self._placed[ino]
-        return base.path(step.path)
+        path = base.path(step.path)
+        return path if _is_as_placed(_look(path), step) else self._store.own_path(ino)
 
     def own_path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode in the store."""
         return self._store.own_path(ino)
 
     def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode; of one that base has lost since, those of a file
-        without content.
+        """Return the attributes of a store inode, with the size and time that it had; of one that
+        base has lost since, those of a file without its content.
 
         Raises:
             OSError: it is not there, and no commit has put it into base.
         """
-        if ino not in self._placed or is_there(self._store.own_path(ino)):
+        if not self._is_placed(ino):
             return self._store.lstat(ino)
-        try:
-            return _lstat(self.path(ino))
-        except OSError:
-            return _GONE
+        base, step = self._placed[ino]
+        st = _look(base.path(step.path))
+        if st is not None and _is_as_placed(st, step):
+            return st
+        return _sized(st if st is not None and stat.S_ISREG(st.st_mode) else _GONE, step)
 
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode, or what base has of it, and return the descriptor.
@@ -277,15 +281,19 @@ class PastStore:
         Raises:
             OSError: as open(2); ESTALE if the host has changed it since.
         """
-        if ino not in self._placed or is_there(self._store.own_path(ino)):
+        if not self._is_placed(ino):
             return self._store.open(ino, flags)
-        _, step = self._placed[ino]
-        fd = open_noatime(self.path(ino), flags | os.O_NONBLOCK)
-        st = os.fstat(fd)
-        if (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
+        base, step = self._placed[ino]
+        path = base.path(step.path)
+        fd = open_noatime(path, flags | os.O_NONBLOCK)
+        if not _is_as_placed(os.fstat(fd), step):
             os.close(fd)
-            raise OSError(errno.ESTALE, "base has changed it since")
+            raise OSError(errno.ESTALE, "base has changed it since", path)
         return fd
+
+    def _is_placed(self, ino: int) -> bool:
+        """Tell whether base has a store inode, and the store has it not any more."""
+        return ino in self._placed and not is_there(self._store.own_path(ino))
 
     def remove_links(self, inos: Iterable[int]) -> None:
         """Remove nothing.
@@ -370,6 +378,26 @@ def _lstat(path: bytes) -> os.stat_result:
         return os.fstat(fd)
     finally:
         os.close(fd)
+
+
+def _look(path: bytes) -> os.stat_result | None:
+    """Return the attributes of what is at a path, as :func:`_lstat`; None if nothing is."""
+    try:
+        return _lstat(path)
+    except OSError:
+        return None
+
+
+def _is_as_placed(st: os.stat_result | None, step: Create) -> bool:
+    return st is not None and (st.st_size, st.st_mtime_ns) == (step.size, step.mtime_ns)
+
+
+def _sized(st: os.stat_result, step: Create) -> os.stat_result:
+    """Return attributes with the size and time of what a commit has put into base."""
+    fields = list(st)
+    fields[stat.ST_SIZE], fields[stat.ST_MTIME] = step.size, step.mtime_ns // 10**9
+    times = {"st_atime_ns": st.st_atime_ns, "st_mtime_ns": step.mtime_ns, "st_ctime_ns": st.st_ctime_ns}
+    return os.stat_result(fields, times)
 
 
 def _with(st: os.stat_result, was: Attributes | None, *, file: os.stat_result | None = None) -> os.stat_result:

@@ -12,16 +12,14 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from yolofs.audit.runs import find_run, generation_of
 from yolofs.changes.changes import Change, compare
 from yolofs.commit.select.units import Units
-from yolofs.errors import UsageError, YolofsError
-from yolofs.journal.timeline import BASE
+from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below, join, split
-from yolofs.session.archive import commit_numbers
 from yolofs.session.merge import drop
 from yolofs.session.session import Session
+from yolofs.session.sources import Source
 from yolofs.session.state_files import File, StateFiles
 from yolofs.session.view_writer import ViewWriter
 from yolofs.state.tree import Tree
@@ -36,15 +34,6 @@ class Restored(msgspec.Struct, frozen=True):
     """What the view showed before."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
     """What of a path could not be brought back: ``owner``, ``xattr NAME``, ``mode``, ``times``."""
-
-
-class Source(msgspec.Struct, frozen=True):
-    """The state from which something is brought back."""
-
-    named: str
-    files: StateFiles
-    tree: Tree | None
-    """None of one that stands on another base than the view."""
 
 
 def restore(session: Session, source: Source, paths: Sequence[RelPath], name: bytes) -> Restored:
@@ -232,48 +221,3 @@ class _Copying(ViewWriter):
             for name, below in self.files.inside(there):
                 self._make(join(path, name), below)
         self.finish_one(path, there)
-
-
-def source_to_restore(session: Session, text: str) -> Source:
-    """Return the state that a user means: for ``commit N`` what base had after it, else as
-    :func:`source_of`.
-
-    Raises:
-        UsageError: commit N is not kept, or as for :func:`source_of`.
-        GenerationError: as for :func:`source_of`.
-    """
-    word, _, number = text.replace(":", " ").partition(" ")
-    if word != "commit" or not number.isdigit():
-        tree, named = source_of(session, text)
-        return Source(named, StateFiles(session, tree), tree)
-    kept = commit_numbers(session.directory)
-    if int(number) not in kept:
-        raise UsageError(f"commit {number} is not kept, or there never was one", hint="yolofs commits")
-    if int(number) == max(kept):
-        tree = session.state(BASE)
-        return Source(text, StateFiles(session, tree), tree)
-    from yolofs.session.past_base import past_ground  # it takes all that commits need along
-
-    return Source(f"commit {number}", StateFiles(past_ground(session, int(number) + 1), Tree()), None)
-
-
-def source_of(session: Session, text: str) -> tuple[Tree, str]:
-    """Return the state that a user means by a generation, ``run N`` or ``base``, and how it is
-    called.
-
-    Raises:
-        GenerationError: there is none.
-        UsageError: the run's generations have been committed or dropped.
-    """
-    word, _, number = text.replace(":", " ").partition(" ")
-    if word == "run" and number.isdigit():
-        run = find_run(session.directory, int(number))
-        after = generation_of(run.end.after, session.journal) if run.end is not None else session.timeline.present
-        if after is None:
-            raise UsageError(
-                f"what run {number} did has been committed or dropped since",
-                hint=f"yolofs diff --run {number} shows it; what was committed: yolofs restore --from 'commit N' PATH",
-            )
-        return session.state(after), f"run {number}"
-    generation = session.timeline.resolve(text)
-    return session.state(generation), "base" if generation == Generation(0) else f"generation {generation}"

@@ -102,14 +102,22 @@ class StateFiles:
         Raises:
             OSError: as open(2); EISDIR and EINVAL for what is no regular file.
         """
-        if file.side.type != stat.S_IFREG:
-            number = errno.EISDIR if file.is_directory else errno.EINVAL
-            raise OSError(number, os.strerror(number), file.side.meta)
-        fd = file.side.open(self._store)
+        fd = self.descriptor(file)
         try:
             yield fd
         finally:
             os.close(fd)
+
+    def descriptor(self, file: File) -> int:
+        """Open a regular file, and return a descriptor that the caller closes.
+
+        Raises:
+            OSError: as :meth:`open`.
+        """
+        if file.side.type != stat.S_IFREG:
+            number = errno.EISDIR if file.is_directory else errno.EINVAL
+            raise OSError(number, os.strerror(number), file.side.meta)
+        return file.side.open(self._store)
 
     def chunks(self, file: File) -> Iterator[bytes]:
         """Yield the content of a regular file.

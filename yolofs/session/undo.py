@@ -43,6 +43,7 @@ from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, read_plainly
 from yolofs.session.archive import CARRIED, commit_numbers
+from yolofs.session.authors import authors_of
 from yolofs.session.commit import note_arrived, put_away
 from yolofs.session.commit_counts import note_counts
 from yolofs.session.ended_commits import Ended, ended_commits, named
@@ -382,7 +383,8 @@ def _undo(
 
 def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list[StoreIno]) -> Composed:
     """Return what is staged when the commit is undone, so that the view stays as it is."""
-    authors = Authors(chain(_changes_of(session, commit), session.live_changes()), coarse_clock_ns())
+    earlier = _changes_of(session, commit)
+    authors = authors_of(lambda: chain(earlier, session.live_changes()))
     composed = compose(
         prepared.tree,
         session.state(),

@@ -11,13 +11,13 @@ import msgspec
 
 from yolofs.changes.changes import Change
 from yolofs.commit.select.compose import check_links, compose
-from yolofs.commit.select.split import Authors, Split
+from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
 from yolofs.paths import StoreIno
 from yolofs.progress import Progress
+from yolofs.session.authors import authors_of
 from yolofs.session.commit import CommitResult, Looked, commit
 from yolofs.session.session import Session
-from yolofs.system.clock import coarse_clock_ns
 
 
 def commit_up_to(
@@ -80,7 +80,7 @@ def _with_later(session: Session, split: Split) -> tuple[Split, list[StoreIno]]:
         OSError: base cannot be read, or a store inode not be made.
     """
     session.skip_named_numbers()
-    authors = Authors(session.live_changes(), coarse_clock_ns())
+    authors = authors_of(session.live_changes)
     commits = os.path.dirname(session.commit_directory(1))
     composed = compose(split.taken, session.state(), session.base, session.store, commits, sign=authors.sign)
     if composed.numbers:  # copies of what base is about to lose

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 from yolofs.text.wildcards import Wildcards
@@ -73,18 +73,24 @@ class _Reach:
         self._by_name: dict[bytes, list[tuple[int, int]]] | None = None
         self._wild: list[tuple[int, int]] = []
 
-    def going_on(self, name: bytes, patterns: list[Pattern]) -> list[tuple[int, int]]:
-        """Return those that may go on with a name: what wildcards fit is not looked at."""
-        if self._by_name is None:  # most are asked for nothing below them
-            self._by_name = {}
-            for number, count in self.begun:
-                next_name = patterns[number][count]
-                if is_wild(next_name):
-                    self._wild.append((number, count))
+    def going_on(
+        self, name: bytes, patterns: list[Pattern]
+    ) -> tuple[Sequence[tuple[int, int]], Sequence[tuple[int, int]]]:
+        """Return those that go on with a name, and those that may: what wildcards fit is not looked
+        at.
+        """
+        by_name = self._by_name
+        if by_name is None:  # most are asked for nothing below them
+            by_name = self._by_name = {}
+            for place in self.begun:
+                next_name = patterns[place[0]][place[1]]
+                if next_name in by_name:  # as nearly all of hundreds below one directory
+                    by_name[next_name].append(place)
+                elif is_wild(next_name):
+                    self._wild.append(place)
                 else:
-                    self._by_name.setdefault(next_name, []).append((number, count))
-        found = self._by_name.get(name, [])
-        return found + self._wild if self._wild else found
+                    by_name[next_name] = [place]
+        return by_name.get(name, ()), self._wild
 
 
 _NOWHERE = _Reach(None, ())
@@ -178,13 +184,15 @@ class Patterns(Generic[Value]):
     def _step(self, above: _Reach, name: bytes) -> _Reach:
         if above.found is not None:
             return above
-        going_on, beginning = above.going_on(name, self._names), self._begin.get(name, ())
+        (going_on, may_go_on), beginning = above.going_on(name, self._names), self._begin.get(name, ())
         may_begin = self.first_names.may_be_wild(name) and self._any_wild.fit(os.fsdecode(name))
-        if not (going_on or beginning or may_begin):
+        if not (going_on or may_go_on or beginning or may_begin):
             return _NOWHERE
         found: set[int] = set()
         begun: set[tuple[int, int]] = set()
         for number, count in going_on:
+            self._note(number, count + 1, found, begun)
+        for number, count in may_go_on:
             names = self._names[number]
             if names[count] == ANY_DEPTH:
                 begun.add((number, count))

@@ -39,6 +39,8 @@ STEPS = (
     Step(("left", "l", "J", "y"), ("x   M a.py", "1 accepted")),
     Step(("u",), ("~   M a.py",)),
     Step(("K", " "), (), "~   M a.py"),
+    Step(("L",), ("+line two",)),
+    Step(("H",), ("+line two",)),
     Step(("h", "tab", " "), ("x┃+line two",)),
     Step(("tab", "escape"), ("2 changes",), "x┃+line two"),
     Step(("-",), ("+src/ (2)",)),

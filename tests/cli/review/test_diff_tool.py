@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, with_few_files
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
@@ -281,3 +281,30 @@ def test_a_tool_that_a_signal_ends_is_told_by_it(yolofs: Program, view: Path) ->
     with Terminal(yolofs.project, ["review", "--tool", "kill -TERM $$; true"]) as terminal:
         assert terminal.wait() == 1
     assert "was ended by SIGTERM, so nothing is done" in terminal.text
+
+
+def test_below_any_root_the_paths_are_those_of_the_project(tmp_path: Path) -> None:
+    yolofs = with_few_files(tmp_path / "project")
+    (yolofs.project / ".yolofs.toml").write_text("scratch = []\n")
+    (yolofs.project / "src").mkdir()
+    (yolofs.project / "src/a").write_text("a\n")
+    with yolofs.mounted("--root", "/") as mountpoint:
+        view = mountpoint / str(yolofs.project)[1:]
+        (view / "src/a").write_text("A\n")
+        (view / "src/b").write_text("b\n")
+        tool = script(yolofs.project.parent, 'diff "$1/src/a" "$2/src/a"; rm "$2/src/a"; echo > "$2/src/more"')
+        said = reviewed(yolofs, tool, ("[q]uit", "q"))
+        assert "> A" in said
+        assert "warning: src/a is not taken: to delete it was not staged; yolofs run -- rm does that" in said
+        assert "warning: src/more is not taken: it was not handed out; yolofs run adds files" in said
+        (view.parent / "outside").write_text("o\n")
+        said = reviewed(yolofs, script(tmp_path, f'ls "$2{yolofs.project.parent}" #'), ("[q]uit", "q"))
+        assert {"outside", "project"} <= set(said.split())
+
+
+def test_a_tool_that_removes_the_right_directory_drops_nothing(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    with Terminal(yolofs.project, ["review", "--tool", script(tmp_path, 'rm -r "$2"')]) as terminal:
+        terminal.wait_for("the tool has removed the whole directory of what is staged, so nothing is done")
+        assert terminal.wait() == 1
+    assert (view / "new").read_text() == "one\ntwo\n"
+    assert not (view / "gone").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,16 @@ def test_an_editor_that_fails_is_told_on_the_screen(yolofs: Program, view: Path,
         at(terminal, "a.py")
         terminal.type("le")
         terminal.wait_for_screen(said)
+
+
+def test_what_cannot_be_dropped_by_itself_says_which_command_does(yolofs: Program, view: Path) -> None:
+    shutil.rmtree(view / "src")
+    (view / "src").write_text("a file\n")
+    with review(yolofs, size=(140, 24)) as terminal:
+        terminal.wait_for_screen("D b.py")
+        at(terminal, "b.py")
+        terminal.wait_for_screen("-b = 1")
+        terminal.type("d\r")
+        terminal.wait_for_screen("src/b.py stays (yolofs restore src/b.py drops it): it goes together with type ")
+    yolofs("restore", "src/b.py")
+    assert (view / "src/b.py").read_text() == "b = 1\n"

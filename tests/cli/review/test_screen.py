@@ -101,6 +101,7 @@ def test_the_review_stays_usable_at_60_by_15(yolofs: Program, view: Path) -> Non
 
 
 @pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.some(2)
 def test_at_every_end_the_terminal_is_given_back_as_it_was(
     yolofs: Program, view: Path, how: str | signal.Signals, code: int
 ) -> None:
@@ -160,3 +161,26 @@ def test_a_path_at_which_there_is_nothing_is_misspelt_and_another_one_has_not_ch
         terminal.wait_for_screen("precious")
         terminal.type("q")
         assert terminal.wait() == 0
+
+
+def test_a_symlink_shows_where_it_leads(yolofs: Program, view: Path) -> None:
+    (view / "link").symlink_to("/etc/\x1bshadow")
+    (view / "src/a.py").unlink()
+    (view / "src/a.py").symlink_to("elsewhere")
+    with review(yolofs, size=(120, 24)) as terminal:
+        terminal.type("/link\r")
+        terminal.wait_for_screen('added: symlink -> "/etc/\\033shadow"')
+        terminal.type("/a.py\r")
+        terminal.wait_for_screen("-> symlink -> elsewhere")
+
+
+def test_the_end_of_a_long_line_can_be_read(yolofs: Program, view: Path) -> None:
+    (view / "src/long").write_text("begin" + "x" * 10_000 + "end\n")
+    with review(yolofs, "src/long", size=(60, 15)) as terminal:
+        terminal.wait_for_screen("+beginxxx")
+        terminal.type("LL")
+        terminal.wait_for_screen("+…xxx")
+        terminal.type("L" * 600)
+        terminal.wait_for_screen("xxxend")
+        terminal.type("H" * 600)
+        terminal.wait_for_screen("+beginxxx")

@@ -59,7 +59,7 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("rule", points(SPELLINGS, "spellings", some=7))
+@pytest.mark.parametrize("rule", points(SPELLINGS, "spellings", some=4))
 def test_however_a_key_is_spelled_what_it_opens_waits(clone: Program, home: Path, rule: str) -> None:
     settings(clone, f"[rules]\n{rule}\n".replace("HOME", str(home)))
     with clone.mounted("--root", home):

@@ -5,6 +5,7 @@ kill, taken back.
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import stat
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import contents
+from tests.support.fault_points import points
 from tests.support.kinds_matrix import Case, Kind, cases, kind_of, pairs
 from tests.support.undo_model import Commits
 from yolofs.commit import Plan, execute, resume
@@ -156,8 +158,13 @@ come of it.
 """
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("before", Kind, ids=lambda kind: kind.value)
+@pytest.mark.parametrize(
+    ("before", "way"),
+    [
+        pytest.param(before, way, id=f"{before.value}-{way}")
+        for before, way in points(list(itertools.product(Kind, WAYS)), "kinds", some=24)
+    ],
+)
 def test_every_kind_becomes_every_other(tmp_path: Path, before: Kind, way: str) -> None:
     seen = []
     for case in cases(tmp_path, before):

@@ -31,7 +31,7 @@ from yolofs.errors import CommitError, ConflictError
 from yolofs.state.tree import Tree
 from yolofs.system import syscalls
 
-SOME = 3
+SOME = 2
 """So many moments and edits for each kind that base has, and so many edits before an undo; by night
 all.
 """

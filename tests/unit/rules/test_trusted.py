@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 import pytest
 
+from tests.support.fault_points import points
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import Waiting
 from yolofs.registry.trust import Agreed
@@ -56,8 +58,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
 }
 
 
-@pytest.mark.parametrize("count", [5, 50, 1000])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    ("count", "shape"), points(list(itertools.product([5, 50, 1000], SHAPES)), "what a tree writes", some=8)
+)
 def test_whatever_a_tree_writes_judging_it_ends_after_so_many_steps(taken: list[int], shape: str, count: int) -> None:
     part({SHAPES[shape](number): STATES[number % 4] for number in range(count)})
     assert sum(taken) <= budgets.MOST_STEPS + budgets.MOST_LOOKS

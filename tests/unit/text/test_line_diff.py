@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.fault_points import points
 from yolofs.text.line_diff import compare_texts, hunks, similarity, split_lines
 
 texts = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\r\n", b"\n", b"\xff\n"]), max_size=30).map(b"".join)
@@ -124,14 +125,20 @@ def shuffled(lines: list[bytes]) -> list[bytes]:
 
 @pytest.mark.parametrize(
     ("make", "change", "longest"),
-    [
-        pytest.param(numbered, lambda lines: scatter(lines, 10_000), 900_000, id="unique lines, scattered edits"),
-        pytest.param(repeated, lambda lines: scatter(lines, 1_000), 100_000, id="repeated lines, scattered edits"),
-        pytest.param(numbered, shuffled, 3_000_000, id="shuffled"),
-        pytest.param(repeated, shuffled, 3_000_000, id="repeated and shuffled"),
-        pytest.param(lambda: [b"}\n"] * 100_000, lambda lines: scatter(lines, 300), 20_000, id="all lines the same"),
-        pytest.param(lambda: [b"a\n", b"b\n"] * 50_000, lambda lines: lines[1:] + lines[:1], 100, id="periodic"),
-    ],
+    points(
+        [
+            pytest.param(numbered, lambda lines: scatter(lines, 10_000), 900_000, id="unique lines, scattered edits"),
+            pytest.param(repeated, lambda lines: scatter(lines, 1_000), 100_000, id="repeated lines, scattered edits"),
+            pytest.param(numbered, shuffled, 3_000_000, id="shuffled"),
+            pytest.param(repeated, shuffled, 3_000_000, id="repeated and shuffled"),
+            pytest.param(
+                lambda: [b"}\n"] * 100_000, lambda lines: scatter(lines, 300), 20_000, id="all lines the same"
+            ),
+            pytest.param(lambda: [b"a\n", b"b\n"] * 50_000, lambda lines: lines[1:] + lines[:1], 100, id="periodic"),
+        ],
+        "texts of many lines",
+        some=2,
+    ),
 )
 def test_a_hundred_thousand_lines_take_a_few_seconds(
     make: Callable[[], list[bytes]], change: Callable[[list[bytes]], list[bytes]], longest: int

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
+from yolofs.audit.runs import ALSO
 from yolofs.commit.select.choice import Layout
 from yolofs.commit.select.split import Authors, Splitter, parents_first
 from yolofs.commit.select.units import Unit, Units
@@ -97,7 +98,7 @@ def _merged(record: Keep, all_rebased: Mapping[StoreIno, Rebased], tree: Tree) -
     if rebased is None or record.ino is None:
         return record
     key = tree.staged[record.ino].key
-    run = tuple(field for field in record.extra if field[0] == "run")
+    run = tuple(field for field in record.extra if field[0] in ("run", ALSO))
     return msgspec.structs.replace(
         record,
         ino=rebased.ino,

@@ -9,16 +9,17 @@ children.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
+from yolofs.audit.runs import ALSO, run_of, runs_in
 from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Change, Fingerprint, Keep, Rename, Stage
-from yolofs.paths import ROOT, RelPath, join
+from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
@@ -50,11 +51,24 @@ class Choosing(Protocol):
     layout: Layout
 
 
+RunsAt: TypeAlias = Callable[[RelPath, RelPath, bool], frozenset[int]]
+"""Tells which runs contributed to what is at a path, and was at another one before; or is gone from
+there.
+"""
+
+
 class Authors:
     """When each entry of a state was last changed, and by which run, as far as paths tell."""
 
-    def __init__(self, records: Iterable[Change], now_ns: int) -> None:
-        """``now_ns`` stands in for what is not known."""
+    def __init__(self, records: Iterable[Change], now_ns: int, runs_at: RunsAt | None = None) -> None:
+        """``now_ns`` stands in for what is not known.  ``runs_at`` is asked only if several runs
+        are among the authors; without it only the last one of each entry is known.
+        """
+        self._runs_at = runs_at
+        self._runs: set[int] = set()
+        self._last_run: dict[RelPath, int] = {}
+        self._with_several: set[RelPath] = set()
+        """Where records of several runs are about the very path, or something was moved."""
         self._by_file: dict[int, Change] = {}
         self._by_path: dict[RelPath, Change] = {}
         self._since_ns: dict[RelPath, int] = {}
@@ -67,6 +81,8 @@ class Authors:
         paths.
         """
         for record in records:
+            if runs_at is not None:
+                self._note_runs(record)
             if isinstance(record, Keep) and any(key == MARKS for key, _ in record.extra):
                 self._marked[record.home or record.path] = tuple(
                     field for field in record.extra if field[0] in (MARKS, OURS)
@@ -92,7 +108,7 @@ class Authors:
         source = self._by_file.get(staged.ino) if staged is not None else self._by_path.get(record.path)
         if source is None:
             return msgspec.structs.replace(record, time_ns=self._now_ns)
-        extra = tuple(field for field in source.extra if field[0] == "run")
+        extra = tuple(field for field in source.extra if field[0] == "run") + self._earlier_runs(record, source)
         if record.base is not None:
             extra += self._xattrs.get(record.base, ())
         if staged is not None:
@@ -101,6 +117,36 @@ class Authors:
         return msgspec.structs.replace(
             record, time_ns=source.time_ns, since_ns=since_ns if since_ns < source.time_ns else 0, extra=extra
         )
+
+    def _note_runs(self, record: Change) -> None:
+        run = run_of(record)
+        self._runs.add(run)
+        if isinstance(record, Rename):
+            self._with_several.update((record.src, record.dst))
+        elif self._last_run.setdefault(record.path, run) != run:
+            self._with_several.add(record.path)
+        if isinstance(record, Keep) and len(runs := runs_in(record)) > 1:
+            self._runs |= runs
+            self._with_several.add(record.path)
+
+    def may_have_several(self, path: RelPath) -> bool:
+        """Tell cheaply whether several runs may have contributed to what is at a path; if not, only
+        those did that records about the very path name.
+        """
+        while path not in self._with_several:
+            if not path:
+                return False
+            path = split(path)[0]
+        return True
+
+    def _earlier_runs(self, record: Keep, source: Change) -> Extra:
+        """Return a field with the runs that contributed to an entry before the last one."""
+        if self._runs_at is None or len(self._runs) < 2 or not self.may_have_several(record.path):
+            return ()
+        old = record.home or record.source or record.path
+        is_gone = record.ino is None and record.source is None
+        earlier = sorted(self._runs_at(record.path, old, is_gone) - {run_of(source)})
+        return ((ALSO, b",".join(b"%d" % run for run in earlier)),) if earlier else ()
 
 
 def takes_all(tree: Tree, selection: Selection) -> bool:

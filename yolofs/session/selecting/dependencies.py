@@ -51,6 +51,7 @@ class Dependencies:
         """
         needs = self._places.needs()
         along: set[int] = set()
+        self._hold_parts_of_new_names(keeps=False)
         links = list(self._links())
         changed = True
         while changed:
@@ -82,6 +83,7 @@ class Dependencies:
         for index, needed in needs.items():
             for other in needed:
                 needed_by.setdefault(other, set()).add(index)
+        self._hold_parts_of_new_names(keeps=True)
         links = list(self._links())
         along: set[int] = set()
         changed = True
@@ -145,6 +147,22 @@ class Dependencies:
         self._held[hunk.id] = HeldHunk(hunk, reason, tuple(one for one in dict.fromkeys(needs) if one != hunk.id))
 
     # ---- files with several names
+
+    def _hold_parts_of_new_names(self, *, keeps: bool) -> None:
+        """Hold some lines of what is no new file, but another name (hard link) of one of base's."""
+        for index, picks in self._kept.picks.items():
+            new = self._places.changes[index].new
+            if self._places.changes[index].kind is not Kind.ADDED or new is None or new.ino is not None:
+                continue
+            for hunk in self._kept.file(index).hunks:
+                if not picks.get(hunk.id):
+                    continue
+                if keeps:
+                    picks[hunk.id] = None
+                else:
+                    del picks[hunk.id]
+                reason = "it is another name (hard link) of a file in base, so it goes as a whole"
+                self._held[hunk.id] = HeldHunk(hunk, reason)
 
     def _links(self) -> Iterator[list[tuple[int, Hunk]]]:
         """Yield the hunks that have to be picked all or none, as they are about one file with

@@ -17,13 +17,13 @@ from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.hunks import PLACES, Hunk, HunkKind, read_text
 from yolofs.changes.picks import apply_picks
 from yolofs.commit.select.restate import restate
-from yolofs.commit.select.split import Authors
 from yolofs.commit.select.units import Unit, Units
 from yolofs.errors import HardLinksError, YolofsError
 from yolofs.journal.records import begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
+from yolofs.session.authors import authors_of
 from yolofs.session.journal_copy import JournalCopy
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
@@ -98,7 +98,7 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> _An
         dropped = {path for unit in wanted for path in unit.paths}
         if not dropped:
             continue
-        authors = Authors(trying.live_changes(), coarse_clock_ns())
+        authors = authors_of(trying.live_changes)
         restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
         if not dropped.issuperset(restated.dropped):  # others would go with it
             continue

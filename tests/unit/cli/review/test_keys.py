@@ -487,3 +487,74 @@ def test_conflicts_are_listed_with_the_directories_that_have_several() -> None:
         (b"", 4), (b"p", 3), (b"p/a", 1), (b"p/d/e", 2), (b"p/d/e/x", 1), (b"p/d/e/y", 1), (b"q/r", 1)
     ]  # fmt: skip
     assert rows_of([RelPath(b"p/a")]) == [(b"p/a", (b"p/a",))]
+
+
+# ---- long lines
+
+
+def right_side(model: ReviewModel, width: int = 60) -> list[str]:
+    return ["".join(piece for _, piece in line).partition("│")[2].rstrip() for line in draw(model, width, 12)][1:-2]
+
+
+def with_lines(old: bytes, new: bytes) -> ReviewModel:
+    model = ReviewModel()
+    one = change(b"p/a")
+    model.compared(comparison(one))
+    model.loaded(one, view_of(one, text("1" * 16, 0, (old,), (new,))))
+    return model
+
+
+@pytest.mark.parametrize("length", [60, 999, 1000, 10_000, 100_000])
+def test_what_differs_far_behind_in_a_long_line_is_on_the_screen(length: int) -> None:
+    head, tail = "é" * (length // 2) + "x" * (length // 2), "y" * 200
+    model = with_lines(f"{head}good{tail}\n".encode(), f"{head}evil{tail}\n".encode())
+    _, old, new, *_ = right_side(model)
+    assert (old[:5], new[:5]) == ("  -…x", "  +…x")
+    assert "xxgoodyy" in old
+    assert "xxevilyy" in new
+
+
+def test_lines_that_are_too_long_are_shown_in_parts() -> None:
+    line = b" ".join(b"%03d" % number for number in range(300))
+    model = with_lines(line + b"\n", b"other\n")
+    model.key("l")
+    assert "000 001" in right_side(model)[1]
+    model.key("L")
+    assert "000" not in right_side(model)[1]
+    assert "005 006 007" in right_side(model)[1]
+    for _ in range(100):
+        model.key("L")
+    assert "299" in right_side(model)[1]
+    model.key("H")
+    assert "299" not in right_side(model)[1]
+    assert "292 293" in right_side(model)[1]
+    for _ in range(100):
+        model.key("H")
+    assert "000 001" in right_side(model)[1]
+
+
+def test_lines_that_have_room_are_not_moved() -> None:
+    model = with_lines(b"short\n", b"other\n")
+    model.key("L")
+    assert right_side(model)[1:3] == ["  -short", "  +other"]
+
+
+def test_another_change_is_shown_from_its_left() -> None:
+    model = ReviewModel()
+    changes = change(b"p/a"), change(b"p/b")
+    model.compared(comparison(*changes))
+    for one in changes:
+        model.loaded(one, view_of(one, text("1" * 16, 0, (b"0123456789" * 9,), (b"other",))))
+    model.key("L")
+    model.key("j")
+    model.loaded(changes[1], view_of(changes[1], text("1" * 16, 0, (b"begin" * 9,), (b"other",))))
+    assert "-beginbegin" in right_side(model)[1]
+
+
+def test_a_rename_and_a_symlink_say_from_where_and_to_where() -> None:
+    one = msgspec.structs.replace(change(b"p/new"), kind=Kind.RENAMED, old_path=RelPath(b"p/old"))
+    model = ReviewModel()
+    model.compared(comparison(one))
+    renamed = Hunk("1" * 16, HunkKind.RENAMED, one.path, old_path=one.old_path)
+    model.loaded(one, view_of(one, renamed))
+    assert right_side(model, 100)[0] == "  renamed from old"

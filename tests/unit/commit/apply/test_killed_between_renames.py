@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
+from tests.support.fault_points import way_of, ways
 from tests.support.second_disk import mounted_disk
 from tests.unit.commit.apply.rolling_back import at, interrupted, killed_between_renames, steps_of, stops_at
 from yolofs.commit import Plan, execute, resume
@@ -43,10 +44,13 @@ def scribe(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.M
         yield CommitScribe(os.fsencode(root), os.fsencode(tmp_path / "store"))
 
 
-@pytest.fixture(params=["exchange", "no exchange"], autouse=True)
+EXCHANGES = ("exchange", "no exchange")
+
+
+@pytest.fixture(params=ways(*EXCHANGES), autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system exchanges two names, or cannot."""
-    if request.param == "no exchange":
+    if way_of(request, *EXCHANGES) == "no exchange":
         lacks_renameat2(monkeypatch)
 
 
@@ -111,6 +115,7 @@ def contents(top: bytes) -> dict[bytes, bytes]:
 @pytest.mark.parametrize("end", ["taken back", "finished"])
 @pytest.mark.parametrize("edits", [edit, replace])
 @pytest.mark.parametrize("work", WORK)
+@pytest.mark.some(40)
 def test_what_the_host_has_made_of_what_was_put_in_place_is_not_lost(
     scribe: CommitScribe,
     parking: bytes,
@@ -141,6 +146,7 @@ def test_what_the_host_has_made_of_what_was_put_in_place_is_not_lost(
 
 @pytest.mark.parametrize("end", ["taken back", "finished"])
 @pytest.mark.parametrize("work", WORK)
+@pytest.mark.some(20)
 def test_without_the_host_all_is_as_it_was_or_as_it_will_be_and_nothing_is_told_as_found(
     scribe: CommitScribe, parking: bytes, work: Callable[[CommitScribe], None], end: str
 ) -> None:
@@ -197,6 +203,7 @@ def killed_while_copying(plan: Plan, scribe: CommitScribe, parking: bytes, numbe
 @pytest.mark.parametrize("is_tried_again", [False, True])
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
 @pytest.mark.parametrize("work", WORK)
+@pytest.mark.some(40)
 def test_half_a_copy_is_not_told_as_the_hosts_and_not_put_in_place(
     scribe: CommitScribe,
     parking: bytes,

@@ -36,6 +36,7 @@ pytestmark = pytest.mark.usefixtures("way")
 
 
 @pytest.mark.parametrize("after", [False, True])
+@pytest.mark.some(2)
 def test_whichever_step_fails_base_is_as_it_was_and_a_further_commit_succeeds(
     scribe: CommitScribe, parking: bytes, after: bool
 ) -> None:

@@ -96,6 +96,7 @@ DIRECTORY: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("what", DIRECTORY)
 @pytest.mark.parametrize("before_last", [1, 4, 8])
+@pytest.mark.some(15)
 def test_a_directory_that_was_made_and_that_the_host_takes_away_is_no_dead_end(
     scribe: CommitScribe, parking: bytes, what: str, before_last: int
 ) -> None:

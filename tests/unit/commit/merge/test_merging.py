@@ -264,6 +264,7 @@ def test_one_that_is_too_large_to_be_copied_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("kind", sharing_disk.KINDS)
 @pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
+@pytest.mark.some(2)
 def test_larger_texts_merge_where_the_disk_lets_files_share_blocks(tmp_path: Path, kind: str, by_rename: bool) -> None:
     with sharing_disk.sharing_disk(kind, tmp_path) as disk:
         file = disk / "base" / "d" / "file"

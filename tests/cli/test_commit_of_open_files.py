@@ -1,0 +1,49 @@
+"""A commit of what a program has open says so: it may take a half of what that writes."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.mark.parametrize("root", [".", "/"])
+@pytest.mark.parametrize("which", ["everything", "PATH", "hunk"])
+def test_a_commit_names_the_program_that_goes_on_writing(yolofs: Program, which: str, root: str) -> None:
+    with yolofs.mounted("--root", root) as mountpoint:
+        view = mountpoint if root == "." else mountpoint / str(yolofs.project)[1:]
+        for name in ("being-written", "being-read", "closed"):
+            (view / name).write_text("first\n")
+        with (view / "being-written").open("a") as file, (view / "being-read").open():
+            if which == "hunk":
+                (hunk,) = yolofs("hunks", "--json", "--", "being-written").json["hunks"]
+                words = ["--hunk", str(hunk["id"])]
+            else:
+                words = ["being-written"] if which == "PATH" else []
+            said = yolofs("commit", "--yes", *words).err
+            file.write("second\n")
+        (note,) = [line for line in said.splitlines() if "open for writing" in line]
+        assert re.fullmatch(
+            rf"note: \S+, process {os.getpid()}, has {yolofs.project}/being-written open for writing: "
+            "what it writes from now on is staged anew",
+            note,
+        )
+        assert (yolofs.project / "being-written").read_text() == "first\n"
+        assert (view / "being-written").read_text() == "first\nsecond\n"
+        assert "open for writing" not in yolofs("commit", "--yes").err
+
+
+def test_many_are_counted(yolofs: Program, tmp_path: Path) -> None:
+    with yolofs.mounted() as view:
+        files = [(view / f"{number}").open("w") for number in range(5)]
+        said = yolofs("commit", "--yes").err
+        for file in files:
+            file.close()
+        assert said.count("open for writing: what it writes") == 3
+        assert "note: 2 more files that were committed are open for writing" in said

@@ -1,0 +1,178 @@
+"""The states that a user names to read from them, or to bring something back: a generation,
+``run N``, ``commit N`` and ``base``.
+
+What a run left can be read after commits, too, as long as their journals are kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from yolofs.audit.runs import Run, find_run, run_of
+from yolofs.errors import JournalError, UsageError, YolofsError
+from yolofs.journal.timeline import BASE
+from yolofs.paths import Generation, display, in_shell
+from yolofs.session.archive import commit_numbers
+from yolofs.session.history import Chapter, chapter_of, chapters
+from yolofs.session.past_base import past_ground, states_of
+from yolofs.session.session import Session
+from yolofs.session.state_files import File, Ground, StateFiles
+from yolofs.state.tree import Tree
+
+
+class Source(msgspec.Struct, frozen=True):
+    """A state that a user has named."""
+
+    named: str
+    """What it is called."""
+    files: StateFiles
+    tree: Tree | None
+    """None of one that stands on another base than the view."""
+
+
+class _PastFiles(StateFiles):
+    """The files of a state that stands on base as it was."""
+
+    def __init__(self, ground: Ground, tree: Tree, named: str) -> None:
+        super().__init__(ground, tree)
+        self._named = named
+        self._place = ground.base.root
+
+    def descriptor(self, file: File) -> int:
+        """Open a regular file.
+
+        Raises:
+            YolofsError: its content is not kept: base had it, and has changed it since.
+        """
+        try:
+            return super().descriptor(file)
+        except OSError as error:
+            path = os.path.join(self._place, file.path)
+            raise YolofsError(
+                f"{display(path)}: what {self._named} has there is not kept, as base has changed since",
+                hint=f"which other versions there were: yolofs log -- {in_shell(path)}",
+            ) from error
+
+
+def source_of(session: Session, text: str) -> Source:
+    """Return the state that a user means by a generation, ``run N``, ``commit N`` (what base had
+    right after it) or ``base``.
+
+    Blocks while journals and plans are read, for what was before a commit.
+
+    Raises:
+        GenerationError: there is none.
+        UsageError: commit N is not kept, or what run N left is not known any more.
+        YolofsError, OSError: a plan or a journal is damaged, or cannot be read.
+    """
+    word, _, number = text.replace(":", " ").partition(" ")
+    if number.isdigit() and word in ("run", "commit"):
+        return (_of_run if word == "run" else _of_commit)(session, int(number))
+    generation = session.timeline.resolve(text)
+    return _present(session, "base" if generation == BASE else f"generation {generation}", session.state(generation))
+
+
+def tree_of(session: Session, text: str) -> tuple[Tree, str]:
+    """Return the same state as an override tree over present base, and how it is called.
+
+    Raises:
+        UsageError: it stands on another base, or as for :func:`source_of`.
+    """
+    source = source_of(session, text)
+    if source.tree is None:
+        raise UsageError(
+            f"{source.named} stands on base as it was before a later commit, so no single hunk can be taken from it",
+            hint=f"whole paths can: yolofs restore --from {source.named} PATH",
+        )
+    return source.tree, source.named
+
+
+def _present(session: Session, named: str, tree: Tree) -> Source:
+    return Source(named, StateFiles(session, tree), tree)
+
+
+def _of_commit(session: Session, number: int) -> Source:
+    kept = commit_numbers(session.directory)
+    if number not in kept:
+        raise UsageError(f"commit {number} is not kept, or there never was one", hint="yolofs commits")
+    named = f"commit {number}"
+    if number == max(kept):
+        return _present(session, named, session.state(BASE))
+    return Source(named, _PastFiles(past_ground(session, number + 1), Tree(), named), None)
+
+
+def _of_run(session: Session, number: int) -> Source:
+    run, named = find_run(session.directory, number), f"run {number}"
+    with _kept_chapters(session) as (found, damaged):
+        chapter = _ended_in(run, found)
+        if chapter is None:
+            broken = f": the journal of {', '.join(damaged)} is damaged or missing" if damaged else ""
+            raise UsageError(
+                f"what run {number} left was dropped, or its commit is no longer kept{broken}",
+                hint="yolofs doctor" if damaged else "yolofs runs lists the runs whose commits are kept",
+            )
+        generation = _left(run, chapter)
+        if chapter.commit is None:
+            return _present(session, named, session.state(generation))
+        states = states_of(session, chapter)
+        return Source(named, _PastFiles(states, states.state(generation), named), None)
+
+
+@contextmanager
+def _kept_chapters(session: Session) -> Iterator[tuple[list[Chapter], list[str]]]:
+    """Give the chapters for the time of the block, and the commits whose journal cannot be read."""
+    damaged: list[str] = []
+
+    def note(number: int, _: YolofsError | OSError) -> None:
+        damaged.append(f"commit {number}")
+
+    with chapters(session, note) as found:
+        yield found, damaged
+
+
+def _ended_in(run: Run, found: list[Chapter]) -> Chapter | None:
+    """Return the chapter in which a run ended; if it has no end, or that is not known, the one in
+    which it began.  None if that is not kept.
+    """
+    if run.end is not None:
+        for chapter in found:
+            if any(note == run.end for note in chapter.notes):
+                return chapter
+    return chapter_of(run, found)
+
+
+def _left(run: Run, chapter: Chapter) -> Generation | None:
+    """Return the generation that a run left in the chapter in which it ended; None if it goes on.
+
+    Raises:
+        UsageError: it has made none, though it has changed something.
+    """
+    if run.end is None:
+        return None
+    after = chapter.generation(run.end.after)
+    if after is not None:
+        return after
+    if run.end.after is None and not _has_changed_something(run, chapter):
+        before = chapter.generation(run.start.before)
+        if before is not None:
+            return before
+    raise UsageError(
+        f"run {run.number} made no generation when it ended, so what it left is not known",
+        hint=f"yolofs timeline has the generations; what it changed: yolofs log --run {run.number}",
+    )
+
+
+def _has_changed_something(run: Run, chapter: Chapter) -> bool:
+    journal = chapter.journal
+    try:
+        return any(
+            run_of(record) == run.number
+            for segment in range(1, len(journal.markers) + 2)
+            for record in journal.read_segment(segment)
+        )
+    except JournalError:
+        return True
