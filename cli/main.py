@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _GARBAGE_THRESHOLD = 50_000
 """Garbage is looked for after this many new objects: more than a short command makes."""
+_BECOMES_ANOTHER = frozenset({"run", "shell"})
+"""Commands that start another program, which hears Ctrl-C itself."""
 
 
 def program() -> NoReturn:
@@ -30,6 +32,10 @@ def program() -> NoReturn:
     """
     _leave_on_interrupt()
     gc.set_threshold(_GARBAGE_THRESHOLD)
+    if not _BECOMES_ANOTHER.intersection(sys.argv[1:2]):
+        from yolofs.system import silent_disks
+
+        silent_disks.watch()
     code = _run(sys.argv[1:], None)
     import contextlib  # which others have imported by now
 

@@ -15,6 +15,10 @@ _OF_DISKS = {
     errno.EIO: "the disk reports an error: read what the system's log says about it (dmesg)",
     errno.ESTALE: "the disk was replaced or mounted anew: check that the right one is there",
     errno.EACCES: "check that you may read it",
+    **dict.fromkeys(
+        (errno.ENOTCONN, errno.ECONNABORTED, errno.ETIMEDOUT, errno.EHOSTDOWN, errno.EHOSTUNREACH),
+        "the process or the server behind that disk is gone: mount it again",
+    ),
 }
 
 

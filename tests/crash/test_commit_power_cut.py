@@ -18,18 +18,19 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from tests.property.core_driver import CoreDriver
+from tests.support import disk_model
 from tests.support.call_recorder import Recorder
 from tests.support.commit_model import Node, scan
 from tests.support.disk_model import Image, Model, Recording, Synced, put
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
-from yolofs.commit.apply.ready import decode
+from tests.support.seen_numbers import SeenNumbers
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.registry.seal import Sealer
@@ -39,8 +40,6 @@ from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
 OLD = 1_400_000_000_000_000_007
-ELSEWHERE = 1 << 40
-"""Added to the inode numbers of what is made when a state is brought to its end."""
 
 
 class Recorded(NamedTuple):
@@ -165,103 +164,34 @@ def recorded_part(place: Path) -> Recorded:
     return record(place / "part", b"d0", b"d1", b"d2/new", b"d3/sub")
 
 
-# ---- states of a disk, with the inode numbers that were recorded
-
-
-class Numbers:
-    """Has this process see other inode numbers than the disk gives; and what nobody has touched is
-    as old as can be.
-    """
-
-    def __init__(self, known: dict[tuple[int, int], int], session: bytes) -> None:
-        self.known = known
-        self.births: dict[int, int] = {}
-        for made in Path(os.fsdecode(session)).glob("commits/*/made"):
-            ready = decode(made.read_bytes())
-            assert ready is not None
-            self.births |= ready.births
-        self.ctimes: dict[tuple[int, int], int] = {}
-
-    def of(self, st: os.stat_result) -> os.stat_result:
-        """Return what is seen: all that :mod:`yolofs` asks for, in the order of its fields."""
-        known = self.known.get((st.st_dev, st.st_ino))
-        number, ctime_ns = st.st_ino + ELSEWHERE, st.st_ctime_ns
-        if known is not None:
-            number = known
-            if self.ctimes.setdefault((st.st_dev, st.st_ino), ctime_ns) == ctime_ns:  # untouched
-                ctime_ns = 0
-        times = (st.st_atime, st.st_mtime, st.st_ctime, st.st_atime_ns, st.st_mtime_ns, ctime_ns)
-        return os.stat_result((st.st_mode, number, *st[2:10], *times, st.st_blksize, st.st_blocks, st.st_rdev))
-
-    def birth_ns(self, path: bytes) -> int | None:
-        """Return when the commit has noted that a thing was born; what it has noted nothing of was
-        born just now.
-        """
-        return self.births.get(os.lstat(path).st_ino)
-
-    def patch(self, patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(syscalls, "birth_ns", self.birth_ns)
-        for name in ("stat", "lstat", "fstat"):
-            really = getattr(os, name)
-            patch.setattr(os, name, lambda *args, really=really, **options: self.of(really(*args, **options)))
-        listed = os.scandir
-        patch.setattr(os, "scandir", lambda *args: Listed(listed(*args), self))
-
-
-class Listed:
-    """What os.scandir returns."""
-
-    def __init__(self, entries: Any, numbers: Numbers) -> None:
-        self._entries = entries
-        self._numbers = numbers
-
-    def __enter__(self) -> Iterator[Listing]:
-        return iter(self)
-
-    def __exit__(self, *_: object) -> None:
-        self._entries.close()
-
-    def __iter__(self) -> Iterator[Listing]:
-        return (Listing(entry, self._numbers) for entry in self._entries)
-
-
-class Listing:
-    """One entry of it."""
-
-    def __init__(self, entry: os.DirEntry[Any], numbers: Numbers) -> None:
-        self._entry = entry
-        self._numbers = numbers
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._entry, name)
-
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        return self._numbers.of(self._entry.stat(follow_symlinks=follow_symlinks))
+# ---- states of a disk
 
 
 def empty(directory: bytes) -> None:
+    """Remove all in a directory, but for places at which another disk is mounted."""
     for name in os.listdir(directory):
         path = os.path.join(directory, name)
-        if stat.S_ISDIR(os.lstat(path).st_mode):
-            shutil.rmtree(path)
-        else:
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
             os.unlink(path)
+        elif os.path.ismount(path):
+            empty(path)
+        else:
+            shutil.rmtree(path)
 
 
 @contextmanager
 def on_disk(recorded: Recorded, image: Image) -> Iterator[None]:
     """Have the disk be as an image for the time of the block; nobody waits for it in there."""
     tops = (recorded.project, recorded.session)
-    numbers = {(st.st_dev, st.st_ino): st.st_ino for st in map(os.lstat, tops)}
+    known: dict[tuple[int, int], disk_model.Recorded] = {}
     for top, path in zip(recorded.recording.tops, tops, strict=True):
         empty(path)
-        put(image, top, path, numbers)
-    with pytest.MonkeyPatch.context() as patch:
+        put(image, top, path, known)
+    with pytest.MonkeyPatch.context() as patch, SeenNumbers(known, *tops).at_work():
         patch.setattr(os, "fsync", lambda _: None)
         patch.setattr(os, "fdatasync", lambda _: None)
         patch.setattr(os, "sync", lambda: None)
         patch.setattr(syscalls, "sync_filesystem", lambda _: None)
-        Numbers(numbers, recorded.session).patch(patch)
         yield
 
 

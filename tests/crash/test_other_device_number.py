@@ -9,12 +9,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program
+from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.support.looks import looks
 from tests.support.required import do_without
 from yolofs.system.disks import disk_key
@@ -58,10 +58,19 @@ def mounted(image: Path, place: Path) -> Iterator[int]:
         try:
             yield os.stat(place).st_dev
         finally:
-            run("umount", place)
+            unmount(place)
     finally:
         run("losetup", "--detach", loop)
         wait_until_free(loop)
+
+
+def unmount(place: Path) -> None:
+    """Unmount a disk; a daemon may hold directories of it for a moment."""
+
+    def is_unmounted() -> bool:
+        return not subprocess.run(["umount", place], check=False, capture_output=True).returncode
+
+    wait_until(is_unmounted, f"nobody uses {place}")
 
 
 def wait_until_free(loop: str) -> None:
@@ -164,3 +173,60 @@ def test_an_undo_knows_the_files_after_the_number_has_changed(disk: tuple[Path, 
         assert "file of its own" not in said
         assert (project / "h1").samefile(project / "h2")
         assert looks(project) == before
+
+
+@contextmanager
+def mounted_as(image: Path, place: Path, device: int) -> Iterator[None]:
+    """Mount a disk so that it has the number that another disk had just now; the test is skipped
+    where somebody else has taken that.
+    """
+    loop = f"/dev/loop{os.minor(device)}"
+    if subprocess.run(["losetup", loop, image], check=False, capture_output=True).returncode:
+        do_without(f"somebody else has taken {loop}")
+    try:
+        run("mount", loop, place)
+        try:
+            assert os.stat(place).st_dev == device
+            yield
+        finally:
+            unmount(place)
+    finally:
+        run("losetup", "--detach", loop)
+        wait_until_free(loop)
+
+
+def test_a_disk_that_took_the_number_of_another_one_under_a_mount_is_another_disk(
+    disk: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    image, other, _ = disk
+    project = tmp_path / "project"
+    place = project / "place"
+    place.mkdir(parents=True)
+    program = Program(project)
+    program("init")
+    with program.mounted() as view:
+        with mounted(image, place) as device:
+            (place / "file").write_text("on one\n")
+            inode = (place / "file").stat().st_ino
+            number = wait_for_number(view / "place/file", inode)
+        with mounted_as(other, place, device):
+            (place / "file").write_text("on the other\n")
+            assert (place / "file").stat().st_ino == inode
+            wait_until(lambda: wait_for_number(view / "place/file", inode) != number, "it is another file")
+            with (view / "place/file").open("a") as file:
+                file.write("staged\n")
+            program("commit", "--yes")
+            assert (place / "file").read_text() == "on the other\nstaged\n"
+
+
+def wait_for_number(path: Path, inode: int) -> int:
+    """Return the number that the view shows for a file of another disk, once it shows that."""
+    found: list[int] = []
+
+    def is_there() -> bool:
+        with suppress(FileNotFoundError):
+            found.append(path.stat().st_ino)
+        return bool(found) and found[-1] != inode
+
+    wait_until(is_there, "the view shows the file")
+    return found[-1]

@@ -4,6 +4,7 @@ commits know, though it has another inode number.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,10 @@ from tests.crash.two_devices import BOTH, project
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import walk_tree
 from tests.support.fault_points import points
+from tests.unit.commit.old_base import killed_after
+from yolofs.commit.apply.steps import Steps
 from yolofs.errors import ConflictError
-from yolofs.session.commit import abort, commit
+from yolofs.session.commit import abort, commit, finish_interrupted
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
 
@@ -265,3 +268,36 @@ def test_a_name_that_was_moved_is_a_link_again_of_the_one_that_stayed(
     else:
         texts = {name: (project / path).read_text() for name, path in (("stays", stays), ("moved", moves))}
         assert texts == dict.fromkeys(texts, "base far/d/one") | {by_the_host: f"by the host, {by_the_host}"}
+
+
+@BOTH
+@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("second", ["remove_all", "move_files_here"])
+def test_an_undo_that_is_killed_while_it_tidies_up_causes_no_conflict(project: Path, second: str, number: int) -> None:
+    """The directories that it has brought back are not touched once more."""
+    populate(project)
+    committed(project, make_a_directory)
+    between = exactly(project)
+    committed(project, SECOND[second])
+    after = exactly(project)
+    calls = itertools.count(1)
+    killed_after(Steps, "_discard", lambda *_: next(calls) == number, lambda: undone(project, None))
+    with Session.open(bytes(project), Access.WRITE) as session:
+        finish_interrupted(session)
+    assert exactly(project) == between
+    committed(project)
+    assert exactly(project) == after
+
+
+@BOTH
+def test_what_the_host_has_put_meanwhile_into_such_a_directory_is_a_conflict(project: Path) -> None:
+    populate(project)
+    committed(project, make_a_directory)
+    committed(project, remove_all)
+    killed_after(Steps, "_discard", lambda *_: True, lambda: undone(project, None))
+    (project / "far/d/by the host").write_text("by the host")
+    with Session.open(bytes(project), Access.WRITE) as session:
+        finish_interrupted(session)
+        with pytest.raises(ConflictError):
+            commit(session)
+    assert (project / "far/d/by the host").read_text() == "by the host"

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 
 from tests.crash.two_devices import Prepare, base_of, prepare, project, times_of, times_shown
+from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply import execution, keeping, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.step_log import Line
 from yolofs.commit.apply.steps import Steps
-from yolofs.errors import NotPreparedError
+from yolofs.commit.plan.plan import Step
+from yolofs.errors import NotPreparedError, YolofsError
 from yolofs.session.commit import commit
 from yolofs.session.session import Access, Session
 from yolofs.system import syscalls
@@ -101,6 +104,10 @@ def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
     assert {path: path.lstat().st_mtime_ns for path in (project, *project.rglob("*"))} == times
 
 
+def no_room_to_log(_steps: Steps, _step: Step) -> Line:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def no_room(_: Steps) -> Ready:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -131,3 +138,39 @@ def test_what_there_was_no_place_to_make_before_is_durable_before_a_note_says_th
     assert copies
     for index in copies:
         assert calls[index + 1].startswith("sync names in "), calls[index - 3 : index + 3]
+
+
+def make_one_there(view: CoreDriver) -> None:
+    view.create(b"far/new", b"made there", 0o640)
+
+
+@pytest.mark.parametrize("ends", ["well", "taken back", "not begun"])
+def test_the_folder_on_the_other_device_is_gone_for_good_before_the_commit_has_ended(
+    project: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    """After a power cut nothing tells of it any more."""
+    view = CoreDriver(bytes(project))
+    make_one_there(view)
+    view.close()
+    order: list[str] = []
+    noting = partial(note, order, monkeypatch)
+    noting(os, "rmdir", lambda arguments: "folder removed" if os.fsencode(arguments[0]).endswith(b"-new") else "")
+    noting(os, "fsync", lambda arguments: f"sync {os.readlink(f'/proc/self/fd/{arguments[0]}')}")
+    noting(execution, "write_new", lambda arguments: arguments[1].decode())
+    noting(os, "unlink", lambda arguments: os.path.basename(os.fsdecode(arguments[0])))
+    match ends:
+        case "taken back":
+            monkeypatch.setattr(Steps, "seen", no_room_to_log)
+        case "not begun":
+            monkeypatch.setattr(Steps, "look", no_room)
+        case _:
+            pass
+    with Session.open(bytes(project), Access.WRITE) as session:
+        if ends == "well":
+            commit(session)
+        else:
+            with pytest.raises(YolofsError):
+                commit(session)
+    removed = order.index("folder removed")
+    end = "done" if ends == "well" else "plan.json"
+    assert f"sync {project}/far" in order[removed : order.index(end, removed)]

@@ -11,9 +11,9 @@ Every name exists; what is opened decides by the first part of its name (up to a
     others   read as their own name
 
 Commands come in on stdin, one a line, each answered by a line ``done``: stop, terminate, pause,
-resume.  Modes: ``no-trio``: all of trio explodes when called; ``early``: the device is called
-readable when it is not, 10 times.  At the end one JSON object tells what there was (see
-:func:`main`).
+resume. Modes: ``no-trio``: all of trio explodes when called; ``early``: the device is called
+readable when it is not, 10 times; ``forgets``: the kernel keeps no names and attributes. At the end
+one JSON object tells what there was (see :func:`main`).
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ from yolofs.fuse.loop.loop import DeviceLoop, Future, LoopClosedError
 
 
 class LoopFilesystem(pyfuse3.Operations):
+    cached_for_s = 60.0
+
     def __init__(self, loop: DeviceLoop) -> None:
         super().__init__()
         self.loop = loop
@@ -60,7 +62,7 @@ class LoopFilesystem(pyfuse3.Operations):
         attr.st_ino = inode
         attr.st_mode = pyfuse3.ModeT(stat.S_IFDIR | 0o777 if inode == pyfuse3.ROOT_INODE else stat.S_IFREG | 0o666)
         attr.st_nlink = 1
-        attr.entry_timeout = attr.attr_timeout = 60.0
+        attr.entry_timeout = attr.attr_timeout = self.cached_for_s
         return attr
 
     async def open(self, inode: InodeT, flags: FlagT, ctx: RequestContext) -> FileInfo:
@@ -166,6 +168,8 @@ def main() -> None:
     mountpoint, *modes = sys.argv[1:]
     loop = DeviceLoop(spin_us=50)
     filesystem = LoopFilesystem(loop)
+    if "forgets" in modes:
+        filesystem.cached_for_s = 0.0
     backend.install(loop)
     recording = RecordingBackend.__new__(RecordingBackend)
     recording.used = set()

@@ -44,6 +44,7 @@ class Recorder:
             for thing in names.values():
                 self._counts[thing] = self._counts.get(thing, 0) + 1
         self._data = {thing: (thing.data, thing.attributes.mtime_ns) for thing in self._things.values()}
+        self._overlays: dict[bytes, bool] = {}
         self._open: dict[int, tuple[Thing, int]] = {}
         """What is open for writing, and a descriptor to look at it, by its own descriptor."""
         self._lock = threading.RLock()
@@ -121,7 +122,7 @@ class Recorder:
                 data = _read(path)
             elif stat.S_ISLNK(st.st_mode):
                 data = os.readlink(path)
-            known = self._things[_file(st)] = Thing(st.st_ino, _attributes(path, st), data, device=st.st_dev)
+            known = self._things[_file(st)] = _thing(path, st, _attributes(path, st), data)
         return known
 
     def _directory_of(self, path: bytes, dir_fd: int | None) -> tuple[Thing | None, bytes]:
@@ -141,7 +142,7 @@ class Recorder:
         now = os.pread(fd, st.st_size, 0), st.st_mtime_ns
         if now != self._data[thing]:
             self._data[thing] = now
-            self.operations.append(Written(thing, *now))
+            self.operations.append(Written(thing, *now, st.st_ctime_ns))
 
     # ---- what was called
 
@@ -261,7 +262,7 @@ class Recorder:
         thing = self._known(st)
         if thing is not None:
             at = copying.at(dir_fd, place) if dir_fd is not None else place
-            self.operations.append(Changed(thing, _attributes(at, st, follows=follows)))
+            self.operations.append(Changed(thing, _attributes(at, st, follows=follows), st.st_ctime_ns))
 
     def _synced(self, really: Callable[..., None], fd: int) -> None:
         really(fd)
@@ -282,14 +283,14 @@ class Recorder:
         at = os.fsencode(path) if dir_fd is None else copying.at(dir_fd, os.fsencode(path))
         st = os.lstat(at)
         data = os.readlink(at) if stat.S_ISLNK(st.st_mode) else b""
-        thing = self._add(Thing(st.st_ino, _attributes(at, st), data, device=st.st_dev))
+        thing = self._add(_thing(at, st, _attributes(at, st), data))
         if thing.is_directory:
             self._directories[thing] = os.open(at, os.O_PATH)
         return thing
 
     def _new(self, fd: int) -> Thing:
         st = os.fstat(fd)
-        return self._add(Thing(st.st_ino, _attributes(b"/proc/self/fd/%d" % fd, st, follows=True), device=st.st_dev))
+        return self._add(_thing(fd, st, _attributes(b"/proc/self/fd/%d" % fd, st, follows=True)))
 
     def _add(self, thing: Thing) -> Thing:
         self._things[thing.device, thing.number] = thing
@@ -302,6 +303,7 @@ class Recorder:
         self._record((directory, name, thing), made=thing)
 
     def _record(self, *names: tuple[Thing, bytes, Thing | None], made: Thing | None = None) -> None:
+        left: list[Thing] = []
         for directory, name, thing in names:
             old = self._names[directory].pop(name, None)
             if old is not None:
@@ -311,9 +313,26 @@ class Recorder:
                 self._counts[thing] = self._counts.get(thing, 0) + 1
             if old is not None and not self._counts[old] and all(other is not old for _, _, other in names):
                 self._things.pop((old.device, old.number), None)
+            elif old is not None:
+                left.append(old)
         directories = dict.fromkeys(directory for directory, _, _ in names)
         times = tuple((directory, os.fstat(self._directories[directory]).st_mtime_ns) for directory in directories)
-        self.operations.append(Named(names, times, made))
+        things = dict.fromkeys([*directories, *(thing for _, _, thing in names if thing is not None), *left])
+        self.operations.append(Named(names, times, made, tuple((one, self._ctime_ns(one)) for one in things)))
+
+    def _ctime_ns(self, thing: Thing) -> int:
+        """Return the ctime of something that has a name."""
+        if thing.is_directory:
+            return os.fstat(self._directories[thing]).st_ctime_ns
+        above, name = next(
+            (directory, name) for directory, names in self._names.items() for name, one in names.items() if one is thing
+        )
+        return os.stat(name, dir_fd=self._directories[above], follow_symlinks=False).st_ctime_ns
+
+
+def _thing(at: bytes | int, st: os.stat_result, attributes: Attributes, data: bytes = b"") -> Thing:
+    birth_ns = syscalls.look(at).birth_ns or 0
+    return Thing(st.st_ino, attributes, data, device=st.st_dev, birth_ns=birth_ns, ctime_ns=st.st_ctime_ns)
 
 
 def _file(st: os.stat_result) -> tuple[int, int]:

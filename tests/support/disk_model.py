@@ -50,6 +50,9 @@ class Thing:
     names: dict[bytes, Thing] = field(default_factory=dict)
     """Of a directory."""
     device: int = 0
+    birth_ns: int = 0
+    """When it was made; 0 if the filesystem does not tell."""
+    ctime_ns: int = 0
 
     @property
     def is_directory(self) -> bool:
@@ -66,6 +69,8 @@ class Named(NamedTuple):
     """The times that the directories have by that."""
     made: Thing | None = None
     """What there was not before."""
+    ctimes: tuple[tuple[Thing, int], ...] = ()
+    """Those that the directories, and what is named, have by that."""
 
 
 class Written(NamedTuple):
@@ -74,6 +79,7 @@ class Written(NamedTuple):
     thing: Thing
     data: bytes
     mtime_ns: int
+    ctime_ns: int
 
 
 class Changed(NamedTuple):
@@ -81,6 +87,7 @@ class Changed(NamedTuple):
 
     thing: Thing
     attributes: Attributes
+    ctime_ns: int
 
 
 class Synced(NamedTuple):
@@ -116,6 +123,8 @@ class Image(NamedTuple):
     """Of files that are not as they were first seen."""
     attributes: dict[Thing, Attributes]
     """Of what is not as it was first seen."""
+    ctimes: dict[Thing, int]
+    """The same."""
 
     def key(self) -> int:
         """Return what is another number for nearly every other image."""
@@ -198,13 +207,13 @@ class Recording:
         return operation.data
 
     def _build(self, end: int, there: list[bool], data: dict[Thing, bytes]) -> Image:
-        image = Image({thing: dict(thing.names) for thing in self._before if thing.is_directory}, {}, {})
+        image = Image({thing: dict(thing.names) for thing in self._before if thing.is_directory}, {}, {}, {})
         attributes = image.attributes
         for index in range(end):
             if not there[index]:
                 continue
             match self.operations[index]:
-                case Named(names, times, made):
+                case Named(names, times, made, ctimes):
                     if made is not None and made.is_directory:
                         image.names.setdefault(made, {})
                     for directory, name, thing in names:
@@ -215,11 +224,14 @@ class Recording:
                     for directory, mtime_ns in times:
                         now = attributes.get(directory, directory.attributes)
                         attributes[directory] = now._replace(mtime_ns=mtime_ns)
-                case Written(thing, content, mtime_ns):
+                    image.ctimes.update(ctimes)
+                case Written(thing, content, mtime_ns, ctime_ns):
                     image.data[thing] = content
                     attributes[thing] = attributes.get(thing, thing.attributes)._replace(mtime_ns=mtime_ns)
-                case Changed(thing, now):
+                    image.ctimes[thing] = ctime_ns
+                case Changed(thing, now, ctime_ns):
                     attributes[thing] = now
+                    image.ctimes[thing] = ctime_ns
                 case Synced():
                     pass
         image.data.update(data)
@@ -361,11 +373,20 @@ def _leads_to(operations: list[Operation], index: int, directory: Thing, name: b
 # ---- putting it on a real disk
 
 
-def put(image: Image, top: Thing, path: bytes, numbers: dict[tuple[int, int], int]) -> None:
-    """Make an existing and empty directory what an image has of ``top``; note the inode numbers
-    that stand for others.
+class Recorded(NamedTuple):
+    """What was recorded of a thing and a real disk cannot be given."""
 
-    ``numbers``: what was recorded, by the device and what that gives now.
+    number: int
+    birth_ns: int
+    ctime_ns: int
+
+
+def put(image: Image, top: Thing, path: bytes, known: dict[tuple[int, int], Recorded]) -> None:
+    """Make an existing and empty directory what an image has of ``top``; note what stands for what
+    was recorded.
+
+    A directory on another device than the one that it lies in is there already: a disk is mounted
+    there.  ``known``: what was recorded, by the device and inode number of what stands for it.
     """
     links: dict[Thing, bytes] = {}
     directories = [(top, path)]
@@ -376,15 +397,18 @@ def put(image: Image, top: Thing, path: bytes, numbers: dict[tuple[int, int], in
             if first is not None:
                 os.link(first, target, follow_symlinks=False)
                 continue
-            _make(child, target, image)
-            st = os.lstat(target)
-            numbers[st.st_dev, st.st_ino] = child.number
+            if child.device == thing.device:
+                _make(child, target, image)
             if child.is_directory:
                 directories.append((child, target))
             else:
                 links[child] = target
-    for thing, place in reversed(directories):
-        _give(place, image.attributes.get(thing, thing.attributes))
+    for thing, place in (*links.items(), *reversed(directories)):
+        if thing.is_directory:
+            _give(place, image.attributes.get(thing, thing.attributes))
+        st = os.lstat(place)
+        ctime_ns = image.ctimes.get(thing, thing.ctime_ns)
+        known[st.st_dev, st.st_ino] = Recorded(thing.number, thing.birth_ns, ctime_ns)
 
 
 def _make(thing: Thing, path: bytes, image: Image) -> None:

@@ -30,6 +30,14 @@ class Container:
                 shutil.rmtree(directory)
             directory.mkdir()
         populate(self._layers / "image")
+        self._mount()
+
+    def mount_anew(self) -> None:
+        """Mount it once more, with all that was changed: its files may have other numbers."""
+        self.close()
+        self._mount()
+
+    def _mount(self) -> None:
         options = ",".join(
             f"{option}={self._layers / name}"
             for option, name in (("lowerdir", "image"), ("upperdir", "changes"), ("workdir", "work"))

@@ -18,7 +18,7 @@ from enum import Enum
 import msgspec
 
 from yolofs.changes.contents import is_same_content
-from yolofs.changes.matching import Match, Node, StateReader, match
+from yolofs.changes.matching import GONE, Match, Node, StateReader, match
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
@@ -123,7 +123,7 @@ def _data_in_base(source: RelPath, base: Base) -> tuple[bytes, int]:
     """Return where in base a file's data is and how much; no byte if the host has removed it."""
     try:
         return base.path(source), base.lstat(source).st_size
-    except OSError:
+    except GONE:
         return base.path(source), 0
 
 

@@ -37,6 +37,12 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import StoreFiles
 
+GONE = (FileNotFoundError, NotADirectoryError, PermissionError)
+"""What base answers where nothing is to be had of a name: it is not there, or closed to this user.
+
+Anything else is a disk that does not answer: whoever took that for an absence would show a change
+that there is not.
+"""
 Identity: TypeAlias = bytes | int
 """Which file it is, over all its versions and places: its first base path, or the number of its
 first store inode, or a number that stands for a file with several names in base (``Staged.key``).
@@ -152,7 +158,7 @@ class StateReader:
         if directory.source is not None:
             try:
                 names.update(self.base.names(directory.source))
-            except OSError:
+            except GONE:
                 return names  # gone, replaced or closed since: what it had cannot be told
         return names
 
@@ -201,7 +207,7 @@ class StateReader:
     def _at_base(self, path: RelPath, source: RelPath, entry: Entry | None = None) -> Node | None:
         try:
             st = self.base.lstat(source)
-        except OSError:
+        except GONE:
             st = None  # never was there, or the host has removed it
         if entry is not None and entry.children and (st is None or not stat.S_ISDIR(st.st_mode)) and _has_work(entry):
             st = _LOST_DIRECTORY

@@ -66,7 +66,10 @@ class Base:
         root_stat = os.lstat(self.root)
         self._device = root_stat.st_dev
         self._root_ino = root_stat.st_ino
-        self._slots: dict[int, int] = {}
+        self._slots: dict[bytes, int] = {}
+        """By disk, for good: a disk that comes again has the numbers that it had."""
+        self._slots_now: dict[int, int] = {}
+        """The same by the numbers that the devices have now."""
         self._disks: dict[int, bytes] = {self._device: b""}
         self.elsewhere: Elsewhere | None = None
         """Set for as long as a commit stands half way; paths are those that base had before it."""
@@ -110,8 +113,13 @@ class Base:
         return parse_relpath(path[len(self._prefix) :]) if path.startswith(self._prefix) else None
 
     def refresh_mounts(self) -> None:
-        """Read again which filesystems are mounted below base, and which of them are pseudo
-        ones."""
+        """Read again which filesystems are mounted below base, and which of them are pseudo ones.
+
+        Which disk has which device number may have changed, too: one that was unmounted leaves its
+        number to the next.
+        """
+        self._disks = {self._device: b""}
+        self._slots_now.clear()
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in read_mounts(lines):
@@ -245,9 +253,12 @@ class Base:
         if rel in self.hidden:
             raise FileNotFoundError(2, "hidden", rel)
         self._check_is_base(rel)
-        fd = hold(self.place(rel))
+        place = self.place(rel)
+        fd = hold(place)
         try:
             st = os.fstat(fd)
+        except OSError as error:
+            raise _named(error, place) from None
         finally:
             os.close(fd)
         return self._unhidden(st, rel)
@@ -275,7 +286,13 @@ class Base:
         if rel in self.pseudo or rel in self.hidden:
             return self.lstat(rel)
         self._check_is_base(rel)
-        return self._unhidden(os.stat(name, dir_fd=directory, follow_symlinks=False), rel)
+        try:
+            st = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):  # most are, and nobody is told
+            raise
+        except OSError as error:
+            raise _named(error, self.path(rel)) from None
+        return self._unhidden(st, rel)
 
     def _unhidden(self, st: os.stat_result, rel: bytes) -> os.stat_result:
         if (st.st_dev, st.st_ino) in self._hidden_ids:
@@ -312,8 +329,12 @@ class Base:
         if rel in self.pseudo:
             return []
         self._check_is_base(rel)
-        with _noatime_directory(self.place(rel)) as directory:
-            names = [os.fsencode(name) for name in os.listdir(directory)]
+        place = self.place(rel)
+        with _noatime_directory(place) as directory:
+            try:
+                names = [os.fsencode(name) for name in os.listdir(directory)]
+            except OSError as error:
+                raise _named(error, place) from None
         if self.elsewhere is not None:
             names = [name for name in names if not self.elsewhere.hides(name)]
         if self._hidden_names.isdisjoint(names) and not own_names.may_hold_hidden(names):
@@ -353,21 +374,22 @@ class Base:
             if ino == self._root_ino:
                 return _ROOT_NUMBER
             return ino if ino > 1 else ino | 1 << 62
-        slot = self._slots.get(st.st_dev)
+        slot = self._slots_now.get(st.st_dev)
         if slot is None:
-            slot = self._new_slot(st.st_dev)
+            slot = self._slots_now[st.st_dev] = self._slot(self._disk(st.st_dev))
         return (ino ^ slot << 48) & ((1 << 62) - 1) | 1 << 62
 
-    def _new_slot(self, device: int) -> int:
+    def _slot(self, disk: bytes) -> int:
         """Return the 14 bits that stand for a disk: nearly always the same, and never those of
         another.
         """
-        taken = set(self._slots.values())
-        slot = zlib.crc32(self._disk(device)) & _SLOTS - 1
-        while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
-            slot = slot + 1 & _SLOTS - 1
-        self._slots[device] = slot
-        return slot
+        if disk not in self._slots:
+            taken = set(self._slots.values())
+            slot = zlib.crc32(disk) & _SLOTS - 1
+            while (not slot or slot in taken) and len(taken) < _SLOTS - 1:
+                slot = slot + 1 & _SLOTS - 1
+            self._slots[disk] = slot
+        return self._slots[disk]
 
     def _disk(self, device: int) -> bytes:
         key = self._disks.get(device)
@@ -400,6 +422,11 @@ class Base:
     def fingerprint(self, st: os.stat_result) -> Fingerprint:
         """Return the fingerprint of a base file with these attributes."""
         return Fingerprint(st.st_mtime_ns, st.st_size, self.number(st), owner_of(st), st.st_ctime_ns, st.st_nlink)
+
+
+def _named(error: OSError, path: bytes) -> OSError:
+    """Return an error with the path that it is about: a call about what is open tells none."""
+    return OSError(error.errno, error.strerror, path)
 
 
 def hold(path: bytes) -> int:

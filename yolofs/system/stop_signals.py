@@ -91,6 +91,11 @@ def restore() -> None:
     vars(_signals).update(vars(_Signals()))
 
 
+def is_postponed() -> bool:
+    """Tell whether the signals wait, as something is not to be left half done."""
+    return bool(_signals.postponed)
+
+
 def hear() -> None:
     """End :func:`postpone_to_the_end`, as something begins that may be stopped.
 

@@ -13,14 +13,16 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
 
+from yolofs.commit.apply.copy_log import Copied, Thing
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
+from yolofs.store.copying import at
 from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain, read_plain
 
@@ -81,11 +83,14 @@ def read(path: bytes) -> Listing | None:
         raise OSError(errno.EIO, "the note about a directory is damaged", path) from error
 
 
-def move(source: Spot, target: Spot, listing: Listing) -> None:
+def move(
+    source: Spot, target: Spot, listing: Listing, note: Callable[[Sequence[Copied]], object] = lambda _: None
+) -> None:
     """Move what is left in the directories of a tree to others, which are made where they are not
     there yet.
 
-    The old ones are gone then.  It can be done again after a crash at any moment.
+    The old ones are gone then; before that ``note`` is told which new one stands for which.  It can
+    be done again after a crash at any moment.
 
     Raises:
         OSError: something cannot be moved; EEXIST if somebody else has a directory in its place.
@@ -102,9 +107,22 @@ def move(source: Spot, target: Spot, listing: Listing) -> None:
     for rel, was in reversed(listing.items()):
         with _opened(target, rel) as fd:
             copying.write_metadata(fd, metadata_of(was))
+    note(list(_made_for(source, target, listing)))
     for rel in reversed(listing):
         with contextlib.suppress(FileNotFoundError), _parent(source, rel) as (fd, name):
             os.rmdir(name, dir_fd=fd)
+
+
+def _made_for(source: Spot, target: Spot, listing: Listing) -> Iterator[Copied]:
+    """Yield which new directory stands for which old one, as far as these are there still."""
+    for rel in listing:
+        with contextlib.suppress(FileNotFoundError), _parent(source, rel) as old, _parent(target, rel) as new:
+            was, now = (_thing(at(*place)) for place in (old, new))
+            yield Copied(was, 1, now)
+
+
+def _thing(path: bytes) -> Thing:
+    return Thing.at(path, os.lstat(path))
 
 
 def _move_names(source: Spot, target: Spot, rel: bytes, listing: Listing) -> None:

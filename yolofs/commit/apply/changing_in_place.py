@@ -90,6 +90,13 @@ class ChangingInPlace(Keeping):
         ):  # another user's directory, such as /tmp
             self._note(step.path, ("times",))
 
+    def has_time_given(self, step: FinishDirectory) -> bool:
+        """Tell whether a directory has the time that a step gives it."""
+        try:
+            return self._reach(step.path)[1].st_mtime_ns == step.mtime_ns
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
     def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:
         metadata = copying.read_metadata(self._store.path(ino))
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):

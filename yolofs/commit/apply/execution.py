@@ -223,11 +223,12 @@ def resume(
         )  # the disk may know what the log does not
         is_durable = is_there(os.path.join(parking, SETTLED))
         try:
-            for index, line in enumerate(lines):
-                check()
-                _do_one(index, plan, parking, steps.recall)
-                if not is_durable:
-                    _do_one(index, plan, parking, partial(steps.redo, said=line))
+            with _kept_true(parking, lines):
+                for index in range(len(lines)):
+                    check()
+                    _do_one(index, plan, parking, steps.recall)
+                    if not is_durable:
+                        _do_one(index, plan, parking, partial(_redo, steps, lines, index))
             _do_from(len(lines), plan, steps, parking, progress, check)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(parking, BACK))
@@ -237,6 +238,26 @@ def resume(
             plan, steps, parking, seals or Unsealed(), arrived, durable=True, knows_all=False, is_again=is_durable
         )
         return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
+
+
+def _redo(steps: ResumedSteps, lines: list[step_log.Line], index: int, step: Step) -> None:
+    """Do a step again if need be; ``lines`` are those of the log."""
+    if steps.redo(step, lines[index]):
+        lines[index] = steps.seen(step)
+
+
+@contextlib.contextmanager
+def _kept_true(parking: bytes, lines: list[step_log.Line]) -> Iterator[None]:
+    """Have the log say what its lines have become by the end of a block, however that ends.
+
+    What was done again has another ctime, and if it was copied again another inode number.
+    """
+    before = list(lines)
+    try:
+        yield
+    finally:
+        if lines != before:
+            step_log.replace(parking, lines)
 
 
 class _Counted:
@@ -424,7 +445,7 @@ def _complete(
         steps.discard_leftovers()
         if is_again:  # a leftover may have gone, and its directory not have got its time back
             for step in plan.steps:
-                if isinstance(step, FinishDirectory):
+                if isinstance(step, FinishDirectory) and not steps.has_time_given(step):
                     steps.do(step)
             steps.release()
         if (

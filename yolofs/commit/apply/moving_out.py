@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from yolofs.commit.apply import by_names
+from yolofs.commit.apply import by_names, copy_log
 from yolofs.commit.apply.directories import rename_between, rename_out
 from yolofs.commit.apply.keeping import Keeping
 from yolofs.commit.apply.other_devices import Folder
@@ -63,7 +63,12 @@ class MovingOut(Keeping):
             listing = by_names.listing_of((self._unlocked(source), source.name))
             by_names.write(listing, note, durable=self._durable)
         half = half_of(target)
-        by_names.move((self._unlocked(source), source.name), (self._unlocked(half), half.name), listing)
+        by_names.move(
+            (self._unlocked(source), source.name),
+            (self._unlocked(half), half.name),
+            listing,
+            lambda made: copy_log.add(self._parking, made, durable=self._durable),
+        )
         self._mark_number(half, number)
         syscalls.rename_noreplace(self._unlocked(half), half.name, self._fd(target), target.name)
         os.unlink(note)

@@ -144,7 +144,9 @@ def _note(parking: bytes, paths: list[bytes]) -> None:
 
 def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
     """Remove the folders of the commit in a directory, which are called ``name``, with all that is
-    left in them; return the stamps before and after of the directories that they lay in.
+    left in them, durably; return the stamps before and after of the directories that they lay in.
+
+    Whoever calls this is about to remove what tells of them.
 
     Raises:
         OSError: one cannot be removed.
@@ -156,7 +158,7 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
             continue
         with contextlib.suppress(FileNotFoundError):
             before = os.lstat(above)
-            with _times_kept(above) as directory:
+            with _times_kept(above, durable=True) as directory, contextlib.suppress(FileNotFoundError):
                 if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
                     remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
             after = os.lstat(above)
@@ -165,8 +167,10 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
 
 
 @contextlib.contextmanager
-def _times_kept(path: bytes) -> Iterator[int]:
-    """Open a directory, and give it back the times that it had."""
+def _times_kept(path: bytes, *, durable: bool = False) -> Iterator[int]:
+    """Open a directory, and give it back the times that it had; wait for what was done in it, if
+    that is to be ``durable``.
+    """
     fd = open_by_no_link(path, _FLAGS)
     try:
         st = os.fstat(fd)
@@ -174,5 +178,7 @@ def _times_kept(path: bytes) -> Iterator[int]:
             yield fd
         finally:
             copying.may_set_times(fd, st)  # not another user's
+        if durable:
+            os.fsync(fd)
     finally:
         os.close(fd)

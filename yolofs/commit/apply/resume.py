@@ -80,43 +80,67 @@ class ResumedSteps(SwappedOut):
         if number is not None and there not in (number, None) and not self._is_copied(step.path):
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile")
 
-    def redo(self, step: Step, said: Line) -> None:
-        """Do a step again that the log says is done, if a power failure has undone it.
+    def redo(self, step: Step, said: Line) -> bool:
+        """Do a step again that the log says is done, if a power failure has undone it; return
+        whether the log is to say anew what it left.
 
         The log may have reached the disk before what it tells of.  What the host has done since is
         left alone.  So a step is done again only if what it moves is still where it was, or if
         nobody has touched it since.
         """
         match step:
-            case Park() | Remove():
-                if self._is_there_still(step, said):
-                    self.do(step)
-            case Link():
-                if self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None:
-                    self.do(step)
-            case Create() if (made := self.linked_from(step)) is not None:
-                if self._was_never_named(step, made):
-                    self.do(step)
-            case MakeDirectory():
-                if self._inode(self._comes_from(step)) is not None:
-                    self.do(step)
-            case Create() | Place() | Duplicate():
-                source = self._comes_from(step)
-                is_copied = self._inode(copied_from(source)) is not None  # the copy may not be in its place yet
-                is_beside = is_copied and self._inode(self._beside(step.path, step.number)) is not None
-                if is_beside or self._inode(source) is not None:
-                    self.do(step)
+            case FinishDirectory():
+                is_as_given = self.has_time_given(step)
+                self.do(step)
+                return is_as_given  # else the host may have put something in it
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
                 now = self._seen(spot)
                 if now is None or then is None or now.inode != then.inode or now.ctime_ns > then.ctime_ns:
-                    return
+                    return False
                 if isinstance(step, Rewrite) and self._has_data(step):
                     self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
                 else:
                     super().do(step)
-            case Fetch() | FinishDirectory():
+            case _:
+                if not self._was_undone(step, said):
+                    return False
                 self.do(step)
+        return True
+
+    def _was_undone(self, step: Step, said: Line) -> bool:
+        """Tell whether a step that moves something, or brings it in, has to be done again."""
+        match step:
+            case Park():
+                return self._is_there_still(step, said)
+            case Remove():
+                return self._is_there_still(step, said) or self._is_not_kept(
+                    step.number, self._shelter(step.path, step.number)
+                )
+            case Link():
+                return self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None
+            case Create() if (made := self.linked_from(step)) is not None:
+                return self._was_never_named(step, made)
+            case MakeDirectory():
+                return self._inode(self._comes_from(step)) is not None
+            case Create() | Place() | Duplicate():
+                source = self._comes_from(step)
+                is_copied = self._inode(copied_from(source)) is not None  # the copy may not be in its place yet
+                is_beside = is_copied and self._inode(self._beside(step.path, step.number)) is not None
+                is_lost = self._is_not_kept(step.number, self._away(step.path, step.number))
+                return is_beside or is_lost or self._inode(source) is not None
+            case Fetch():
+                return self._inode(self._kept_at(step)) == step.inode
+            case Rewrite() | SetMetadata() | FinishDirectory():
+                return False
+
+    def _is_not_kept(self, number: int, aside: Spot) -> bool:
+        """Tell whether what a step took out of base on another device lies aside there, and the
+        disk has lost the copy that is kept of it.
+
+        Danger: what lies aside is a leftover then, and would be deleted.
+        """
+        return self._inode(aside) is not None and self._inode(self._in(self._replaced, number)) is None
 
     def release_store(self) -> None:
         """Take the names in the store away, except for those of which base has no other: the host

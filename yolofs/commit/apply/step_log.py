@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 from yolofs.store.restored import Stamp
-from yolofs.system.plain_files import is_there, open_plain, read_note
+from yolofs.system.plain_files import is_there, open_plain, read_note, replace_note
 
 _NAME = b"progress"
 UNKNOWN_NS = 0
@@ -91,6 +92,24 @@ def _decode(words: list[bytes]) -> Line:
     return Line(found.get(b"came"), found.get(b"went"))
 
 
+def _encode(index: int, line: Line) -> bytes:
+    words = [b"%d" % index]
+    for name, identity in ((b"came", line.came), (b"went", line.went)):
+        if identity is not None:
+            words.append(b"%b %d %d %d %d" % (name, *identity))
+    return b" ".join(words) + b"\n"
+
+
+def replace(directory: bytes, lines: Sequence[Line]) -> None:
+    """Write the log anew, whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    text = b"".join(_encode(index, line) for index, line in enumerate(lines))
+    replace_note(os.path.join(directory, _NAME), text)
+
+
 class Log:
     """The log of a commit, open to be written; use it in a ``with``."""
 
@@ -154,11 +173,7 @@ class Log:
             OSError: the disk is full, for example.
         """
         self.flush()
-        words = [b"%d" % self.done]
-        for name, identity in ((b"came", line.came), (b"went", line.went)):
-            if identity is not None:
-                words.append(b"%b %d %d %d %d" % (name, *identity))
-        text = b" ".join(words) + b"\n"
+        text = _encode(self.done, line)
         os.write(self._fd, text)
         self._ends.append(self._ends[-1] + len(text))
 

@@ -66,6 +66,9 @@ class Survivors:
         """What the view makes of each base file: several, if the host made hard links of what was
         staged apart.
         """
+        self._file_of: dict[Staged, tuple[int, int] | None] = {}
+        """What :meth:`_base_file` has found: the host may put something else there between two
+        looks."""
         self._keep_redirects()
         self._keep_staged(list(tree.staged.values()))
         if tree.linked and base.mounts:
@@ -203,6 +206,11 @@ class Survivors:
         """Return which file of base a staged file is a version of, None for a directory or if it is
         not there.
         """
+        if staged not in self._file_of:
+            self._file_of[staged] = self._look_at_base_file(staged)
+        return self._file_of[staged]
+
+    def _look_at_base_file(self, staged: Staged) -> tuple[int, int] | None:
         kind = stat.S_IFMT(self.st(staged).st_mode)
         rel = staged.origin if staged.origin is not None else staged.home
         if kind == stat.S_IFDIR or rel is None:

@@ -83,18 +83,20 @@ class MadeAnew:
         while todo:
             thing, before = todo.pop()
             for made in self._for.get(thing.file.inode, ()):
-                if made.now.may_be(thing) and (not before or made.by.number < before):
+                is_before = not before or made.by.number <= before  # the same one may have moved it, and then copied it
+                if made.now.may_be(thing) and is_before and made.was.file not in found:
                     found[made.was.file] = None
                     todo.append((made.was, made.by.number))
         return list(found)
 
     def _since(self, was: Thing) -> Iterator[_Made]:
-        """Yield what was made for something, and for that by later commits."""
-        todo = [(was, 0)]
+        """Yield what was made for something, and for that by the same and later commits."""
+        todo, found = [(was, 0)], set[_Made]()
         while todo:
             thing, since = todo.pop()
             for made in self._of.get(thing.file.inode, ()):
-                if made.was.may_be(thing) and made.by.number > since:
+                if made.was.may_be(thing) and made.by.number >= since and made not in found:
+                    found.add(made)
                     yield made
                     todo.append((made.now, made.by.number))
 

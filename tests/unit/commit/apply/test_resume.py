@@ -14,6 +14,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, scan
 from tests.unit.commit.old_base import all_done, at, killed_after, scribe
 from yolofs.commit import execute, resume
+from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, SETTLED
 from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.rollback import BackSteps
@@ -111,3 +112,15 @@ def test_nothing_is_done_where_it_cannot_be_told_what_is_the_commits_own(
         way(plan, scribe.store, parking=parking)
     assert at(scribe, b"n").read_text() == "the host's\n"
     assert not os.path.lexists(os.path.join(parking, b"done"))
+
+
+def test_the_log_says_what_was_done_again(scribe: CommitScribe, parking: bytes) -> None:
+    """What it says came is known by that to be the commit's own, and not the host's."""
+    scribe.chmod(b"a", 0o600)
+    scribe.write(b"n", b"staged")
+    scribe.write(b"g1", b"through one of its names")
+    plan = all_done(scribe, parking)
+    resume(plan, scribe.store, parking=parking)
+    told = {step.path: line.came for step, line in zip(plan.steps, step_log.read(parking), strict=True)}
+    assert {b"a", b"n", b"g1"} <= told.keys()
+    assert told == {path: step_log.Identity.of(at(scribe, path).lstat()) for path in told}

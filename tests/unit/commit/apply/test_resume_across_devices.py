@@ -5,19 +5,20 @@ interrupted.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support.commit_model import CommitScribe, scan
+from tests.support.commit_model import CommitScribe, lacks_renameat2, scan
 from tests.support.second_disk import mounted_disk
 from tests.unit.commit.old_base import at, killed_after
 from yolofs.commit import Plan, execute, resume
+from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
-from yolofs.commit.plan.plan import Park
+from yolofs.commit.plan.plan import Create, Park, Remove
 from yolofs.errors import CommitError
 
 pytestmark = pytest.mark.root_only
@@ -73,3 +74,41 @@ def test_a_move_between_devices_is_taken_back_and_the_hosts_file_stays(
         b"far/a": b"the host's\n",
     }
     assert not os.path.lexists(parking)
+
+
+def remove(scribe: CommitScribe) -> None:
+    scribe.remove(b"far/gone")
+
+
+def replace(scribe: CommitScribe) -> None:
+    scribe.write(b"far/over", b"staged\n")
+
+
+@pytest.mark.parametrize("knows_exchange", [True, False])
+@pytest.mark.parametrize("work", [remove, replace])
+def test_what_is_kept_of_another_device_is_copied_again_where_the_disk_has_lost_that(
+    scribe: CommitScribe,
+    parking: bytes,
+    work: Callable[[CommitScribe], None],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    knows_exchange: bool,
+) -> None:
+    """The log tells that the step is done; it may have reached the disk before what it tells of."""
+    if not knows_exchange:
+        lacks_renameat2(monkeypatch)
+    for path in (b"far/gone", b"far/over"):
+        at(scribe, path).write_text(f"base {path.decode()}\n")
+    work(scribe)
+    expected, plan = scribe.expected(), scribe.plan()
+    (number,) = (step.number for step in plan.steps if isinstance(step, Remove | Create))
+    kept = os.path.join(parking, b"replaced/%d" % number)
+
+    def is_kept(*_: object) -> bool:
+        return os.path.lexists(kept)
+
+    killed_after(Log, "add", is_kept, partial(execute, plan, scribe.store, parking=parking, is_spare=lambda _: False))
+    os.unlink(kept)
+    resume(plan, scribe.store, parking=parking)
+    assert scan(scribe.base.root) == expected
+    assert Path(os.fsdecode(kept)).read_text().startswith("base far/")
