@@ -86,6 +86,8 @@ def check(first: list[Operation], second: list[Operation], links: list[tuple[byt
 
 
 @given(programs, programs, hard_links)
+@example([("remove", b"a"), ("write", b"b", b"x")], [], [(b"b", b"a", b"link"), (b"b", b"d", b"link")])
+@example([("write", b"b", b"x"), ("remove", b"a")], [], [(b"b", b"a", b"link"), (b"b", b"d", b"link")])
 def test_base_is_what_was_shown_and_the_view_stays(
     first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
 ) -> None:

@@ -12,7 +12,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from yolofs.commit.apply import by_names, step_log
@@ -155,7 +155,7 @@ class BackSteps(BackInPlace):
 
     def _restored_by_names(self) -> set[step_log.Identity]:
         """Return the same of directories that were moved name by name and back, and so were made
-        anew.
+        anew, and of all in them: each name has moved.
         """
         found: set[step_log.Identity] = set()
         for step in self._plan.steps:
@@ -167,6 +167,7 @@ class BackSteps(BackInPlace):
                 is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
                 if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
                     found.add(step_log.Identity.of(st))
+                    found.update(step_log.Identity.of(inside) for inside in _all_in(path, before_ns=st.st_ctime_ns))
         return found
 
     def clear_backups(self) -> None:
@@ -419,3 +420,18 @@ class BackSteps(BackInPlace):
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             self._keep_found(target, step)
+
+
+def _all_in(directory: bytes, *, before_ns: int) -> Iterator[os.stat_result]:
+    """Yield the attributes of all that lies in a directory, and has not changed later; what cannot
+    be looked at is left out.
+    """
+    todo = [directory]
+    while todo:
+        with contextlib.suppress(OSError), os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                st = entry.stat(follow_symlinks=False)
+                if st.st_ctime_ns <= before_ns:
+                    yield st
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append(entry.path)

@@ -7,6 +7,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.journal.records import Fingerprint, owner_of
@@ -100,6 +102,8 @@ class BaseAfterwards:
             return known
         here = here if here is not None else self._base.lstat(rel)
         fingerprint = known if known is not None else self._base.fingerprint(here)
+        if self.place_of(rel) != rel:  # perhaps name by name, which changes the ctime of all that is in a directory
+            fingerprint = msgspec.structs.replace(fingerprint, ctime_ns=0)
         change = self._change_of(rel)
         if change is None:
             return fingerprint

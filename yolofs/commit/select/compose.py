@@ -231,7 +231,7 @@ class _Composing:
         """Leave out of the names that the view lacks those in a directory that base has no more
         afterwards.
         """
-        numbers = self._anew.unlinked.keys() - self._second.linked.keys()
+        numbers = {number for number in self._anew.unlinked if self._is_base_again(number)}
         todo = [name.natural for name in self._names if name.natural is not None and _is_directory(name.here)]
         while todo if numbers else ():
             directory = todo.pop()
@@ -245,6 +245,11 @@ class _Composing:
                     todo.append(path)
                 elif self._base.number(st) in numbers and st.st_nlink > 1:
                     self._anew.unlinked[self._base.number(st)] -= 1
+
+    def _is_base_again(self, number: int) -> bool:
+        """Tell whether a file with hard links is one of base afterwards, and not staged."""
+        first, second = self._first.linked.get(number), self._second.linked.get(number)
+        return second is None or (first is not None and first.ino == second.ino)
 
     # ---- the view, directory by directory
 
