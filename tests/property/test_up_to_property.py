@@ -131,6 +131,9 @@ few_links = st.lists(
 @example([("write", b"b", b"one")], [("rename", b"b", b"d/b")], [(b"b", b"d", b"link")])
 @example([], [("write", b"b", b"one"), ("rename", b"d/d/x", b"d/b")], [(b"b", b"d/d", b"x")])
 @example([("write", b"x", b"one")], [("link", b"x", b"a/x")], [])  # a file born in the view
+@example(  # its directories change places
+    [("link", b"b", b"a/link")], [("exchange", b"d", b"c/a"), ("exchange", b"a", b"c/a")], [(b"b", b"d", b"link")]
+)
 @given(programs_on_links, programs_on_links, few_links)
 def test_names_of_one_file_may_change_before_and_after(
     first: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]

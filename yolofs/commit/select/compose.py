@@ -177,7 +177,7 @@ class _Composing:
             self._anew.unlinked[number] = self._anew.unlinked.get(number, 0) - count
         for linked in self._linked.told.values():
             self._told.update(linked.view)
-            self._in_base |= linked.after.intersection(linked.view)
+            self._in_base.update(path for path in linked.view if self._slot_of(path) in linked.after)
             if linked.is_same and len(linked.view) <= len(linked.after):
                 self._tell_same(linked)
             else:
@@ -185,10 +185,20 @@ class _Composing:
 
     def _tell_same(self, linked: LinkedFile) -> None:
         """Show by each name of the view one that base has afterwards; the others are hidden."""
-        places = iter(sorted(linked.after.difference(linked.view)))
-        for path in linked.view:
-            if path not in linked.after:
+        slots = {path: self._slot_of(path) for path in linked.view}
+        places = iter(sorted(linked.after.difference(slots.values())))
+        for path, slot in slots.items():
+            if slot not in linked.after:
                 self._anew.add(Keep(0, path, source=next(places)))
+
+    def _slot_of(self, path: RelPath) -> RelPath | None:
+        """Return the base path that a path of the view shows afterwards by the directory that it
+        lies in; None if that is not one of base.
+        """
+        above, name = split(path)
+        shown = self._second.resolve(above)
+        place = self._after.place_of(shown.base) if shown is not None and shown.base is not None else None
+        return join(place, name) if place is not None else None
 
     def _tell_anew(self, linked: LinkedFile) -> None:
         """Stage the file by all of its names: none that base has shows it without an entry of its
