@@ -31,7 +31,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
     ctime_ns: int = 0
     """0 if it is not known, as in journals of earlier versions, or if a commit gives it another."""
     nlink: int = 0
-    """How many names the file had; some filesystems tell 0."""
+    """How many names the file had; some filesystems tell 0.  0, too, if the ctime is not known."""
 
     def fits(self, other: Fingerprint) -> bool:
         """Tell whether the other is of the same file with the same content, as far as its mtime

@@ -103,7 +103,7 @@ class BaseAfterwards:
         here = here if here is not None else self._base.lstat(rel)
         fingerprint = known if known is not None else self._base.fingerprint(here)
         if self.place_of(rel) != rel:  # perhaps name by name, which changes the ctime of all that is in a directory
-            fingerprint = msgspec.structs.replace(fingerprint, ctime_ns=0)
+            fingerprint = msgspec.structs.replace(fingerprint, ctime_ns=0, nlink=0)
         change = self._change_of(rel)
         if change is None:
             return fingerprint
