@@ -85,7 +85,7 @@ def test_unmount_names_the_processes_inside_and_leaves_them_alone(yolofs: Progra
     with yolofs.mounted() as mountpoint, subprocess.Popen(["sleep", "60"], cwd=mountpoint / "dir") as inside:
         try:
             message = yolofs.refused("unmount", code=8)
-            assert f"  {inside.pid} sleep /dir\n" in message
+            assert f"  {inside.pid} sleep {yolofs.project}/dir\n" in message
             assert "yolofs unmount --force" in message
             assert (mountpoint / "a.txt").exists()
             yolofs("unmount", "--force")
