@@ -65,8 +65,8 @@ def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str
 def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
     from yolofs.cli.show.hunk_lines import title
     from yolofs.cli.show.listing import Place
+    from yolofs.session.named_states import tree_of
     from yolofs.session.selecting import Hunks
-    from yolofs.session.sources import tree_of
     from yolofs.state.tree import Tree
 
     end_s = time.monotonic() + _SOON_S

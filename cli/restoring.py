@@ -19,10 +19,10 @@ from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
 from yolofs.paths import display
+from yolofs.session.named_states import source_of, tree_of
 from yolofs.session.restore import Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session
-from yolofs.session.sources import source_of, tree_of
 from yolofs.session.state_files import StateFiles
 
 

@@ -45,7 +45,7 @@ def parse_version(session: Session, text: str) -> Version:
     if not colons:
         hint = f"GENERATION:PATH, or for the view as it is now: :{text}"
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
-    from yolofs.session.sources import source_of  # it takes all that commits need along
+    from yolofs.session.named_states import source_of  # it takes all that commits need along
 
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."

@@ -34,10 +34,10 @@ from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
 from yolofs.session.commit import Looked, look_at_base
+from yolofs.session.named_states import source_of
 from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
 from yolofs.session.session import Session
-from yolofs.session.sources import source_of
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree

@@ -18,8 +18,8 @@ from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below, join, split
 from yolofs.session.merge import drop
+from yolofs.session.named_states import Source
 from yolofs.session.session import Session
-from yolofs.session.sources import Source
 from yolofs.session.state_files import File, StateFiles
 from yolofs.session.view_writer import ViewWriter
 from yolofs.state.tree import Tree
