@@ -8,6 +8,7 @@ which reaches all of its names.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -151,11 +152,19 @@ class _Search:
                 todo.extend(self._read_one(directory))
 
     def _read_one(self, directory: RelPath) -> list[RelPath]:
-        """Take in what is in a directory and return its subdirectories."""
+        """Take in what is in a directory and return its subdirectories.
+
+        What lies too deep for a path, as anybody may make it, is passed over like what may not be
+        read.
+        """
         subdirectories: list[RelPath] = []
         try:
             fd = open_noatime(self._base.path(directory), os.O_RDONLY | os.O_DIRECTORY)
         except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return subdirectories
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
             return subdirectories
         try:
             with os.scandir(fd) as entries:
@@ -178,7 +187,12 @@ class _Search:
         return subdirectories
 
     def _take(self, path: RelPath) -> None:
-        st = self._base.look(path)
+        try:
+            st = self._base.look(path)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            return
         if st is None:
             return
         if self._any_of is not None:

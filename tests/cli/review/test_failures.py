@@ -55,6 +55,13 @@ def command(where: str, count: int) -> tuple[str, ...]:
     return (sys.executable, "-P", "-W", "error", "-c", FAILING.format(where=where, count=count))
 
 
+def wait_for_more(terminal: Terminal, shown: int) -> None:
+    """Wait until more than so many characters are shown, or the program fails."""
+    if FAILS not in terminal.text:
+        terminal.type_until("", lambda: len(terminal.seen) > shown)
+
+
+FAILS = "this should not have happened: LookupError('of the test')"
 FAILURES = [
     (f"{REVIEW}.drawing:draw", 0, ""),
     (f"{REVIEW}.drawing:draw", 1, ""),
@@ -87,11 +94,14 @@ def test_a_failing_review_ends_with_a_message_and_gives_the_terminal_back(
         if keys:
             terminal.wait_for_screen("yolofs review: 2 changes", "-two")
         for key in keys:
+            shown = len(terminal.seen)
             terminal.type(key)
+            if where.endswith(":draw"):  # keys that come together are drawn together
+                wait_for_more(terminal, shown)
             if key == "\r" and keys.endswith("\r\r"):
                 terminal.wait_for_screen("enter commits")
         assert terminal.wait() == 1
-        assert "this should not have happened: LookupError('of the test')" in terminal.text
+        assert FAILS in terminal.text
         assert len(list(tmp_path.glob("yolofs-*.traceback"))) == 1
         assert terminal.modes == modes
         assert terminal.seen.rfind("\x1b[?1049l") >= terminal.seen.rfind("\x1b[?1049h")

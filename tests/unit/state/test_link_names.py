@@ -66,3 +66,20 @@ def test_a_file_that_the_host_has_replaced_is_not_looked_for(root: Path) -> None
     file = staged(base, b"p/q/one")
     (root / "p/q/one").unlink()
     assert find_names(base, [file]) == []
+
+
+def test_what_lies_too_deep_for_a_path_is_passed_over(root: Path) -> None:
+    """Any user may make such a directory: no reason for a commit to fail."""
+    here = os.getcwd()
+    try:
+        os.chdir(root)
+        for _ in range(40):
+            os.mkdir("d" * 200)
+            os.chdir("d" * 200)
+            os.link(root / NAMES[0], "linked")
+    finally:
+        os.chdir(here)
+    base = Base(os.fsencode(root))
+    found = find_names(base, [staged(base, b"p/q/one")])
+    assert {name.encode() for name in NAMES} < set(found)
+    assert len(found) < 44
