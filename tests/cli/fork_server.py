@@ -13,13 +13,13 @@ import os
 import pkgutil
 import resource
 import runpy
+import secrets
 import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,14 +42,11 @@ def _serve(requests: socket.socket) -> None:
     """Fork a command for each request, and say of each how it ended, until nobody asks any more."""
     global _daemons_ask_at
     _import_program()
-    _daemons_ask_at = os.path.join(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir(), f"forks.{os.getpid()}")
+    _daemons_ask_at = f"\0yolofs-forks-{os.getpid()}-{secrets.token_hex(8)}"  # no file, which a test could remove
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as daemons:
         daemons.bind(_daemons_ask_at)
         daemons.listen()
-        try:
-            _answer(requests, daemons)
-        finally:
-            os.unlink(_daemons_ask_at)
+        _answer(requests, daemons)
 
 
 def _answer(requests: socket.socket, daemons: socket.socket) -> None:
