@@ -71,7 +71,7 @@ _watched = _Watched()
 def _look(thread: int) -> None:
     since = 0.0
     while True:
-        time.sleep(_LOOKS_EVERY_S)
+        time.sleep(_LOOKS_EVERY_S)  # nobody tells that a signal is pending which the main thread does not take
         if not _is_stuck(thread):
             since = 0.0
             continue

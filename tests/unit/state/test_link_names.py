@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.too_deep import steps_down
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.link_names import find_names
 from yolofs.state.tree import Staged
@@ -70,15 +71,9 @@ def test_a_file_that_the_host_has_replaced_is_not_looked_for(root: Path) -> None
 
 def test_what_lies_too_deep_for_a_path_is_passed_over(root: Path) -> None:
     """Any user may make such a directory: no reason for a commit to fail."""
-    here = os.getcwd()
-    try:
-        os.chdir(root)
-        for _ in range(40):
-            os.mkdir("d" * 200)
-            os.chdir("d" * 200)
+    with steps_down(root) as steps:
+        for _ in steps:
             os.link(root / NAMES[0], "linked")
-    finally:
-        os.chdir(here)
     base = Base(os.fsencode(root))
     found = find_names(base, [staged(base, b"p/q/one")])
     assert {name.encode() for name in NAMES} < set(found)

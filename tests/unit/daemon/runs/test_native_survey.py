@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.too_deep import steps_down
 from yolofs.daemon.runs import native_survey
 from yolofs.registry.state import SESSIONS
 from yolofs.system import own_names
@@ -54,15 +55,10 @@ def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
 
 def test_what_lies_too_deep_for_a_path_is_not_passed_over(tmp_path: Path) -> None:
     """A program in a sandbox gets there step by step."""
-    here = os.getcwd()
-    try:
-        os.chdir(tmp_path)
-        for _ in range(40):
-            os.mkdir("d" * 200)
-            os.chdir("d" * 200)
+    with steps_down(tmp_path) as steps:
+        for _ in steps:
+            pass
         os.mkfifo("fifo")
-    finally:
-        os.chdir(here)
     assert native_survey.Survey({}).find(os.fsencode(tmp_path)) != []
 
 
