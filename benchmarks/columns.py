@@ -267,7 +267,7 @@ class _YolofsView(View):
         try:
             deadline = time.monotonic() + _FOUND_S
             while " /usr " not in run(["cat", "/proc/self/mountinfo"]) and time.monotonic() < deadline:
-                time.sleep(0.5)
+                time.sleep(0.5)  # each look is a run, which takes time from the search
             yield run
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
