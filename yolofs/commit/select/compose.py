@@ -342,7 +342,9 @@ class _Composing:
         home, fingerprint = None, None
         if staged.home is not None and not is_directory:
             home = self._after.place_of(staged.home)
-            if home is not None and not staged.links and self._after.goes_to_another_device(staged.home, home):
+            if home is None and origin is not None and self._base.look(staged.home) is None:
+                home, fingerprint = staged.home, staged.base  # the host has taken it: a conflict, as before
+            elif home is not None and not staged.links and self._after.goes_to_another_device(staged.home, home):
                 home = None  # by a number that nobody knows yet; what it arrives with is noted
             elif home is not None:
                 fingerprint = self._after.fingerprint(staged.home, staged.base)

@@ -171,8 +171,10 @@ class StagedAnew:
 
     def data_of(self, staged: Staged) -> tuple[StoreIno, RelPath | None]:
         """Return what shows a staged file afterwards: a store inode, and where in base its data is,
-        if it is there.
+        if it is there, or was before the host took it.
         """
+        if staged.origin is not None and self._base.look(staged.origin) is None:
+            return staged.ino, staged.origin
         place = self._after.place_of(staged.origin) if staged.origin is not None else None
         if staged.origin is None or (place is not None and self._after.is_content_kept(staged.origin)):
             return staged.ino, place
