@@ -14,6 +14,7 @@ from tests.cli.program import Program
 pytestmark = pytest.mark.mount
 
 SLOW = {"rich", "trio", "prompt_toolkit", "watchfiles", "pyfuse3", "hashlib", "tempfile", "traceback", "tomli_w"}
+SLOW |= {"uuid", "decimal", "platform", "textwrap", "msgspec.inspect"}
 SLOW |= {"click", "dataclasses", "inspect", "typing_extensions", "shutil", "json", "urllib.parse", "pathlib"}
 WITHOUT_A_STATE = SLOW | {"yolofs.session.session", "yolofs.rules"}
 MODULES = """
