@@ -280,6 +280,13 @@ class Client:
             rules += page.rules
         return sources_of(rules, page.warnings)
 
+    def hidden(self, paths: Sequence[bytes]) -> set[bytes]:
+        """Return which of some absolute paths, at most a thousand, the rules hide."""
+        from yolofs.daemon.rpc.hidden_messages import HiddenParams, HiddenResult
+
+        found = self._call("hidden", HiddenParams(tuple(map(quote, paths))), HiddenResult).hidden
+        return {paths[number] for number in found}
+
     def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
         """Return what rules let be read, executed and listed, each once, and whether that may not
         be all.

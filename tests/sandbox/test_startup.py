@@ -59,13 +59,19 @@ def said_by(script: str, yolofs: Program, *words: str) -> str:
         (["snapshot"], WITHOUT_A_STATE | {"subprocess"}),
         (["snapshot", "name"], WITHOUT_A_STATE | {"subprocess"}),
         (["status"], SLOW | {"yolofs.rules", "yolofs.changes.patch", "subprocess"}),
-        (["diff"], SLOW | {"yolofs.overlay", "yolofs.session.restore", "subprocess"}),
+        (["diff"], SLOW | {"yolofs.rules", "yolofs.overlay", "yolofs.session.restore", "subprocess"}),
     ],
 )
 def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words: list[str], unwanted: set[str]) -> None:
     imported = set(said_by(MODULES, yolofs, *words).split())
     assert "yolofs.daemon.rpc.client" in imported
     assert imported & unwanted == set()
+
+
+@pytest.mark.parametrize("command", ["status", "diff"])
+def test_the_mount_judges_a_few_changes_so_that_no_rules_are_imported(yolofs: Program, command: str) -> None:
+    yolofs("run", "--no-review", "touch", "made")
+    assert "yolofs.rules.book" not in said_by(MODULES, yolofs, command).split()
 
 
 def test_every_descriptor_is_closed_once(yolofs: Program) -> None:
