@@ -1,13 +1,15 @@
-"""msgspec, without what it imports and yolofs has no use for: a third of the time that it takes.
+"""msgspec, without what it imports and yolofs has no use for: more than a third of its time.
 
 Its core wants the classes of UUIDs and decimal numbers, to know such values when it meets them, and
 the package imports formats that are not ours, and what makes schemas.  We have no such values.  So
-other modules stand in for these meanwhile.  They are gone afterwards: whoever imports ``uuid`` or
-``msgspec.inspect`` later gets it.
+other modules stand in for these meanwhile, and for ``datetime`` the module in C that it has its
+classes from, after it has made all of them in Python.  They are gone afterwards: whoever imports
+``uuid`` or ``msgspec.inspect`` later gets it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from types import ModuleType
 
@@ -34,6 +36,10 @@ def import_msgspec() -> None:
     meant: dict[str, ModuleType | None] = {_TYPING: None}  # None: it cannot be imported
     meant |= {name: _stand_in(name, classes) for name, classes in _CLASSES.items()}
     meant |= {f"msgspec.{name}": _stand_in(name, names) for name, names in _PARTS.items()}
+    with contextlib.suppress(ImportError):
+        import _datetime  # type: ignore[import-not-found]
+
+        meant["datetime"] = _datetime
     standing = {name: module for name, module in meant.items() if name not in sys.modules}
     sys.modules.update(standing)  # type: ignore[arg-type]
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-LEFT_OUT = "uuid decimal platform typing_extensions textwrap msgspec.inspect msgspec.toml msgspec._json_schema"
+LEFT_OUT = "uuid decimal platform datetime typing_extensions textwrap msgspec.inspect msgspec.toml msgspec._json_schema"
 
 
 def said_by(script: str) -> str:
@@ -41,8 +41,14 @@ import decimal, msgspec, uuid
 print(hasattr(msgspec, "inspect"), hasattr(msgspec.json, "schema"))
 from msgspec import inspect
 print(inspect.type_info(int), len(str(uuid.uuid4())), decimal.Decimal("1.5"))
+import datetime
+print(datetime.__name__, msgspec.json.encode(datetime.datetime(2000, 1, 2)))
 """
-    assert said_by(script) == ("False False\nIntType(gt=None, ge=None, lt=None, le=None, multiple_of=None) 36 1.5\n")
+    assert said_by(script).splitlines() == [
+        "False False",
+        "IntType(gt=None, ge=None, lt=None, le=None, multiple_of=None) 36 1.5",
+        """datetime b'"2000-01-02T00:00:00"'""",
+    ]
 
 
 def test_a_core_that_wants_more_of_a_module_is_imported_with_all() -> None:
