@@ -23,6 +23,20 @@ code = main(sys.argv[1:])
 print(*sys.modules, file=sys.stderr)
 sys.exit(code)
 """
+LATE_MODULES = """
+from yolofs.cli.main import main
+from yolofs.cli.run.early_summary import EarlySummary
+take = EarlySummary.take
+before = set()
+def noting(self):
+    taken = take(self)
+    before.update(sys.modules)
+    return taken
+EarlySummary.take = noting
+code = main(sys.argv[1:])
+print(*sorted(sys.modules.keys() - before), file=sys.stderr)
+sys.exit(code)
+"""
 CLOSING_ONCE = """
 import os
 really_close = os.close
@@ -74,6 +88,13 @@ def test_the_mount_judges_a_few_changes_so_that_no_rules_are_imported(yolofs: Pr
     imported = said_by(MODULES, yolofs, command).split()
     assert "yolofs.rules.book" not in imported
     assert "yolofs.cli.show.git_summary" not in imported  # nothing has changed in a .git
+
+
+def test_what_a_summary_needs_is_imported_while_the_command_goes_on(yolofs: Program) -> None:
+    changes = "touch made; sleep 0.5"  # the journal is looked at several times meanwhile, first after 0.05 seconds
+    *said, late = said_by(LATE_MODULES, yolofs, "run", "sh", "-c", changes).splitlines()
+    assert "  A  made" in said
+    assert [name for name in late.split() if name.startswith("yolofs.")] == []
 
 
 def test_every_descriptor_is_closed_once(yolofs: Program) -> None:
