@@ -48,10 +48,10 @@ def import_msgspec() -> None:
         for name in [name for name in sys.modules if name.partition(".")[0] == "msgspec"]:
             del sys.modules[name]
     else:
-        for name in _PARTS:
-            vars(msgspec).pop(name, None)
-        for name in _PARTS["_json_schema"]:
-            vars(msgspec.json).pop(name, None)
+        for module, names in ((msgspec, _PARTS), (msgspec.json, _PARTS["_json_schema"])):
+            for name in names:
+                if hasattr(module, name):
+                    delattr(module, name)
     finally:
         for name in standing:
             sys.modules.pop(name, None)
