@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 import msgspec
@@ -78,12 +76,15 @@ _LOOK_UP_S = 0.5
 """How often a wait for events is interrupted to look for signals: one that came just before the
 wait would not end it.
 """
-_EXIT_TIMEOUT_S = 10.0
 _ROOM_S = 20.0
 """How long to go on connecting when others take all connections."""
 _ROOM_AGAIN_S = 0.02
 """How long to wait before each new try: nothing tells when there is room."""
 _HANGS_HINT = "yolofs unmount --force"
+
+
+def _nothing() -> None:
+    pass
 
 
 class Looked(NamedTuple):
@@ -131,7 +132,9 @@ class Client:
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
-            if _lives(directory):
+            from yolofs.daemon.rpc.daemon_process import lives  # hardly a command comes here
+
+            if lives(directory):
                 raise DaemonError(
                     f"the daemon, process {described.pid}, cannot be reached: nobody listens at"
                     f" {display(socket_path(described))} any more",
@@ -215,15 +218,24 @@ class Client:
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
     def begin_run(
-        self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool, tmp: str, home: bytes
+        self,
+        command: Sequence[bytes],
+        directory: bytes,
+        *,
+        snapshot: bool,
+        native: bool,
+        tmp: str,
+        home: bytes,
+        meanwhile: Callable[[], None] = _nothing,
     ) -> BeginRunResult:
         """Begin a run, which ends with :meth:`end_run` or with this connection.
 
         ``native``: tell what may be bound straight from base.  ``tmp``: what the run is to have as
         ``/tmp``, as :attr:`BeginRunParams.tmp`.  ``home`` is the command's home directory.
+        ``meanwhile`` is called once the daemon has been told.
         """
         params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native, tmp, quote(home))
-        return self._call("begin_run", params, BeginRunResult)
+        return self._call("begin_run", params, BeginRunResult, meanwhile=meanwhile)
 
     def enter_run(self, run: int, namespace: int) -> None:
         """Tell which pid namespace holds the processes of a run: what they change counts as the
@@ -279,6 +291,13 @@ class Client:
             page = self._call("rules", RulesParams(len(rules)), RulesResult)
             rules += page.rules
         return sources_of(rules, page.warnings)
+
+    def hidden(self, paths: Sequence[bytes]) -> set[bytes]:
+        """Return which of some absolute paths, at most a thousand, the rules hide."""
+        from yolofs.daemon.rpc.hidden_messages import HiddenParams, HiddenResult
+
+        found = self._call("hidden", HiddenParams(tuple(map(quote, paths))), HiddenResult).hidden
+        return {paths[number] for number in found}
 
     def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
         """Return what rules let be read, executed and listed, each once, and whether that may not
@@ -377,21 +396,33 @@ class Client:
         """Kill a daemon that hangs.  Nothing is lost by it, but the dead mount has to be taken
         away.
         """
+        from yolofs.daemon.rpc.daemon_process import kill
+
         with pidfd_of(self.pid) as pidfd:
-            _kill(pidfd)
+            kill(pidfd)
             self._wait_for_exit(pidfd)
 
     def _wait_for_exit(self, pidfd: int | None) -> None:
-        if not _has_ended(pidfd):
+        from yolofs.daemon.rpc.daemon_process import has_ended
+
+        if not has_ended(pidfd):
             raise DaemonError(f"the daemon, process {self.pid}, does not end", hint=f"kill -9 {self.pid}")
 
     # ---- messages
 
-    def _call(self, method: str, params: msgspec.Struct, result: type[R], *, timeout_s: float = _TIMEOUT_S) -> R:
+    def _call(
+        self,
+        method: str,
+        params: msgspec.Struct,
+        result: type[R],
+        *,
+        timeout_s: float = _TIMEOUT_S,
+        meanwhile: Callable[[], None] = _nothing,
+    ) -> R:
         self._last_id += 1
         self._socket.settimeout(timeout_s)
         try:
-            answer = self._answer(encode_request(self._last_id, method, params))
+            answer = self._answer(encode_request(self._last_id, method, params), meanwhile)
             if answer.error is not None:
                 raise error_from(answer.error, self._hint)
             return msgspec.json.decode(answer.result, type=result)
@@ -403,14 +434,18 @@ class Client:
         except msgspec.DecodeError as error:
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
-    def _answer(self, request: bytes) -> Answer:
+    def _answer(self, request: bytes, meanwhile: Callable[[], None]) -> Answer:
         """Send a request and return the answer; where others have taken our connection, once more
         on another one.
+
+        ``meanwhile`` is called as soon as it has been sent, and raises no OSError.
         """
         deadline = time.monotonic() + _ROOM_S
         while True:
             with contextlib.suppress(BrokenPipeError):  # we have been told why
                 self._socket.sendall(request)
+            meanwhile()
+            meanwhile = _nothing
             answer = msgspec.json.decode(self._read_line(), type=Answer)
             while answer.method:
                 self._take_event(answer)
@@ -452,55 +487,3 @@ class Client:
         line = bytes(self._pending[:end])
         del self._pending[: end + 1]
         return line
-
-
-# ---- a daemon that no socket leads to
-
-
-def _lives(directory: bytes) -> bool:
-    """Tell whether the daemon of the session in ``directory`` goes on, at whose socket nobody
-    answers.
-
-    One that is just ending has taken ``daemon.json`` away before its socket.
-    """
-    from yolofs.session.lock import has_open  # hardly a command comes here
-
-    described = read_daemon_file(directory)
-    return described is not None and has_open(described.pid, directory)
-
-
-def end_unreachable(directory: bytes) -> bool:
-    """Have the daemon of the session in ``directory`` end, to which no connection leads, and kill
-    it if it does not; return whether there was one.
-
-    The mount that it leaves then has to be taken away.
-    """
-    from yolofs.session.lock import has_open
-
-    described = read_daemon_file(directory)
-    if described is None:
-        return False
-    with pidfd_of(described.pid) as pidfd:
-        if pidfd is None or not has_open(described.pid, directory):
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGTERM)
-        if not _has_ended(pidfd):
-            _kill(pidfd)
-            _has_ended(pidfd)
-    return True
-
-
-def _kill(pidfd: int | None) -> None:
-    if pidfd is not None:
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-
-
-def _has_ended(pidfd: int | None) -> bool:
-    """Wait for a process to end; False if it does not for long."""
-    if pidfd is None:
-        return True
-    waiting = select.poll()
-    waiting.register(pidfd, select.POLLIN)
-    return bool(waiting.poll(_EXIT_TIMEOUT_S * 1000))
