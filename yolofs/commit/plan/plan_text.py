@@ -109,13 +109,13 @@ class _Reader:
 
     def _staged(self, ino: StoreIno) -> str:
         """Return what follows the path of a staged file: its size, or what else it is."""
-        st = os.lstat(self._store.path(ino))
+        st = self._store.lstat(ino)
         if stat.S_ISREG(st.st_mode):
             return f" ({size_text(st.st_size)})"
         return " (a symbolic link)" if stat.S_ISLNK(st.st_mode) else ""
 
     def _metadata(self, path: str, ino: StoreIno, was: Attributes) -> str:
-        st = os.lstat(self._store.path(ino))
+        st = self._store.lstat(ino)
         old, new = stat.S_IMODE(was.mode), stat.S_IMODE(st.st_mode)
         changes = [f"mode {old:o} -> {new:o}"] if old != new else []
         if (was.uid, was.gid) != (st.st_uid, st.st_gid):

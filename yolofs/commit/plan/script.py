@@ -206,7 +206,7 @@ class _Script:
         attributes that it has.
         """
         source = self._store.path(ino)
-        st, found, _ = copying.read_metadata(source)
+        st, found, _ = self._store.metadata(ino)
         yield b"chown --no-dereference %d:%d -- %s" % (st.st_uid, st.st_gid, path)
         wanted = dict(found)
         for name, value in wanted.items():
