@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,9 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
+from yolofs.commit import plan_commit
+from yolofs.commit.plan.plan_text import plan_lines
+from yolofs.commit.plan.script import script
 from yolofs.overlay import Owner
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
@@ -150,6 +154,23 @@ def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path) -> N
         assert numbers(project) == before_numbers
         with Session.open(project, Access.WRITE) as session:
             commit(session)
+        assert listing(project) == expected
+
+    as_user(place, act)
+
+
+def test_the_script_of_a_commit_does_the_same(place: Path) -> None:
+    expected = expected_of(place)
+    project = populate(place / "project")
+
+    def act() -> None:
+        staged(project)
+        with Session.open(project, Access.READ) as session:
+            plan = plan_commit(session.present().tree, session.base, session.store)
+            lines = list(script(plan, session.store, place=bytes(place / "state")))
+            told = list(plan_lines(plan, session.base, session.store))
+        assert f"rewrite {os.fsdecode(project)}/file in place, so that it keeps its owner and group (16 B)" in told
+        subprocess.run(["sh"], input=b"\n".join(lines) + b"\n", check=True, capture_output=True)
         assert listing(project) == expected
 
     as_user(place, act)

@@ -19,7 +19,7 @@ from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 
 _OPENED = (0o600, stat.S_IWUSR, stat.S_IRWXU)

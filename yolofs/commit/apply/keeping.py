@@ -27,9 +27,9 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
-from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
 UNMADE = b"-unmade"

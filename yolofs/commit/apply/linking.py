@@ -19,8 +19,8 @@ from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.owners import Giving
-from yolofs.store.store import StoreFiles
 from yolofs.text.git_index_format import SIGNATURE, may_be_index
 
 Spare: TypeAlias = Callable[[int], bool]

@@ -34,8 +34,8 @@ from yolofs.commit.plan.plan import (
     paths_of,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.restored import Stamp
-from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.plain_files import read_plain
