@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
+from tests.support.required import do_without
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
@@ -103,11 +105,11 @@ def numbers(root: bytes) -> dict[bytes, tuple[int, int]]:
     return found
 
 
-def as_user(place: Path, act: Callable[[], object]) -> None:
+def as_user(place: Path, act: Callable[[], object], *, state: Path | None = None) -> None:
     """Do something in another process, as the ordinary user, and fail if it does."""
 
     def run() -> None:
-        os.environ["HOME"] = os.environ["XDG_STATE_HOME"] = str(place / "state")
+        os.environ["HOME"] = os.environ["XDG_STATE_HOME"] = str(state or place / "state")
         os.umask(0)
         core_driver.OWNER = Owner(NOBODY, NOBODY)
         act()
@@ -135,7 +137,18 @@ def expected_of(place: Path) -> Listing:
     return found
 
 
-def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path) -> None:
+@pytest.fixture(params=["the same device", "another device"])
+def state(request: pytest.FixtureRequest, place: Path) -> Iterator[Path]:
+    """A directory for the sessions, on the device of the project or on another one."""
+    with tempfile.TemporaryDirectory(prefix="yolofs-state.") as other:
+        os.chown(other, NOBODY, NOBODY)
+        found = place / "state" if request.param == "the same device" else Path(other)
+        if (found.stat().st_dev == place.stat().st_dev) != (request.param == "the same device"):
+            do_without("there is no second device here")
+        yield found
+
+
+def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path, state: Path) -> None:
     expected = expected_of(place)
     project = populate(place / "project")
     before, before_numbers = listing(project), numbers(project)
@@ -156,7 +169,7 @@ def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path) -> N
             commit(session)
         assert listing(project) == expected
 
-    as_user(place, act)
+    as_user(place, act, state=state)
 
 
 def test_the_script_of_a_commit_does_the_same(place: Path) -> None:
