@@ -179,11 +179,13 @@ class Attributes:
                     self._layers.outdated[inode.number] = version
             if inode.opens and not is_as_told(inode.paged, inode.seen):
                 self._layers.outdated[inode.number] = settled_version(st, self._clock_ns())
+        uid, gid = self.owner_of(inode, st) if self._owners else (st.st_uid, st.st_gid)
         return Attr(
             inode.number,
             st.st_mode if is_new else self._mode(inode, st),
             nlink,
-            *self.owner_of(inode, st),
+            uid,
+            gid,
             st.st_rdev,
             size,
             blocks,
@@ -197,10 +199,8 @@ class Attributes:
         """Return the user and group of an inode, given the attributes of its store inode or base
         file.
         """
-        owners = self._owners
-        if owners and inode.staged is not None and (owner := owners.get(inode.staged.ino)) is not None:
-            return owner
-        return st.st_uid, st.st_gid
+        owner = self._owners.get(inode.staged.ino) if inode.staged is not None else None
+        return owner if owner is not None else (st.st_uid, st.st_gid)
 
     def _origin_stat(self, inode: Inode, origin: RelPath) -> os.stat_result:
         """Return the attributes of the base file that has a staged file's data: of what is open, or

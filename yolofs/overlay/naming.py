@@ -28,6 +28,8 @@ from yolofs.state.tree import Entry, Staged
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
+_NOT_TO_BE_GIVEN = (errno.EPERM, errno.EINVAL)
+"""What chown answers of a group that the user is not in, or that their user namespace lacks."""
 
 
 class Owner(NamedTuple):
@@ -321,8 +323,8 @@ class Naming:
         if not has_owner:
             try:
                 os.chown(path, uid, gid, follow_symlinks=False)
-            except PermissionError:
-                if not is_inherited or st.st_uid != uid:
+            except OSError as error:
+                if error.errno not in _NOT_TO_BE_GIVEN or not is_inherited or st.st_uid != uid:
                     raise
                 self._store.owners.note(ino, uid, gid)
         if not has_bits:

@@ -133,10 +133,10 @@ class Giving:
         """Tell whether a file may be given to a user and a group."""
         return self._uid == 0 or (uid == self._uid and gid in self._groups)
 
-    def may_inherit(self, gid: int, directory: os.stat_result) -> bool:
-        """Tell whether what is made in a directory gets a group that it could not be given."""
-        gives = directory.st_gid == gid and directory.st_mode & stat.S_ISGID
-        return bool(gives) and self._uid != 0 and gid not in self._groups
+
+def gives_group(directory: os.stat_result, gid: int) -> bool:
+    """Tell whether the kernel gives what is made in a directory a group, whoever makes it."""
+    return directory.st_gid == gid and bool(directory.st_mode & stat.S_ISGID)
 
 
 def shown(st: os.stat_result, owner: tuple[int, int]) -> os.stat_result:

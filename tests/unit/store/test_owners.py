@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.user_identity import NOBODY, acting_as
 from tests.unit.store.store_files import add_file
-from yolofs.store.owners import NAME, Giving, Owners, shown
+from yolofs.store.owners import NAME, Giving, Owners, gives_group, shown
 from yolofs.store.store import Store
 
 FOREIGN = 5000
@@ -181,25 +181,25 @@ def test_a_number_that_something_was_noted_of_is_not_given_again(tmp_path: Path)
 
 
 @pytest.mark.root_only
-def test_what_a_user_may_give(tmp_path: Path) -> None:
+def test_what_a_user_may_give() -> None:
     assert Giving().may_give(1, 2)
-    tmp_path.chmod(0o2770)
-    os.chown(tmp_path, NOBODY, FOREIGN)
-    directory = os.stat(tmp_path)
-    assert not Giving().may_inherit(FOREIGN, directory)  # root gives it
     with acting_as(NOBODY, NOBODY):
         giving = Giving()
     assert giving.may_give(NOBODY, NOBODY)
     assert not giving.may_give(NOBODY, FOREIGN)
     assert not giving.may_give(0, NOBODY)
-    assert giving.may_inherit(FOREIGN, directory)
-    assert not giving.may_inherit(FOREIGN + 1, directory)
-    tmp_path.chmod(0o770)
-    assert not giving.may_inherit(FOREIGN, os.stat(tmp_path))
     with acting_as(NOBODY, NOBODY):
         os.seteuid(0)
         os.setgroups([FOREIGN])
         os.seteuid(NOBODY)
-        member = Giving()
-    assert member.may_give(NOBODY, FOREIGN)
-    assert not member.may_inherit(FOREIGN, directory)
+        assert Giving().may_give(NOBODY, FOREIGN)
+
+
+@pytest.mark.root_only
+def test_a_setgid_directory_gives_its_group(tmp_path: Path) -> None:
+    os.chown(tmp_path, NOBODY, FOREIGN)
+    tmp_path.chmod(0o2770)
+    assert gives_group(os.stat(tmp_path), FOREIGN)
+    assert not gives_group(os.stat(tmp_path), FOREIGN + 1)
+    tmp_path.chmod(0o770)
+    assert not gives_group(os.stat(tmp_path), FOREIGN)

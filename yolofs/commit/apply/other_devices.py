@@ -24,7 +24,7 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
-from yolofs.store.owners import Giving
+from yolofs.store.owners import gives_group
 from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
@@ -56,7 +56,6 @@ class FarFolders:
         self._folders: dict[tuple[int, int], Folder | None] = {}
         self._of_groups: dict[tuple[tuple[int, int], int], Folder] = {}
         """By device and mount, and by group."""
-        self._giving = Giving()
         self.by_number: list[Folder] = []
         """In the order in which they were made."""
 
@@ -87,7 +86,7 @@ class FarFolders:
             return folder
         is_near = mount == device_and_mount(self._parking)
         for place in self._above(mount, directory):
-            if not self._giving.may_inherit(gid, os.lstat(os.path.join(self._root, place))):
+            if not gives_group(os.lstat(os.path.join(self._root, place)), gid):
                 continue
             if not self._may_write(place) or not (is_near or self._moves.after(place) == place):
                 continue

@@ -204,6 +204,8 @@ class Preparing(Places):
 
         Where the folder gives it a group that the user is not in, it gets its mode at once: the
         kernel would take setgid away with any that it got later.
+
+        Danger: for that moment no thread may make anything else, as the umask is that of all.
         """
         if self._store.shown_owner(step.ino) is None:
             os.mkdir(name, 0o700, dir_fd=folder)
