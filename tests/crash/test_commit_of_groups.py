@@ -23,6 +23,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
+from tests.support.model_steps import how_many, is_nightly
 from tests.support.required import do_without
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
@@ -35,7 +36,11 @@ from yolofs.session.undo import choose, undo
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
 GROUP, OTHER = 5000, 5001
 POINTS = 12
-"""So many of the lines at which the commit is killed, but for a run by night, which takes all."""
+"""So many of the lines at which the commit is killed, but for a run by night."""
+SHARES = how_many(ci=1, nightly=8)
+"""The lines are dealt out to so many tests by night, and to seven times as many that are not run:
+test_commit_every_line has all lines of a commit.
+"""
 Listing = dict[bytes, tuple[Any, ...]]
 
 
@@ -205,7 +210,8 @@ def test_setgid_that_only_its_group_may_give_is_told_when_an_undo_cannot_give_it
 
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
-def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, share: int, goes_back: bool) -> None:
     expected = expected_of(place)
     populate(place / "first")
     total = place / "state/total"
@@ -217,7 +223,9 @@ def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back:
     as_user(place, count)
     lines = int(total.read_text())
     assert lines > 500
-    for line in points(range(1, lines + 1), goes_back, some=POINTS):
+    for line in points(
+        range(1, lines + 1), goes_back, some=POINTS, share=share, shares=8 * SHARES if is_nightly() else 1
+    ):
         project = populate(place / str(line))
         before = listing(project)
         as_user(place, partial(_die_and_end, project, line, expected, before, goes_back=goes_back))
