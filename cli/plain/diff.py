@@ -33,8 +33,9 @@ from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
 from yolofs.session.generations import States
 from yolofs.session.session import Session
 from yolofs.state.tree import Tree
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
-from yolofs.store.store import Store, StoreFiles
+from yolofs.store.store import Store
 from yolofs.system.disk_usage import size_text
 from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from yolofs.changes.changes import Aspect, Change, Kind, Side
 from yolofs.cli.show.git_new_objects import MOST_COMMITS, MOST_PACKED_BYTES, NewObjects, Read, read_side
 from yolofs.paths import RelPath, display, join
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.text.git_commits import branch_of, parse_packed, parse_ref
 
 _REFS = b"refs/"

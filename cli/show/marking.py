@@ -10,7 +10,7 @@ from yolofs.changes.changes import Change
 from yolofs.config.load import user_host_code
 from yolofs.errors import ConfigError
 from yolofs.session.session import Session
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks

@@ -26,7 +26,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Plan, Step
 from yolofs.state.tree import Tree
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 
 NOBODY = 65534

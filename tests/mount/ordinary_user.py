@@ -11,7 +11,8 @@ Run as ``ordinary_user.py ROOM COMMAND...`` in a mount namespace of its own
 - an empty ``/run`` in which everybody may make a directory, if root is to be beside the user;
 
 and then runs the command as that user, who owns ``ROOM/home``, ``ROOM/run`` and ``ROOM/tmp``.  In
-``ROOM/others`` lies what belongs to root.  All mounts and processes end with the command.
+``ROOM/others`` lies what belongs to root, in ``ROOM/shared`` what belongs to a group that the user
+is not in.  All mounts and processes end with the command.
 """
 
 from __future__ import annotations
@@ -28,9 +29,16 @@ from pathlib import Path
 
 USER = "yolofs-test"
 UID = GID = 47110
+FOREIGN_GROUP = 47111
+"""A group that the user is not in."""
 CHECKOUT = Path(__file__).parents[2]
 OTHERS_VARIABLE = "YOLOFS_TEST_OTHERS"
 """Names the directory in which root's files lie."""
+SHARED_VARIABLE = "YOLOFS_TEST_SHARED"
+"""Names the directory of :data:`PAIRS` pairs of directories, ``N/base`` and ``N/plain``, that are
+equal and belong to a group that the user is not in.
+"""
+PAIRS = 5
 HOME_VARIABLE = "YOLOFS_TEST_HOME"
 """Names the home of the user, for root beside him."""
 
@@ -88,6 +96,9 @@ def _main(room: Path, command: Sequence[str], *, stays_root: bool) -> None:
         _mount("tmpfs", Path("/run"), "tmpfs", _MS_NOSUID_NODEV, "mode=1777")
         os.execvpe(command[0], list(command), {**os.environ, HOME_VARIABLE: str(room / "home")})
     _make_others(room / "others")
+    for number in range(PAIRS):
+        for name in ("base", "plain"):
+            _make_shared(room / f"shared/{number}/{name}")
     os.setgroups([])
     os.setresgid(GID, GID, GID)
     os.setresuid(UID, UID, UID)
@@ -103,6 +114,7 @@ def _main(room: Path, command: Sequence[str], *, stays_root: bool) -> None:
         "HYPOTHESIS_STORAGE_DIRECTORY": str(room / "tmp/hypothesis"),
         "PYTHONDONTWRITEBYTECODE": "1",
         OTHERS_VARIABLE: str(room / "others"),
+        SHARED_VARIABLE: str(room / "shared"),
     }
     os.execvpe(command[0], list(command), environment)
 
@@ -161,6 +173,23 @@ def _make_others(others: Path) -> None:
         (others / name).write_text("as root made it\n")
         (others / name).chmod(mode)
     (others / "link").symlink_to("secret")
+
+
+def _make_shared(directory: Path) -> None:
+    """Make a directory of the user's as ``chown -R $USER:GROUP; chmod g+s`` leaves it, with a file
+    of the user's own group and one of root's that everybody may write to.
+    """
+    for name in ("shared", "old"):
+        (directory / name).mkdir(parents=True)
+    for name in ("file", "given", "untouched", "own", "roots", "shared/page", "shared/kept", "old/in"):
+        (directory / name).write_text(f"base {name}\n")
+    for path in (directory, *directory.rglob("*")):
+        os.chown(path, UID, FOREIGN_GROUP)
+        path.chmod(0o2775 if path.is_dir() else 0o664)
+    directory.chmod(0o755)
+    os.chown(directory / "own", UID, GID)
+    os.chown(directory / "roots", 0, 0)
+    (directory / "roots").chmod(0o666)
 
 
 def _bind(source: Path, target: Path) -> None:

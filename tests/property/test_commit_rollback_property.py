@@ -43,8 +43,8 @@ from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
 from yolofs.store import restored
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.restored import Stamp
-from yolofs.store.store import StoreFiles
 
 BROKEN = (
     "commit.apply.steps",

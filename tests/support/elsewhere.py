@@ -47,6 +47,7 @@ CHOSEN = {
         "tests/mount/test_gate_refusals.py": "",
         "tests/mount/test_host_changes.py": "",
         "tests/mount/test_ordinary_user.py": "",
+        "tests/mount/test_others_groups.py": "",
         "tests/mount/test_posix_compared.py": "test_what_anybody_does.*base",
         "tests/mount/test_real_programs.py": "plain_directory.*(git|wal|rsync)",
         "tests/mount/test_snapshot_and_travel.py": "",

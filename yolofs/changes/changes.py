@@ -23,8 +23,8 @@ from yolofs.paths import RelPath, StoreIno, split
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
 from yolofs.store import copying
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base, open_noatime, read_link
-from yolofs.store.store import StoreFiles
 
 _PROGRESS_STEP = 256
 

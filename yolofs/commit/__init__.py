@@ -47,7 +47,7 @@ In the order in which a commit goes through them::
       preparing    what comes before the first step
       make_file    making a file of the store anew, which is what most of that needs
       linking      which new files are the store inodes themselves, and not copies
-      other_devices  folders there, in which is made what goes there
+      other_devices  folders there, in which is made what goes there, or gets a group of theirs
       ready        what is known, and looked at, when all is made and base is not touched yet
       cross_device_copies  what has to be copied to another device or mount, looked at then, too
       execution    carries the plan out

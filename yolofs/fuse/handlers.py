@@ -28,6 +28,7 @@ from yolofs.fuse.results import Answer, DirHandle, Opened, PostponedError, Uncou
 from yolofs.journal.journal import Journal
 from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
+from yolofs.store.owners import Owners
 
 log = logging.getLogger("yolofs.fuse")
 
@@ -405,7 +406,7 @@ class Handlers:
 
         The descriptor that it holds is a copy of ``fd``: the original may be closed meanwhile.
         """
-        return partial(_sync, os.dup(fd) if fd is not None else None, self.overlay.journal)
+        return partial(_sync, os.dup(fd) if fd is not None else None, self.overlay.store.owners, self.overlay.journal)
 
     # ---- directories
 
@@ -557,10 +558,11 @@ def _read(fd: int, offset: int, size: int) -> bytes:
         os.close(fd)
 
 
-def _sync(fd: int | None, journal: Journal) -> None:
+def _sync(fd: int | None, owners: Owners, journal: Journal) -> None:
     if fd is not None:
         try:
             os.fsync(fd)
         finally:
             os.close(fd)
+    owners.sync()
     journal.sync()

@@ -16,8 +16,8 @@ from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
 from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath, is_below, join, split
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
-from yolofs.store.store import StoreFiles
 from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))

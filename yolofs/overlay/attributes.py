@@ -37,6 +37,7 @@ class Attributes:
         self._descriptors = descriptors
         self._looks = looks
         self._acls = acl.Reader()
+        self._owners = layers.store.owners.of
         self.is_shared = False
         """Whether other users may enter the view, whom the kernel then judges by mode bits."""
 
@@ -178,12 +179,13 @@ class Attributes:
                     self._layers.outdated[inode.number] = version
             if inode.opens and not is_as_told(inode.paged, inode.seen):
                 self._layers.outdated[inode.number] = settled_version(st, self._clock_ns())
+        uid, gid = self.owner_of(inode, st) if self._owners else (st.st_uid, st.st_gid)
         return Attr(
             inode.number,
             st.st_mode if is_new else self._mode(inode, st),
             nlink,
-            st.st_uid,
-            st.st_gid,
+            uid,
+            gid,
             st.st_rdev,
             size,
             blocks,
@@ -192,6 +194,13 @@ class Attributes:
             ctime_ns,
             staged is not None and staged.origin is None,
         )
+
+    def owner_of(self, inode: Inode, st: os.stat_result) -> tuple[int, int]:
+        """Return the user and group of an inode, given the attributes of its store inode or base
+        file.
+        """
+        owner = self._owners.get(inode.staged.ino) if inode.staged is not None else None
+        return owner if owner is not None else (st.st_uid, st.st_gid)
 
     def _origin_stat(self, inode: Inode, origin: RelPath) -> os.stat_result:
         """Return the attributes of the base file that has a staged file's data: of what is open, or

@@ -20,7 +20,7 @@ from yolofs.overlay.layers import Layers
 from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.tree import Staged
-from yolofs.store import copying, file_data
+from yolofs.store import file_data
 
 BIG = 1 << 20
 """From this size on, a copy is made in another thread."""
@@ -211,9 +211,9 @@ class BigCopies:
 
     def _copy_metadata_to(self, ino: StoreIno, inode: Inode) -> None:
         if inode.staged is not None:
-            copying.copy_metadata(self._layers.physical(inode), self._store.path(ino))
+            self._store.give(ino, self._store.metadata(inode.staged.ino))
         else:
-            copying.write_metadata(self._store.path(ino), self._copy_up.base_metadata(inode, None))
+            self._store.give(ino, self._copy_up.base_metadata(inode, None))
 
     def _placed_now(self, job: CopyJob) -> StoreIno:
         """Return the number of a copy, a new one if there was a marker meanwhile: numbers tell what
@@ -222,5 +222,5 @@ class BigCopies:
         if job.ino >= self._layers.fresh_from:
             return job.ino
         ino = self._store.reserve()
-        os.rename(job.path, self._store.path(ino))
+        self._store.rename(job.ino, ino)
         return ino

@@ -216,8 +216,7 @@ class Data:
             path = self._big_copies.own_metadata(inode)
             file = inode.fd if fd_is_own(inode) else path
             if uid is not None or gid is not None:
-                follow = isinstance(file, int)
-                os.chown(file, -1 if uid is None else uid, -1 if gid is None else gid, follow_symlinks=follow)
+                self._give(inode, file, uid, gid)
             if mode is not None:
                 os.chmod(file, stat.S_IMODE(mode))
             if atime_ns is not None or mtime_ns is not None:
@@ -263,6 +262,28 @@ class Data:
             os.chmod(self._big_copies.own_metadata(inode), mode & ~stat.S_ISGID)
 
     # ---- inside
+
+    def _give(self, inode: Inode, file: int | bytes, uid: int | None, gid: int | None) -> None:
+        """Give a file of the store another user or group.
+
+        If only the view shows whom it belongs to, to that it need not be given: the kernel has
+        permitted it by what it shows.
+        """
+        assert inode.staged is not None
+        ino, follow = inode.staged.ino, isinstance(file, int)
+        owners = self._layers.store.owners
+        shown = owners.of.get(ino)
+        if shown is not None:
+            uid, gid = (new if new != old else None for new, old in zip((uid, gid), shown, strict=True))
+        os.chown(file, -1 if uid is None else uid, -1 if gid is None else gid, follow_symlinks=follow)
+        if shown is None or (uid is None and gid is None):
+            return
+        st = os.stat(file, follow_symlinks=follow)
+        owner = (shown[0] if uid is None else uid, shown[1] if gid is None else gid)
+        if owner == (st.st_uid, st.st_gid):
+            owners.forget(ino)
+        else:
+            owners.note(ino, *owner)
 
     def _truncate(self, inode: Inode, size: int) -> None:
         """Set a file's size, copying no more than stays."""

@@ -28,6 +28,8 @@ from yolofs.state.tree import Entry, Staged
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
+_NOT_TO_BE_GIVEN = (errno.EPERM, errno.EINVAL)
+"""What chown answers of a group that the user is not in, or that their user namespace lacks."""
 
 
 class Owner(NamedTuple):
@@ -252,7 +254,7 @@ class Naming:
         name.
         """
         try:
-            st = self.set_owner(parent, self._store.path(ino), owner, mode, st)
+            st = self.set_owner(parent, ino, owner, mode, st)
             entry = self.record_new(parent, name, ino)
         except BaseException:
             self._store.remove(ino)
@@ -294,17 +296,22 @@ class Naming:
             self._copy_up.keep_base(rel, b"#%d" % ino, st, -1)
 
     def set_owner(
-        self, parent: Inode, path: bytes, owner: Owner, mode: int, st: os.stat_result | None
+        self, parent: Inode, ino: StoreIno, owner: Owner, mode: int, st: os.stat_result | None
     ) -> os.stat_result:
         """Set a new file's owner, group (the directory's, if that is setgid) and permission bits.
 
+        If the user is not in that group, only the view shows it: a commit makes the file where the
+        kernel gives it the group.
+
         Returns the attributes that it has then; ``st`` are those before, if known.
         """
+        path = self._store.path(ino)
         uid, gid = owner.uid, owner.gid
         bits = stat.S_IMODE(mode)
         parent_st = self.attributes.stat_lately(parent)
-        if parent_st.st_mode & stat.S_ISGID:
-            gid = parent_st.st_gid
+        is_inherited = bool(parent_st.st_mode & stat.S_ISGID)
+        if is_inherited:
+            gid = self.attributes.owner_of(parent, parent_st)[1]
             if stat.S_ISDIR(mode):
                 bits |= stat.S_ISGID
         if st is None:
@@ -314,7 +321,12 @@ class Naming:
         if has_owner and has_bits and not owner.lists:
             return st
         if not has_owner:
-            os.chown(path, uid, gid, follow_symlinks=False)
+            try:
+                os.chown(path, uid, gid, follow_symlinks=False)
+            except OSError as error:
+                if error.errno not in _NOT_TO_BE_GIVEN or not is_inherited or st.st_uid != uid:
+                    raise
+                self._store.owners.note(ino, uid, gid)
         if not has_bits:
             os.chmod(path, bits)
         for name, value in owner.lists:

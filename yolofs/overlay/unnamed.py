@@ -42,7 +42,7 @@ class Unnamed:
         self._naming.check_place(parent, UNNAMED)
         ino, fd, st = self._store.create_file(stat.S_IMODE(mode))
         try:
-            st = self._naming.set_owner(parent, self._store.path(ino), owner, mode, st)
+            st = self._naming.set_owner(parent, ino, owner, mode, st)
         except BaseException:
             os.close(fd)
             self._store.remove(ino)
@@ -95,5 +95,5 @@ class Unnamed:
         """
         if staged.ino < self._layers.fresh_from:
             ino = self._store.reserve()
-            os.rename(self._store.path(staged.ino), self._store.path(ino))
+            self._store.rename(staged.ino, ino)
             staged.ino = ino

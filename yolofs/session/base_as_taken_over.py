@@ -27,9 +27,9 @@ from yolofs.state.drift import CLOCK_SLACK_NS
 from yolofs.state.kept_bases import KeptBase, digest_of_xattrs, find_kept, known_by
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import restored
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
 from yolofs.store.copying import read_metadata
-from yolofs.store.store import StoreFiles
 from yolofs.system.disks import FilesOnDisks
 
 Place = Callable[[], bytes]

@@ -34,7 +34,7 @@ from yolofs.state.kept_bases import (
     xattrs_option,
 )
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store import copying, file_data, restored
+from yolofs.store import file_data, restored
 from yolofs.system.clock import coarse_clock_ns
 
 MODE_MADE_AGAIN = 0o700
@@ -238,7 +238,7 @@ def _make(session: Session, merge: Merge) -> StoreIno:
         else:
             _copy_staged(session, merge.staged, file.fileno())
         file.flush()
-        if "mode" in copying.write_metadata(file.fileno(), merge.metadata, times=False):  # what is new is for us alone
+        if "mode" in session.store.give(ino, merge.metadata, times=False):  # what is new is for us alone
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), path)
         if merge.content is None:
             os.utime(file.fileno(), ns=(merge.theirs.st.st_atime_ns, _mtime_ns(session, merge)))

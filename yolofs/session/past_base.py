@@ -35,8 +35,9 @@ from yolofs.session.archive import commit_directory, commit_numbers
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
+from yolofs.store import copying
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base, hold, open_noatime
-from yolofs.store.store import StoreFiles
 from yolofs.system.plain_files import is_there
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
@@ -256,6 +257,10 @@ class PastStore:
         path = base.path(step.path)
         return path if _is_as_placed(_look(path), step) else self._store.own_path(ino)
 
+    def shown_owner(self, ino: int) -> tuple[int, int] | None:
+        """Return the user and group that a store inode shows, None if they are its own."""
+        return self._store.shown_owner(ino)
+
     def own_path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode in the store."""
         return self._store.own_path(ino)
@@ -274,6 +279,14 @@ class PastStore:
         if st is not None and _is_as_placed(st, step):
             return st
         return _sized(st if st is not None and stat.S_ISREG(st.st_mode) else _GONE, step)
+
+    def metadata(self, ino: int) -> copying.Metadata:
+        """Return what a store inode has besides its data, or what base has of it.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return copying.read_metadata(self.path(ino), st=self.lstat(ino))
 
     def open(self, ino: int, flags: int) -> int:
         """Open a store inode, or what base has of it, and return the descriptor.

@@ -207,6 +207,7 @@ class Session(States):
         if not self.journal.goes_on:
             return False
         self.journal.refresh()
+        self.store.owners.refresh()
         self.timeline = Timeline(at.marker for at in self.journal.markers)
         return True
 

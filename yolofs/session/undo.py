@@ -436,7 +436,7 @@ def _known(applied: Applied, base: Base, store: Store) -> dict[RelPath, StoreIno
         if st is None or st.st_nlink > 1 or came is None or not came.may_be(base.on_disk(st.st_dev, st.st_ino)):
             continue
         try:
-            source = os.lstat(store.path(step.ino))
+            source = store.lstat(step.ino)
         except FileNotFoundError:
             continue
         looks = [(one.st_size, one.st_mtime_ns, one.st_mode, one.st_uid, one.st_gid) for one in (st, source)]

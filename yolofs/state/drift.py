@@ -55,7 +55,7 @@ def has_changed(
         return False
     elif looks_changed(staged, st, base, restored):
         return True
-    return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(os.lstat(store.path(staged.ino)))
+    return staged.base.owner not in (None, owner_of(st)) and owner_of(st) != owner_of(store.lstat(staged.ino))
 
 
 def looks_changed(staged: Staged, st: os.stat_result, base: Base, restored: AbstractSet[Stamp]) -> bool:

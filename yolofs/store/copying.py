@@ -253,9 +253,16 @@ def _may_chown(dst: bytes | int, uid: int, gid: int) -> bool:
 
 
 def _may_chmod(dst: bytes | int, mode: int) -> bool:
-    """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already."""
+    """Set a mode; tell whether ``dst`` has it now.  Another user's file may have it already.
+
+    The kernel takes setgid away where the user is not in the group, also if it was there before.
+    """
     try:
+        if mode & stat.S_ISGID and stat.S_IMODE(_stat(dst).st_mode) == mode:
+            return True
         os.chmod(dst, mode)
+        if mode & stat.S_ISGID:
+            return stat.S_IMODE(_stat(dst).st_mode) == mode
     except OSError as error:
         if error.errno not in _NO_SUCH_METADATA:
             raise

@@ -24,10 +24,11 @@ import re
 import stat
 from collections.abc import Container, Iterable, Iterator, Mapping
 from threading import Lock
-from typing import Protocol, cast
+from typing import cast
 
 from yolofs.paths import StoreIno
 from yolofs.store import copying
+from yolofs.store.owners import OWNERS_LEFT_OUT, Owners, shown, shown_source
 from yolofs.store.shards import (
     SHARD_BITS,
     list_shards,
@@ -49,38 +50,6 @@ to 400 µs a file.  Four threads take a quarter of that.  Where it does not wait
 than one.
 """
 _MINE = stat.S_IRUSR | stat.S_IWUSR
-
-
-class StorePaths(Protocol):
-    """What is needed of a store to look at its inodes."""
-
-    def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode.
-
-        Raises:
-            OSError: there is none.
-        """
-        ...
-
-    def path(self, ino: int) -> bytes:
-        """Return the absolute path of a store inode."""
-        ...
-
-
-class StoreFiles(StorePaths, Protocol):
-    """What is needed of a store to read its inodes."""
-
-    def own_path(self, ino: int) -> bytes:
-        """Return the absolute path that a store inode has in the store, and nowhere else."""
-        ...
-
-    def open(self, ino: int, flags: int) -> int:
-        """Open a store inode whatever its mode and return the descriptor."""
-        ...
-
-    def remove_links(self, inos: Iterable[int]) -> None:
-        """Remove the names in the store of files that have another one elsewhere."""
-        ...
 
 
 class Store:
@@ -113,6 +82,8 @@ class Store:
         """Whether nothing may be made in it for now."""
         self._modes = Lock()  # held while a mode is widened: see _widened
         make_private_directory(directory)
+        self.owners = Owners(directory)
+        """Whom those store inodes belong to in the view that could not be given to them."""
         self._shards = set(list_shards(directory))
         self._next = max(next_ino, self._highest() + 1)
 
@@ -123,6 +94,7 @@ class Store:
 
     def refresh(self) -> None:
         """Take in the store inodes that another process has made."""
+        self.owners.refresh()
         self._shards = set(list_shards(self.directory))
         self.skip_past(self._highest())
 
@@ -135,18 +107,36 @@ class Store:
         return self.elsewhere[ino] if ino in self.elsewhere else self.own_path(ino)
 
     def lstat(self, ino: int) -> os.stat_result:
-        """Return the attributes of a store inode.
+        """Return the attributes of a store inode, with the owner that it shows.
 
         Raises:
             OSError: there is none.
         """
         looks = self._looks
         if looks is None:
-            return os.lstat(self.path(ino))
+            return self._shown(ino, os.lstat(self.path(ino)))
         st = looks.get(ino)
         if st is None:
-            st = looks[ino] = os.lstat(self.elsewhere[ino]) if ino in self.elsewhere else self._look(ino)
+            there = os.lstat(self.elsewhere[ino]) if ino in self.elsewhere else self._look(ino)
+            st = looks[ino] = self._shown(ino, there)
         return st
+
+    def metadata(self, ino: int) -> copying.Metadata:
+        """Return all that a store inode has besides its data, with the owner that it shows.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        path = self.path(ino)
+        return copying.read_metadata(path, st=self._shown(ino, os.lstat(path)))
+
+    def shown_owner(self, ino: int) -> tuple[int, int] | None:
+        """Return the user and group that a store inode shows, None if they are its own."""
+        return self.owners.of.get(ino)
+
+    def _shown(self, ino: int, st: os.stat_result) -> os.stat_result:
+        owner = self.owners.of.get(ino)
+        return st if owner is None else shown(st, owner)
 
     def _look(self, ino: int) -> os.stat_result:
         """Look at a store inode from its shard, which saves a quarter of what the whole path
@@ -281,7 +271,8 @@ class Store:
         store.
 
         Without ``data`` a regular file becomes one hole of the same size.  What cannot be carried
-        over for lack of permission (an owner, an xattr) is left out.  Blocks while bytes are
+        over for lack of permission (an xattr) is left out, but for the owner, which the store inode
+        then shows (:attr:`owners`).  Blocks while bytes are
         copied; for large files let another thread run :meth:`copy_into`.
 
         Raises:
@@ -297,7 +288,7 @@ class Store:
         """
         source = self.open_source(src, data=data)
         try:
-            return copying.write_copy(source, self.path(ino))
+            return self.note_left_out(ino, copying.write_copy(source, self.path(ino)), source.metadata.st)
         finally:
             source.close()
 
@@ -308,7 +299,42 @@ class Store:
         as :meth:`copy_up`.
         """
         ino = self.reserve()
-        return ino, copying.write_file(source, self.path(ino), keep=keep)[0]
+        fd, left_out = copying.write_file(source, self.path(ino), keep=keep)
+        if left_out:
+            self.note_left_out(ino, left_out, source.metadata.st)
+        return ino, fd
+
+    def give(self, ino: int, metadata: copying.Metadata, *, times: bool = True) -> tuple[str, ...]:
+        """Give a store inode metadata; return what could not be carried over and does not show.
+
+        Raises:
+            OSError: as :func:`yolofs.store.copying.write_metadata`.
+        """
+        left_out = copying.write_metadata(self.path(ino), metadata, times=times)
+        if not OWNERS_LEFT_OUT.isdisjoint(left_out):
+            return self.note_left_out(ino, left_out, metadata.st)
+        self.owners.forget(ino)
+        return left_out
+
+    def note_left_out(self, ino: int, left_out: tuple[str, ...], st: os.stat_result) -> tuple[str, ...]:
+        """Let a store inode show the owner of ``st`` if it could not be given that; return what
+        else was left out.
+        """
+        if OWNERS_LEFT_OUT.isdisjoint(left_out):
+            return left_out
+        self.owners.note(ino, st.st_uid, st.st_gid)
+        return tuple(one for one in left_out if one not in OWNERS_LEFT_OUT)
+
+    def rename(self, ino: int, new: int) -> None:
+        """Give a store inode another number, one from :meth:`reserve`.
+
+        Raises:
+            OSError: it cannot be renamed.
+        """
+        owner = self.owners.of.get(ino)
+        if owner is not None:
+            self.owners.note(new, *owner)
+        os.rename(self.path(ino), self.path(new))
 
     def open_source(self, src: bytes, *, data: bool) -> copying.Source:
         """Open what is to be copied, a path in base or in this store; the caller closes it.
@@ -319,12 +345,17 @@ class Store:
         if not src.startswith(self.directory + b"/"):
             # base is only ever read: its modes are not ours to widen
             return copying.open_source(src, data=data, is_base=True)
+        source = self._open_inode(src, data=data)
+        owner = self.owners.of.get(int(os.path.basename(src))) if self.owners.of else None
+        return source if owner is None else shown_source(source, owner)
+
+    def _open_inode(self, path: bytes, *, data: bool) -> copying.Source:
         with self._modes:
-            st = os.lstat(src)
+            st = os.lstat(path)
             if not _is_closed_to_us(st):
-                return copying.open_source(src, data=data)
-            with _widened(src, st):
-                source = copying.open_source(src, data=data)
+                return copying.open_source(path, data=data)
+            with _widened(path, st):
+                source = copying.open_source(path, data=data)
             return source._replace(metadata=source.metadata._replace(st=st))
 
     def sync(self) -> None:
@@ -449,6 +480,7 @@ class Store:
         for shard in shards:
             self._drop_if_empty(shard)
         remove_unfinished(self.directory)
+        self.owners.forget_others(referenced)
         return count
 
     def remove_others(self, kept: Container[int], *, below: int) -> int:
@@ -487,11 +519,13 @@ class Store:
         return cast("list[StoreIno]", [ino for ino in numbers if ino >> SHARD_BITS == shard])
 
     def _highest(self) -> int:
+        """Return the highest number that is present, or that :attr:`owners` tells of."""
+        noted = max(self.owners.of, default=0)
         for shard in sorted(self._shards, reverse=True):
             present = self._in_shard(shard)
             if present:
-                return max(present)
-        return 0
+                return max(noted, *present)
+        return noted
 
 
 def _is_closed_to_us(st: os.stat_result) -> bool:

@@ -20,7 +20,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Step
 from yolofs.errors import RolledBackError
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 
 

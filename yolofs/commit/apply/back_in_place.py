@@ -19,7 +19,7 @@ from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 
 _OPENED = (0o600, stat.S_IWUSR, stat.S_IRWXU)
@@ -128,7 +128,7 @@ class BackInPlace(ResumedSteps):
         move of it.
         """
         try:
-            wanted = os.lstat(self._store.path(ino))
+            wanted = self._store.lstat(ino)
         except FileNotFoundError:
             return True
         return (st.st_size, st.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
@@ -139,7 +139,7 @@ class BackInPlace(ResumedSteps):
         """
         try:
             _, st = self._reach(path)
-            wanted = os.lstat(self._store.path(ino))
+            wanted = self._store.lstat(ino)
         except OSError:
             return False
         return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
@@ -178,7 +178,7 @@ class BackInPlace(ResumedSteps):
         if said.came is not None and st.st_ctime_ns == said.came.ctime_ns:
             return was
         try:
-            wanted = os.lstat(self._store.path(ino))
+            wanted = self._store.lstat(ino)
         except FileNotFoundError:
             return was
         modes = {mode | opened for mode in (was.mode, wanted.st_mode) for opened in (0, *_OPENED)}

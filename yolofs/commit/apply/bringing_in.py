@@ -36,7 +36,7 @@ class BringingIn(Keeping):
             self._directories.within(parent, lambda fd: os.mkdir(name, 0o700, dir_fd=fd))
         else:
             beside = self._beside(step.path, step.number)
-            self._directories.within(parent, lambda fd: os.mkdir(beside.name, 0o700, dir_fd=fd))
+            self._directories.within(parent, lambda fd: self._make_empty(step, fd, beside.name))
             self._mark_made(beside, step)
             source = self._unlocked(beside), beside.name
             rename_with(self._directories, source, (parent, name), syscalls.rename_noreplace)
@@ -49,7 +49,7 @@ class BringingIn(Keeping):
         if made is not None:
             spot = self._made_at(step.number)
         else:
-            spot = self._workplace(step.path, step.number)
+            spot = self._workplace(step.path, step.number, step.ino)
             self._make_file(step, self._new_part(spot))
             self._end_part(spot)
             self._mark_made(spot, step)
@@ -101,11 +101,11 @@ class BringingIn(Keeping):
         if step.number in self._made:
             self._bring_in(self._made_at(step.number), step)
             return
-        spot = self._workplace(step.path, step.number)
+        spot = self._workplace(step.path, step.number, step.ino)
         part = self._new_part(spot)
         source, _ = self._reach(step.existing)
         copying.copy_node(self._at(source), self._at(part))
-        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(part)))
+        self._note(step.path, copying.write_metadata(self._at(part), self._store.metadata(step.ino)))
         self._end_part(spot)
         self._mark_made(spot, step)
         self._bring_in(spot, step)

@@ -38,7 +38,7 @@ class ChangingInPlace(Keeping):
                 os.close(source)
         finally:
             os.close(target)
-        self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+        self._note(step.path, copying.write_metadata(self._at(spot), self._store.metadata(step.ino)))
         if step.is_first:
             self._sync_beside(spot)
 
@@ -98,7 +98,7 @@ class ChangingInPlace(Keeping):
             return False
 
     def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:
-        metadata = copying.read_metadata(self._store.path(ino))
+        metadata = self._store.metadata(ino)
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
             raise OSError(errno.ESTALE, "it was replaced while the commit ran")
         self._note(path, copying.write_metadata(self._at(spot), metadata))

@@ -27,9 +27,9 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
-from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
 UNMADE = b"-unmade"
@@ -73,8 +73,14 @@ class Keeping(Preparing):
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
-    def _workplace(self, path: RelPath, number: int) -> Spot:
-        """Return a spot, on the device of ``path``, to make something in before it is put there."""
+    def _workplace(self, path: RelPath, number: int, ino: int | None = None) -> Spot:
+        """Return a spot, on the device of ``path``, to make something in before it is put there.
+
+        ``ino``: the store inode that it is made from.  If only the directory gives it its group,
+        it is made there.
+        """
+        if ino is not None and self._store.shown_owner(ino) is not None:
+            return self._beside(path, number)
         if self._directories.device(split(path)[0]) == self._device:
             return Spot(self._new, b"%d" % number)
         return self._beside(path, number)

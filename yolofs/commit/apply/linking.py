@@ -19,7 +19,8 @@ from yolofs.commit.apply.ready import Ready
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.paths import RelPath, split
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
+from yolofs.store.owners import Giving
 from yolofs.text.git_index_format import SIGNATURE, may_be_index
 
 Spare: TypeAlias = Callable[[int], bool]
@@ -50,9 +51,7 @@ class Linking:
         self._device = os.fstat(folder).st_dev
         self._mount = _mount_of(folder)
         self._is_near: dict[RelPath, bool] = {}
-        uid = os.geteuid()
-        self._uid = uid if uid else None
-        self._groups = frozenset((*os.getgroups(), os.getegid()))
+        self._giving = Giving()
 
     def look(self, step: Create) -> os.stat_result | None:
         """Return what the store inode of a step is, if that itself may get the step's name in base.
@@ -82,7 +81,7 @@ class Linking:
             and st.st_nlink == 1
             and st.st_dev == self._device
             and st.st_mode & _OWNERS == _OWNERS
-            and (self._uid is None or (st.st_uid == self._uid and st.st_gid in self._groups))
+            and self._giving.may_give(st.st_uid, st.st_gid)
             and st.st_blocks * _BLOCK_BYTES <= st.st_size + _SPACE_BYTES
         )
 

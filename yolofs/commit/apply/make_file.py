@@ -13,7 +13,7 @@ import stat
 from typing import NamedTuple
 
 from yolofs.store import copying, file_data
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -25,7 +25,7 @@ def open_inode(store: StoreFiles, ino: int) -> copying.Source:
         OSError: it cannot be read.
     """
     path = store.path(ino)
-    st = os.lstat(path)
+    st = store.lstat(ino)
     if not stat.S_ISREG(st.st_mode):
         target = os.readlink(path) if stat.S_ISLNK(st.st_mode) else b""
         return copying.Source(copying.read_metadata(path, st=st), target=target)

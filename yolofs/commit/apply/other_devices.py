@@ -1,9 +1,11 @@
-"""Folders on other devices than the session's, in which a commit makes what it then renames into
-place there.
+"""Folders in which a commit makes what cannot be made in its own: what goes to another device than
+the session's, and what is to belong to a group that the user is not in.
 
-Each lies in a directory of base on that device, which stays where it is: the topmost one that may
-be written in.  Which they are is durable in ``commits/N/far`` before they are made, so that whoever
-removes the commit removes them.
+One on another device lies in a directory of base there, which stays where it is: the topmost one
+that may be written in.  The kernel gives a folder the group of a setgid directory that it is made
+in, and setgid, and so the group to all that is made in the folder.  If the session lies on the same
+mount, such a folder is moved to the commit's directory at once.  Which folders there are is durable
+in ``commits/N/far`` before they are made, so that whoever removes the commit removes them.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -22,6 +24,7 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.journal.file import sync_directory_of
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
+from yolofs.store.owners import gives_group
 from yolofs.store.restored import Stamp
 from yolofs.system.plain_files import open_plain, read_note
 from yolofs.system.syscalls import device_and_mount, open_by_no_link
@@ -51,6 +54,8 @@ class FarFolders:
         self._name = name
         self._moves = moves
         self._folders: dict[tuple[int, int], Folder | None] = {}
+        self._of_groups: dict[tuple[tuple[int, int], int], Folder] = {}
+        """By device and mount, and by group."""
         self.by_number: list[Folder] = []
         """In the order in which they were made."""
 
@@ -67,32 +72,71 @@ class FarFolders:
             self._folders[mount] = self._make(mount, directory)
         return self._folders[mount]
 
-    def _make(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
-        for place in self._places(mount, directory):
-            path = os.path.join(self._root, place, self._name) if place else os.path.join(self._root, self._name)
-            _note(self._parking, [*(folder.path for folder in self.by_number), path])
-            with _times_kept(os.path.dirname(path)) as above:
-                os.mkdir(self._name, 0o700, dir_fd=above)
-            folder = Folder(path, open_by_no_link(path, _FLAGS))
-            self.by_number.append(folder)
+    def of_group(self, gid: int, mount: tuple[int, int], directory: RelPath) -> Folder | None:
+        """Return a folder on a mount in which all gets a group that the user is not in, as it does
+        in a directory of base there, as that is before the first step; made if need be.
+
+        None if that directory does not give what is made in it the group, or there is no place.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        folder = self._of_groups.get((mount, gid))
+        if folder is not None:
+            return folder
+        is_near = mount == device_and_mount(self._parking)
+        for place in self._above(mount, directory):
+            if not gives_group(os.lstat(os.path.join(self._root, place)), gid):
+                continue
+            if not self._may_write(place) or not (is_near or self._moves.after(place) == place):
+                continue
+            name = b"%b-%d" % (self._name, len(self.by_number))
+            folder = self._of_groups[mount, gid] = self._make_in(place, name, is_near=is_near)
             return folder
         return None
+
+    def _make(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
+        for place in self._places(mount, directory):
+            return self._make_in(place, self._name)
+        return None
+
+    def _make_in(self, place: RelPath, name: bytes, *, is_near: bool = False) -> Folder:
+        """Make a folder in a directory of base; with ``is_near`` move it to the commit's own."""
+        path = os.path.join(self._root, place, name) if place else os.path.join(self._root, name)
+        others = [folder.path for folder in self.by_number]
+        _note(self._parking, [*others, path])
+        with _times_kept(os.path.dirname(path)) as above:
+            os.mkdir(name, 0o700, dir_fd=above)
+            if is_near:
+                path = os.path.join(self._parking, name)
+                os.rename(name, path, src_dir_fd=above)
+                _note(self._parking, [*others, path])
+        folder = Folder(path, open_by_no_link(path, _FLAGS))
+        self.by_number.append(folder)
+        return folder
 
     def _places(self, mount: tuple[int, int], directory: RelPath) -> Iterator[RelPath]:
         """Yield directories at and above one, on its mount, that stay and may be written in, the
         topmost first.
         """
+        for place in self._above(mount, directory):
+            if self._moves.after(place) != place:
+                return  # it moves or goes, and so does all below it
+            if self._may_write(place):
+                yield place
+
+    def _above(self, mount: tuple[int, int], directory: RelPath) -> Sequence[RelPath]:
+        """Return a directory and those above it on its mount, the topmost first."""
         places: list[RelPath] = []
         while device_and_mount(os.path.join(self._root, directory)) == mount:
-            places.append(directory)
+            places.insert(0, directory)
             if not directory:
                 break
             directory = split(directory)[0]
-        for place in reversed(places):
-            if self._moves.after(place) != place:
-                return  # it moves or goes, and so does all below it
-            if os.access(os.path.join(self._root, place), os.W_OK | os.X_OK, effective_ids=True):
-                yield place
+        return places
+
+    def _may_write(self, place: RelPath) -> bool:
+        return os.access(os.path.join(self._root, place), os.W_OK | os.X_OK, effective_ids=True)
 
     def reopen(self) -> None:
         """Open the folders of a commit that was interrupted; those that are gone had nothing left
@@ -143,8 +187,9 @@ def _note(parking: bytes, paths: list[bytes]) -> None:
 
 
 def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
-    """Remove the folders of the commit in a directory, which are called ``name``, with all that is
-    left in them, durably; return the stamps before and after of the directories that they lay in.
+    """Remove the folders of the commit in a directory, whose names begin with ``name``, with all
+    that is left in them, durably; return the stamps before and after of the directories that they
+    lay in.
 
     Whoever calls this is about to remove what tells of them.
 
@@ -154,16 +199,22 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
     found: list[tuple[Stamp, Stamp]] = []
     for path in noted(parking):
         above, last = os.path.split(path)
-        if last != name:
+        if last != name and not _is_of_group(last, name):
             continue
         with contextlib.suppress(FileNotFoundError):
             before = os.lstat(above)
             with _times_kept(above, durable=True) as directory, contextlib.suppress(FileNotFoundError):
-                if stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
-                    remove_tree(b"/proc/self/fd/%d/%b" % (directory, name))
+                if stat.S_ISDIR(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
+                    remove_tree(b"/proc/self/fd/%d/%b" % (directory, last))
             after = os.lstat(above)
             found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
     return found
+
+
+def _is_of_group(last: bytes, name: bytes) -> bool:
+    """Tell whether a folder is called as one for a group, where others are called ``name``."""
+    start, _, number = last.rpartition(b"-")
+    return start == name and number.isdigit()
 
 
 @contextlib.contextmanager

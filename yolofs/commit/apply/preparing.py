@@ -21,9 +21,9 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.copying import at
 from yolofs.store.restored import Stamp
-from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 
 
@@ -117,7 +117,7 @@ class Preparing(Places):
         folder: Folder | None = self._new
         match step:
             case Create() | MakeDirectory() | Duplicate():
-                folder = self._folder_near(split(step.path)[0])
+                folder = self._folder_of_group(step) or self._folder_near(split(step.path)[0])
             case Rewrite():
                 pass
             case _:
@@ -130,11 +130,11 @@ class Preparing(Places):
             case Create():
                 st = self._make_file(step, Spot(folder, name))
             case MakeDirectory():
-                os.mkdir(name, 0o700, dir_fd=folder.fd)
+                self._make_empty(step, folder.fd, name)
             case Duplicate():
                 if step.origin is None or not self._may_copy_base(step.origin, at(folder.fd, name)):
                     return False
-                self._note(step.path, copying.copy_metadata(self._store.path(step.ino), at(folder.fd, name)))
+                self._note(step.path, copying.write_metadata(at(folder.fd, name), self._store.metadata(step.ino)))
             case Rewrite():
                 path = step.path if step.is_first else self._moves.before(step.path)
                 if path is None or not self._may_copy_base(path, at(folder.fd, name)):
@@ -184,6 +184,38 @@ class Preparing(Places):
         if not mode & 0o400 and not stat.S_ISLNK(source.metadata.st.st_mode):
             os.chmod(target, mode | 0o400)
         return True
+
+    def _folder_of_group(self, step: Create | MakeDirectory | Duplicate) -> Folder | None:
+        """Return a folder in which all gets the group that a step's thing is to have, if the user
+        could not give it that; None if it can be given it, or there is no place for such a folder.
+        """
+        owner = self._store.shown_owner(step.ino)
+        if owner is None:
+            return None
+        above = split(step.path)[0]
+        while (there := self._moves.before(above)) is None:
+            above = split(above)[0]
+        mount = syscalls.device_and_mount(os.path.join(self._plan.root, there))
+        return self._far.of_group(owner[1], mount, there)
+
+    def _make_empty(self, step: MakeDirectory, folder: int, name: bytes) -> None:
+        """Make a new directory in an open folder, which its owner may work in; a step gives it its
+        metadata when all in it is there.
+
+        Where the folder gives it a group that the user is not in, it gets its mode at once: the
+        kernel would take setgid away with any that it got later.
+
+        Danger: for that moment no thread may make anything else, as the umask is that of all.
+        """
+        if self._store.shown_owner(step.ino) is None:
+            os.mkdir(name, 0o700, dir_fd=folder)
+            return
+        mode = stat.S_IMODE(self._store.lstat(step.ino).st_mode) & 0o777 | stat.S_IRWXU
+        umask = os.umask(0)
+        try:
+            os.mkdir(name, mode, dir_fd=folder)
+        finally:
+            os.umask(umask)
 
     def _folder_near(self, directory: RelPath) -> Folder | None:
         """Return a folder on the device and mount of a directory, there or to be made, None if

@@ -99,7 +99,7 @@ class ResumedSteps(SwappedOut):
                 if now is None or then is None or now.inode != then.inode or now.ctime_ns > then.ctime_ns:
                     return False
                 if isinstance(step, Rewrite) and self._has_data(step):
-                    self._note(step.path, copying.copy_metadata(self._store.path(step.ino), self._at(spot)))
+                    self._note(step.path, copying.write_metadata(self._at(spot), self._store.metadata(step.ino)))
                 else:
                     super().do(step)
             case _:

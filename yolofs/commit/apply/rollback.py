@@ -43,7 +43,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, join, split
 from yolofs.store import copying
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 
 _Arrival: TypeAlias = Create | Place | Link | Duplicate

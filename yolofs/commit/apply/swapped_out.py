@@ -22,7 +22,7 @@ from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.plan.plan import Create, Duplicate, Link, Place, Plan, Rewrite, Step
 from yolofs.paths import split
 from yolofs.store import copying
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.plain_files import make_directory
 

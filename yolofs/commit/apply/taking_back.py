@@ -31,7 +31,7 @@ from yolofs.errors import CommitError, RolledBackError
 from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
 

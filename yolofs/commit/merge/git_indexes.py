@@ -27,7 +27,6 @@ from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, KeptBase, find_kept, known_by, owned
 from yolofs.state.tree import Staged, Tree
-from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_be_index
@@ -84,10 +83,9 @@ def _place_of_index(tree: Tree, base: Base, path: RelPath) -> tuple[RelPath, Sta
 
 
 def _is_unchanged_here(store: Store, staged: Staged, was: KeptBase) -> bool:
-    path = store.path(staged.ino)
     try:
-        st = os.lstat(path)
-        if not stat.S_ISREG(st.st_mode) or owned(copying.read_metadata(path, st=st)) != was.owned:
+        metadata = store.metadata(staged.ino)
+        if not stat.S_ISREG(metadata.st.st_mode) or owned(metadata) != was.owned:
             return False
         with open(store.open(staged.ino, os.O_RDONLY), "rb") as file:
             return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), was.content)

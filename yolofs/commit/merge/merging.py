@@ -188,8 +188,7 @@ class _Merger:
         entry = self._tree.find(paths[0])
         staged = self._staged(entry)
         home = self._home(entry, staged, len(paths))
-        meta = self._store.path(staged.ino)
-        mine = copying.read_metadata(meta, st=os.lstat(meta))
+        mine = self._store.metadata(staged.ino)
         if not stat.S_ISREG(mine.st.st_mode):
             raise RefusedError("it is not a regular file here")
         theirs = read_base(self._base, home)

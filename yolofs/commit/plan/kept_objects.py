@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from yolofs.paths import ROOT, RelPath, StoreIno
-from yolofs.store.store import StoreFiles
+from yolofs.store import copying
+from yolofs.store.as_read import StoreFiles
 
 _BITS = 40
 _MASK = (1 << _BITS) - 1
@@ -73,6 +74,18 @@ class KeptAndStore:
             OSError: there is none.
         """
         return self._store.lstat(ino) if kept_of(ino) is None else os.lstat(self.path(ino))
+
+    def metadata(self, ino: int) -> copying.Metadata:
+        """Return what a store inode, or what is kept, has besides its data.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return self._store.metadata(ino) if kept_of(ino) is None else copying.read_metadata(self.path(ino))
+
+    def shown_owner(self, ino: int) -> tuple[int, int] | None:
+        """Return the user and group that a store inode shows, None if they are its own."""
+        return self._store.shown_owner(ino)
 
     def own_path(self, ino: int) -> bytes:
         """Return the absolute path of a store inode in the store."""

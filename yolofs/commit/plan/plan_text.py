@@ -28,8 +28,8 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.paths import RelPath, StoreIno, display
+from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
-from yolofs.store.store import StorePaths
 from yolofs.system.disk_usage import size_text
 
 
@@ -82,7 +82,7 @@ class _Reader:
             case Duplicate():
                 yield f"copy {self._shown(step.existing)} to {path}{_replacing(step.replaced)}"
             case Rewrite():
-                yield f"rewrite {path} in place, as it has other names{self._staged(step.ino)}"
+                yield f"rewrite {path} in place{self._why_in_place(step)}{self._staged(step.ino)}"
             case SetMetadata():
                 yield self._metadata(path, step.ino, step.was)
             case FinishDirectory():
@@ -90,6 +90,11 @@ class _Reader:
                     yield self._metadata(f"directory {path}", step.ino, step.was)
             case _:
                 assert_never(step)
+
+    def _why_in_place(self, step: Rewrite) -> str:
+        if self._store.shown_owner(step.ino) is None:
+            return ", as it has other names"
+        return ", so that it keeps its owner and group"
 
     def _arrival(self, step: Place) -> str:
         """Return where something comes from, and that it comes to be at the path of a step."""
@@ -109,13 +114,13 @@ class _Reader:
 
     def _staged(self, ino: StoreIno) -> str:
         """Return what follows the path of a staged file: its size, or what else it is."""
-        st = os.lstat(self._store.path(ino))
+        st = self._store.lstat(ino)
         if stat.S_ISREG(st.st_mode):
             return f" ({size_text(st.st_size)})"
         return " (a symbolic link)" if stat.S_ISLNK(st.st_mode) else ""
 
     def _metadata(self, path: str, ino: StoreIno, was: Attributes) -> str:
-        st = os.lstat(self._store.path(ino))
+        st = self._store.lstat(ino)
         old, new = stat.S_IMODE(was.mode), stat.S_IMODE(st.st_mode)
         changes = [f"mode {old:o} -> {new:o}"] if old != new else []
         if (was.uid, was.gid) != (st.st_uid, st.st_gid):

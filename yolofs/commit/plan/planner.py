@@ -34,8 +34,8 @@ from yolofs.errors import ConflictError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
+from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
-from yolofs.store.store import StorePaths
 
 
 def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Name] | None = None) -> Plan:

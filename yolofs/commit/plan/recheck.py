@@ -26,8 +26,8 @@ from yolofs.commit.plan.plan import (
     paths_of,
 )
 from yolofs.paths import ROOT, RelPath, display, split
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
-from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.plain_files import is_there
 

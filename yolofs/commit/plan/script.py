@@ -37,7 +37,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import RelPath, display, split
 from yolofs.store import copying
-from yolofs.store.store import StorePaths
+from yolofs.store.as_read import StorePaths
 
 _HEAD = (
     b"#!/bin/sh",
@@ -66,6 +66,8 @@ _HEAD = (
     b"}",
 )
 _COPY = b"copy"
+_COPY_INTO_GROUP = b"cp --archive --no-preserve=ownership --no-target-directory --reflink=auto --"
+"""Has a copy get the group of its directory, to which it could not be given."""
 _MOVE = b"mv --no-clobber --no-target-directory --"
 _OPEN_UP = b"chmod u+wx -- "
 _WORKING = stat.S_IWUSR | stat.S_IXUSR
@@ -135,10 +137,10 @@ class _Script:
                 kept = self._store.path(Kept(step.commit, step.slot, step.inside).ino)
                 yield b"%s %s %s" % (_COPY, _quoted(kept), _slot(b"parked", step.number))
             case MakeDirectory():
-                yield b"mkdir --mode=700 -- %s" % path
+                yield self._mkdir(step.ino, path)
             case Create():
                 yield from self._out_of_the_way(step, path)
-                yield b"%s %s %s" % (_COPY, _quoted(self._store.path(step.ino)), path)
+                yield b"%s %s %s" % (self._copies(step.ino), _quoted(self._store.path(step.ino)), path)
             case Place():
                 yield from self._out_of_the_way(step, path)
                 yield b"%s %s %s" % (_MOVE, _slot(b"parked", step.number), path)
@@ -148,18 +150,18 @@ class _Script:
             case Duplicate():
                 yield from self._out_of_the_way(step, path)
                 yield b"%s %s %s" % (_COPY, self._at(step.existing), path)
-                yield from self._metadata(step.ino, path, self._xattrs_of_base(step.origin))
+                yield from self._metadata(step.ino, path, self._xattrs_of_base(step.origin), None)
             case Rewrite():
                 yield b"%s %s %s" % (_COPY, path, _slot(b"replaced", step.number))
                 if not self._mode(step.path) & stat.S_IWUSR:  # it gets its mode below
                     yield b"chmod u+w -- %s" % path
                 yield from self._write(step.ino, path)
-                yield from self._metadata(step.ino, path, _xattrs_before(step.was))
+                yield from self._metadata(step.ino, path, _xattrs_before(step.was), step.was)
             case SetMetadata():
-                yield from self._metadata(step.ino, path, _xattrs_before(step.was))
+                yield from self._metadata(step.ino, path, _xattrs_before(step.was), step.was)
             case FinishDirectory():
                 if step.ino is not None:
-                    yield from self._metadata(step.ino, path, _xattrs_before(step.was))
+                    yield from self._metadata(step.ino, path, _xattrs_before(step.was), step.was)
                     if step.was is None:
                         yield from self._without_inherited(step.ino, step.path)
                 seconds, ns = divmod(step.mtime_ns, 1_000_000_000)
@@ -201,13 +203,30 @@ class _Script:
         yield b'cat < "$kept/content" > %s' % path
         yield b'rm --force -- "$kept/content"'
 
-    def _metadata(self, ino: int, path: bytes, before: _Xattrs) -> Iterator[bytes]:
+    def _copies(self, ino: int) -> bytes:
+        """Return the command that copies a store inode, before two paths."""
+        is_closed = stat.S_ISREG(self._store.lstat(ino).st_mode) and not self._store.lstat(ino).st_mode & stat.S_IRUSR
+        return _COPY if self._store.shown_owner(ino) is None or is_closed else _COPY_INTO_GROUP
+
+    def _mkdir(self, ino: int, path: bytes) -> bytes:
+        """Return what makes a directory; if only the one above can give it its group, and setgid,
+        with the mode that it is to have: chmod would take setgid away.
+        """
+        if self._store.shown_owner(ino) is None:
+            return b"mkdir --mode=700 -- %s" % path
+        return b"(umask %03o; mkdir -- %s)" % (~self._store.lstat(ino).st_mode & 0o077, path)
+
+    def _metadata(self, ino: int, path: bytes, before: _Xattrs, was: Attributes | None) -> Iterator[bytes]:
         """Yield what gives a path the metadata of a store inode; ``before``: the extended
-        attributes that it has.
+        attributes that it has; ``was``: what else it has, if base has it.
+
+        What it has already is left alone where only its owner, or its group, might set it.
         """
         source = self._store.path(ino)
-        st, found, _ = copying.read_metadata(source)
-        yield b"chown --no-dereference %d:%d -- %s" % (st.st_uid, st.st_gid, path)
+        st, found, _ = self._store.metadata(ino)
+        is_shown = self._store.shown_owner(ino) is not None
+        if not (is_shown and was is not None and (was.uid, was.gid) == (st.st_uid, st.st_gid)):
+            yield b"chown --no-dereference %d:%d -- %s" % (st.st_uid, st.st_gid, path)
         wanted = dict(found)
         for name, value in wanted.items():
             if before.get(name) != value or name == _CAPABILITY:  # which a chown takes away
@@ -216,9 +235,11 @@ class _Script:
         for name in before:
             if name not in wanted and not copying.is_label(name):
                 yield b"setfattr --no-dereference --remove=%b -- %b" % (_quoted(os.fsencode(name)), path)
-        if not stat.S_ISLNK(st.st_mode):
+        is_made_so = was is None and bool(st.st_mode & stat.S_ISGID) and st.st_mode & stat.S_IRWXU == stat.S_IRWXU
+        has_mode = is_shown and (is_made_so if was is None else was.mode == st.st_mode)
+        if not stat.S_ISLNK(st.st_mode) and not has_mode:
             yield b"chmod %04o -- %s" % (stat.S_IMODE(st.st_mode), path)
-        if not stat.S_ISDIR(st.st_mode):
+        if not stat.S_ISDIR(st.st_mode) and not (is_shown and st.st_uid != os.geteuid()):
             yield b"touch --no-create --no-dereference --reference=%s -- %s" % (_quoted(source), path)
 
     def _without_inherited(self, ino: int, path: RelPath) -> Iterator[bytes]:

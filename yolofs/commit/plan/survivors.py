@@ -18,8 +18,9 @@ from yolofs.paths import RelPath, display, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names
 from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
-from yolofs.store.store import StorePaths
+from yolofs.store.owners import Giving
 
 
 class Survivors:
@@ -66,6 +67,7 @@ class Survivors:
         """What the view makes of each base file: several, if the host made hard links of what was
         staged apart.
         """
+        self._giving = Giving()
         self._file_of: dict[Staged, tuple[int, int] | None] = {}
         """What :meth:`_base_file` has found: the host may put something else there between two
         looks."""
@@ -249,18 +251,26 @@ class Survivors:
         holds no data.
 
         Others are replaced, so that nobody ever sees half of the new content; except for a file
-        that may be written in a directory that may not, and one that an undo gives back the links
-        that it had (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the
-        place of any.
+        that may be written in a directory that may not, one whose owner or group a copy could not
+        be given, and one that an undo gives back the links that it had
+        (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the place of any.
         """
         if kept_of(staged.ino) is not None:
             return False
         old, new = self._base.lstat(home), self.st(staged)
         if stat.S_ISREG(old.st_mode):
-            return old.st_nlink > 1 or staged.links == 1 or self._is_fixed(home)
+            return old.st_nlink > 1 or staged.links == 1 or self._keeps_owner(home, old, new) or self._is_fixed(home)
         if stat.S_ISLNK(old.st_mode):
             return os.readlink(self._base.path(home)) == os.readlink(self._store.path(staged.ino))
         return old.st_rdev == new.st_rdev
+
+    def _keeps_owner(self, home: RelPath, old: os.stat_result, new: os.stat_result) -> bool:
+        """Tell whether a file may be written, and has an owner and group that it is to keep and
+        that a copy could not be given.
+        """
+        if self._giving.may_give(old.st_uid, old.st_gid) or (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+            return False
+        return old.st_uid == os.geteuid() or os.access(self._base.path(home), os.W_OK, effective_ids=True)
 
     def _is_fixed(self, home: RelPath) -> bool:
         """Tell whether a file may be written, and nothing be put in its place: its directory is

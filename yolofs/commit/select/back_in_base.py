@@ -10,7 +10,7 @@ import stat
 from yolofs.changes.contents import is_same_content
 from yolofs.state.tree import Entry
 from yolofs.store import copying
-from yolofs.store.store import StorePaths
+from yolofs.store.as_read import StorePaths
 
 
 def comes_back_as(entry: Entry, kept: bytes, store: StorePaths) -> bool:
@@ -27,7 +27,7 @@ def comes_back_as(entry: Entry, kept: bytes, store: StorePaths) -> bool:
     if staged is None or staged.origin is not None or staged.links or len(staged.names) != 1:
         return False
     path = store.path(staged.ino)
-    st, there = os.lstat(path), os.lstat(kept)
+    st, there = store.lstat(staged.ino), os.lstat(kept)
     mtime_ns = entry.touched_ns or st.st_mtime_ns
     looks = (st.st_mode, st.st_uid, st.st_gid, mtime_ns, st.st_rdev)
     if looks != (there.st_mode, there.st_uid, there.st_gid, there.st_mtime_ns, there.st_rdev):

@@ -180,7 +180,7 @@ class BaseAfterwards:
             return False
         if change.origin is None and stat.S_ISREG(st.st_mode):
             return True
-        new = copying.read_metadata(self._store.path(change.ino))
+        new = self._store.metadata(change.ino)
         old = copying.read_metadata(self._base.path(rel))
         is_directory = stat.S_ISDIR(st.st_mode)
         looks = (st.st_mode, st.st_uid, st.st_gid, 0 if is_directory else st.st_mtime_ns)

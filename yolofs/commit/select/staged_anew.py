@@ -15,7 +15,6 @@ from yolofs.journal.records import Keep
 from yolofs.paths import RelPath, StoreIno, display, split
 from yolofs.state.link_names import find_names_at
 from yolofs.state.tree import Entry, Staged, Tree
-from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 
@@ -186,7 +185,7 @@ class StagedAnew:
         ino = self._copies_of_staged.get(staged.ino)
         if ino is None:
             ino = self._copies_of_staged[staged.ino] = self.copy(staged.origin, data=True)
-            copying.copy_metadata(self._store.path(staged.ino), self._store.path(ino))
+            self._store.give(ino, self._store.metadata(staged.ino))
         return ino
 
     def _content(self, rel: RelPath) -> StoreIno:

@@ -24,8 +24,8 @@ from typing import TypeAlias
 from yolofs.changes.changes import compare
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.tree import Entry, Staged, Tree
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
-from yolofs.store.store import StoreFiles
 
 Directory: TypeAlias = RelPath | Entry
 """Which directory: the base path of one that base has, the entry of one that was born in the

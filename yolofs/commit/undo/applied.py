@@ -34,8 +34,8 @@ from yolofs.commit.plan.plan import (
     paths_of,
 )
 from yolofs.paths import RelPath, split
+from yolofs.store.as_read import StoreFiles
 from yolofs.store.restored import Stamp
-from yolofs.store.store import StoreFiles
 from yolofs.system import syscalls
 from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.plain_files import read_plain
@@ -186,7 +186,7 @@ class Applied:
         if self.is_unchanged(index, st):
             return True
         try:
-            wanted = os.lstat(store.path(step.ino)) if step.ino is not None else None
+            wanted = store.lstat(step.ino) if step.ino is not None else None
         except FileNotFoundError:
             wanted = None
         if wanted is None:
@@ -200,7 +200,7 @@ def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
         return False
     ino = getattr(step, "ino", None)
     try:
-        wanted = os.lstat(store.path(ino)) if ino is not None else None
+        wanted = store.lstat(ino) if ino is not None else None
     except FileNotFoundError:
         wanted = None
     if wanted is None:

@@ -15,7 +15,6 @@ from yolofs.commit.plan.plan import (
 from yolofs.commit.undo.undoable_names import Becoming, UndoableNames
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
-from yolofs.store import copying
 
 
 class AsRecords(UndoableNames):
@@ -120,7 +119,7 @@ class AsRecords(UndoableNames):
         left_out = self._into.copy_into(ino, source, data=data)
         self._found.numbers.append(ino)
         if was is not None:
-            left_out = copying.write_metadata(self._into.path(ino), metadata_of(was))
+            left_out = self._into.give(ino, metadata_of(was))
         if left_out:
             self._found.left_out[path] = left_out
         return ino

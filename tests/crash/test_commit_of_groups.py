@@ -1,0 +1,247 @@
+"""An ordinary user's commit where files belong to a group that the user is not in, or to another
+user: base becomes what a plain directory would be, also if the commit is killed at any line of its
+code.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.test_commit_every_line import dies_at
+from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.property import core_driver
+from tests.property.core_driver import CoreDriver
+from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
+from tests.support.fault_points import points
+from tests.support.memory_disk import memory_directory
+from tests.support.model_steps import how_many, is_nightly
+from tests.support.required import do_without
+from yolofs.commit import plan_commit
+from yolofs.commit.plan.plan_text import plan_lines
+from yolofs.commit.plan.script import script
+from yolofs.overlay import Owner
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
+
+pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
+GROUP, OTHER = 5000, 5001
+POINTS = 12
+"""So many of the lines at which the commit is killed, but for a run by night."""
+SHARES = how_many(ci=1, nightly=8)
+"""The lines are dealt out to so many tests by night, and to seven times as many that are not run:
+test_commit_every_line has all lines of a commit.
+"""
+Listing = dict[bytes, tuple[Any, ...]]
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory in which the ordinary user has room for a project, for state and for a plain
+    directory.
+    """
+    with memory_directory() as directory:
+        directory.chmod(0o711)
+        os.chown(directory / "state", NOBODY, NOBODY)
+        yield directory
+
+
+def populate(root: Path) -> bytes:
+    """Make, as root, what a web project is after ``chown -R $USER:www-data; chmod g+s``, and files
+    that somebody else left there.
+    """
+    for name in ("shared", "shared/old", "moving", "own"):
+        (root / name).mkdir(parents=True)
+    for name in ("file", "shared/page", "shared/locked", "shared/old/one", "moving/in", "own/roots", "own/others"):
+        (root / name).write_bytes(b"base " + name.encode())
+    for path in (root, *root.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    for path in (root / "file", *root.glob("shared/**"), root / "moving", *root.glob("shared/**/*")):
+        os.chown(path, NOBODY, GROUP)
+        path.chmod(0o2775 if path.is_dir() else 0o664)
+    (root / "shared/locked").chmod(0o444)
+    (root / "own/roots").chmod(0o666)
+    os.chown(root / "own/roots", 0, 0)
+    (root / "own/others").chmod(0o646)
+    os.chown(root / "own/others", OTHER, GROUP)
+    return os.fsencode(root)
+
+
+def work(at: CoreDriver | PlainDirectory) -> None:
+    """Do what is permitted to an ordinary user."""
+    at.overwrite(b"file", b"written in place")
+    at.append(b"shared/page", b" and more")
+    at.overwrite(b"own/roots", b"in place, too")
+    at.append(b"own/others", b" and more")
+    at.chmod(b"shared/locked", 0o640)
+    at.create(b"shared/new", b"new", 0o640)
+    at.symlink(b"page", b"shared/soft")
+    at.mkdir(b"shared/sub", 0o750)
+    at.mkdir(b"shared/sub/deep", 0o775)
+    at.create(b"shared/sub/deep/file", b"deep", 0o600)
+    at.create(b"shared/saved", b"another file by this name", 0o644)
+    at.rename(b"shared/saved", b"shared/old/one")
+    at.link(b"shared/new", b"shared/sub/linked")
+    at.rename(b"moving", b"moved")
+    at.create(b"moved/beside", b"in what moves", 0o644)
+    at.create(b"own/plain", b"of one's own group", 0o644)
+
+
+def listing(root: bytes) -> Listing:
+    """Return all that a directory is, but for times that nobody has set and inode numbers."""
+    return by_first_name(dict(walk_tree(root)))
+
+
+def numbers(root: bytes) -> dict[bytes, tuple[int, int]]:
+    """Return inode number and mtime of what is in a directory and has a time that may be set."""
+    found = {}
+    for path in listing(root):
+        st = os.lstat(os.path.join(root, path))
+        found[path] = st.st_ino, st.st_mtime_ns if st.st_uid == NOBODY else 0
+    return found
+
+
+def as_user(place: Path, act: Callable[[], object], *, state: Path | None = None) -> None:
+    """Do something in another process, as the ordinary user, and fail if it does."""
+
+    def run() -> None:
+        os.environ["HOME"] = os.environ["XDG_STATE_HOME"] = str(state or place / "state")
+        os.umask(0)
+        core_driver.OWNER = Owner(NOBODY, NOBODY)
+        act()
+
+    assert in_child(run, is_root=False) == 0, "see above"
+
+
+def staged(project: bytes) -> Listing:
+    """Do the work in a view, and return what it shows."""
+    view = CoreDriver(project)
+    work(view)
+    shown = view.tree()
+    view.close()
+    return shown
+
+
+def expected_of(place: Path) -> Listing:
+    """Return what the work makes of a plain directory."""
+    plain = populate(place / "plain")
+    as_user(place, lambda: work(PlainDirectory(plain)))
+    found = listing(plain)
+    st = os.lstat(os.path.join(plain, b"shared/sub"))  # the kernel itself does that
+    assert (st.st_mode, st.st_uid, st.st_gid) == (stat.S_IFDIR | 0o2750, NOBODY, GROUP)
+    assert os.lstat(os.path.join(plain, b"own/roots")).st_uid == 0
+    return found
+
+
+@pytest.fixture(params=["the same device", "another device"])
+def state(request: pytest.FixtureRequest, place: Path) -> Iterator[Path]:
+    """A directory for the sessions, on the device of the project or on another one."""
+    with tempfile.TemporaryDirectory(prefix="yolofs-state.") as other:
+        os.chown(other, NOBODY, NOBODY)
+        found = place / "state" if request.param == "the same device" else Path(other)
+        if (found.stat().st_dev == place.stat().st_dev) != (request.param == "the same device"):
+            do_without("there is no second device here")
+        yield found
+
+
+def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path, state: Path) -> None:
+    expected = expected_of(place)
+    project = populate(place / "project")
+    before, before_numbers = listing(project), numbers(project)
+
+    def act() -> None:
+        assert staged(project) == expected
+        assert listing(project) == before
+        with Session.open(project, Access.WRITE) as session:
+            commit(session)
+        assert listing(project) == expected
+        for path in (b"file", b"shared/page", b"own/roots", b"own/others"):
+            assert os.lstat(os.path.join(project, path)).st_ino == before_numbers[path][0], path
+        with Session.open(project, Access.WRITE) as session:
+            undo(session, choose(session, None))
+        assert listing(project) == before
+        assert numbers(project) == before_numbers
+        with Session.open(project, Access.WRITE) as session:
+            commit(session)
+        assert listing(project) == expected
+
+    as_user(place, act, state=state)
+
+
+def test_the_script_of_a_commit_does_the_same(place: Path) -> None:
+    expected = expected_of(place)
+    project = populate(place / "project")
+
+    def act() -> None:
+        staged(project)
+        with Session.open(project, Access.READ) as session:
+            plan = plan_commit(session.present().tree, session.base, session.store)
+            lines = list(script(plan, session.store, place=bytes(place / "state")))
+            told = list(plan_lines(plan, session.base, session.store))
+        assert f"rewrite {os.fsdecode(project)}/file in place, so that it keeps its owner and group (16 B)" in told
+        subprocess.run(["sh"], input=b"\n".join(lines) + b"\n", check=True, capture_output=True)
+        assert listing(project) == expected
+
+    as_user(place, act)
+
+
+def test_setgid_that_only_its_group_may_give_is_told_when_an_undo_cannot_give_it_back(place: Path) -> None:
+    project = populate(place / "project")
+
+    def act() -> None:
+        view = CoreDriver(project)
+        view.chmod(b"shared/old", 0o770)
+        view.close()
+        with Session.open(project, Access.WRITE) as session:
+            assert commit(session).left_out == {}
+        with Session.open(project, Access.WRITE) as session:
+            assert undo(session, choose(session, None)).left_out == {b"shared/old": ("mode",)}
+
+    as_user(place, act)
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+@pytest.mark.parametrize("share", range(SHARES))
+def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, share: int, goes_back: bool) -> None:
+    expected = expected_of(place)
+    populate(place / "first")
+    total = place / "state/total"
+
+    def count() -> None:
+        staged(os.fsencode(place / "first"))
+        total.write_text(str(dies_at(0, os.fsencode(place / "first"), commit)))
+
+    as_user(place, count)
+    lines = int(total.read_text())
+    assert lines > 500
+    for line in points(
+        range(1, lines + 1), goes_back, some=POINTS, share=share, shares=8 * SHARES if is_nightly() else 1
+    ):
+        project = populate(place / str(line))
+        before = listing(project)
+        as_user(place, partial(_die_and_end, project, line, expected, before, goes_back=goes_back))
+
+
+def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, *, goes_back: bool) -> None:
+    staged(project)
+    before_numbers = numbers(project)
+    dies_at(line, project, commit)
+    with Session.open(project, Access.WRITE) as session:
+        found = session.interrupted()
+        if goes_back and found is not None and found.way_back is not None:
+            roll_back_interrupted(session)
+            assert listing(project) == before, f"killed at line {line}"
+            assert numbers(project) == before_numbers, f"killed at line {line}"
+        finish_interrupted(session)
+        commit(session)
+    assert listing(project) == expected, f"killed at line {line}"
+    assert not any(b".yolofs-" in path for path in listing(project)), f"killed at line {line}"

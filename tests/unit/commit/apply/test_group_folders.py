@@ -1,0 +1,134 @@
+"""Folders in which what a commit makes gets a group that the user is not in."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.support.memory_disk import memory_directory
+from yolofs.commit.apply import other_devices
+from yolofs.commit.apply.other_devices import FarFolders
+from yolofs.commit.plan.moves import Moves
+from yolofs.commit.plan.plan import Park, Place, Plan
+from yolofs.paths import RelPath
+from yolofs.system import syscalls
+from yolofs.system.syscalls import device_and_mount
+
+pytestmark = pytest.mark.root_only
+GROUP = 5000
+HIDDEN = b".yolofs-0123-new"
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A base and a commit's directory of an ordinary user's; ``shared`` has a group that they are
+    not in.
+    """
+    with memory_directory() as directory:
+        directory.chmod(0o711)
+        for name in ("base/shared/sub", "base/own", "commit"):
+            (directory / name).mkdir(parents=True)
+        for path in directory.rglob("*"):
+            os.chown(path, NOBODY, NOBODY)
+        for path in (directory / "base/shared", directory / "base/shared/sub"):
+            os.chown(path, NOBODY, GROUP)
+            path.chmod(0o2755)
+        yield directory
+
+
+def folders(place: Path, *, is_moved: bool = False) -> FarFolders:
+    steps = (Park(RelPath(b"shared"), 1, 0), Place(RelPath(b"moved"), 1)) if is_moved else ()
+    root = bytes(place / "base")
+    return FarFolders(root, bytes(place / "commit"), HIDDEN, Moves(Plan(root, steps)))
+
+
+def folder_of(found: FarFolders, place: Path, directory: bytes) -> other_devices.Folder | None:
+    return found.of_group(GROUP, device_and_mount(bytes(place / "base")), RelPath(directory))
+
+
+def as_user(act: partial[None]) -> None:
+    assert in_child(act, is_root=False) == 0, "see above"
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_all_that_is_made_there_has_the_group(place: Path, is_moved: bool) -> None:
+    shared = place / "base/shared"
+    before = shared.stat().st_mtime_ns
+
+    def act() -> None:
+        found = folders(place, is_moved=is_moved)
+        folder = folder_of(found, place, b"shared/sub")
+        assert folder is not None
+        assert folder_of(found, place, b"shared") is folder
+        os.mkdir("made", dir_fd=folder.fd)
+        os.symlink("x", "link", dir_fd=folder.fd)
+        for name in ("made", "link"):
+            assert os.lstat(name, dir_fd=folder.fd).st_gid == GROUP
+        assert os.lstat("made", dir_fd=folder.fd).st_mode & stat.S_ISGID
+        assert os.listdir(shared) == ["sub"]
+        assert shared.stat().st_mtime_ns == before
+        found.close()
+        again = folders(place)
+        again.reopen()
+        assert sorted(os.listdir(again.by_number[0].fd)) == ["link", "made"]
+        again.close()
+        other_devices.remove(bytes(place / "commit"), HIDDEN)
+        assert os.listdir(place / "commit") == ["far"]
+
+    as_user(partial(act))
+
+
+def test_where_no_directory_gives_the_group_there_is_none(place: Path) -> None:
+    def act() -> None:
+        found = folders(place)
+        assert folder_of(found, place, b"own") is None
+        assert found.of_group(GROUP + 1, device_and_mount(bytes(place / "base")), RelPath(b"shared")) is None
+        (place / "base/shared").chmod(0o2555)
+        (place / "base/shared/sub").chmod(0o2555)
+        assert folder_of(found, place, b"shared/sub") is None
+        assert os.listdir(place / "commit") == []
+
+    as_user(partial(act))
+
+
+@pytest.mark.parametrize("call", ["rename", "open_by_no_link"])
+def test_one_that_was_left_half_way_is_removed(place: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def act() -> None:
+        found = folders(place)
+
+        def die(*_: object, **__: object) -> NoReturn:
+            raise InterruptedError
+
+        with monkeypatch.context() as patch:
+            if call == "rename":
+                renamed = os.rename  # notes are renamed, too, by whole paths
+                patch.setattr(os, "rename", lambda *paths, **fds: die() if fds else renamed(*paths))
+            else:
+                really = syscalls.open_by_no_link
+                name = "yolofs.commit.apply.other_devices.open_by_no_link"
+                patch.setattr(name, lambda path, flags: die() if HIDDEN in path else really(path, flags))
+            with pytest.raises(InterruptedError):
+                folder_of(found, place, b"shared")
+        left = [*(place / "base").rglob(".yolofs*"), *(place / "commit").glob(".yolofs*")]
+        assert len(left) == 1
+        other_devices.remove(bytes(place / "commit"), HIDDEN)
+        assert not left[0].exists()
+        assert os.listdir(place / "base/shared") == ["sub"]
+
+    as_user(partial(act))
+
+
+def test_only_folders_of_this_commit_are_removed(place: Path) -> None:
+    for name in (".yolofs-4567-new-0", ".yolofs-0123-new-x", "sub"):
+        (place / "base/shared" / name).mkdir(exist_ok=True)
+    paths = [bytes(path) for path in (place / "base/shared").iterdir()]
+    other_devices._note(bytes(place / "commit"), paths)  # as somebody might have planted it
+    other_devices.remove(bytes(place / "commit"), HIDDEN)
+    assert sorted(map(bytes, (place / "base/shared").iterdir())) == sorted(paths)
