@@ -9,7 +9,7 @@ from yolofs.paths import RelPath
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.state.tree import Tree
-from yolofs.store.store import StoreFiles
+from yolofs.store.as_read import StoreFiles
 
 
 class StateTexts:
