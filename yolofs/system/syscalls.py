@@ -16,7 +16,7 @@ _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
 _FALLOC_FL_KEEP_SIZE: Final = 1
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
-"""What renameat2 answers where the kernel, a seccomp filter or the filesystem lacks the flag."""
+"""What system calls answer where the kernel, a seccomp filter or the filesystem lacks the flag."""
 
 _OPENAT2: Final = 437
 """The same on all machines."""
@@ -319,13 +319,18 @@ def sync_filesystem(fd: int) -> None:
     disk takes.
 
     Raises:
-        OSError: as syncfs(2): an earlier write failed.
+        OSError: as syncfs(2) and fsync(2): an earlier write failed.
     """
     syncfs = getattr(_libc, "syncfs", None)
     if syncfs is None:
         os.sync()
     elif syncfs(fd):
-        _raise(b"")
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    elif _libc.fsync(fd) and (number := ctypes.get_errno()) not in _UNSUPPORTED:
+        # Before Linux 6.15, syncfs does nothing with a disk that an error has made read-only, and
+        # says that all is well.
+        raise OSError(number, os.strerror(number))
 
 
 def fallocate(fd: int, mode: int, offset: int, length: int) -> None:
