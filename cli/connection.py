@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from yolofs.cli.output import warn
 from yolofs.cli.which_project import session_directory
 from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.revision import REMOUNT
 from yolofs.errors import DaemonError
 
 
@@ -32,3 +34,9 @@ def connected_or_refused(project: bytes) -> Iterator[Client]:
         if client is None:
             raise DaemonError("the project is not mounted, so nothing is asked", hint="yolofs mount")
         yield client
+
+
+def warn_of_other_version(client: Client) -> None:
+    """Say so if the daemon is of another version than this command."""
+    if client.other_version:
+        warn(f"{client.other_version}; nothing can be committed, undone or aborted until {REMOUNT}")

@@ -23,6 +23,7 @@ from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
+from yolofs.daemon.rpc.revision import REMOUNT
 from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError, reason
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
@@ -309,7 +310,11 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
         client = Client.connect(directory)
         if client is not None:
             with client:
-                yield Finding("daemon", Level.OK, f"process {client.info().pid} serves the mount")
+                pid = client.info().pid
+                if client.other_version:
+                    yield Finding("daemon", Level.WARN, f"process {pid}: {client.other_version}", REMOUNT)
+                else:
+                    yield Finding("daemon", Level.OK, f"process {pid} serves the mount")
             return
     except YolofsError as error:
         yield Finding("daemon", Level.FAIL, error.message, "yolofs unmount --force")

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 import msgspec
 
 from yolofs.daemon.rpc import endpoint
-from yolofs.daemon.rpc.daemon_files import log_path, read_daemon_file, socket_path
+from yolofs.daemon.rpc.daemon_files import DaemonFile, log_path, read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import (
+    INVALID_PARAMS,
     MAX_LINE_BYTES,
+    METHOD_NOT_FOUND,
     NO_ROOM,
     Answer,
     Done,
@@ -41,6 +43,7 @@ from yolofs.daemon.rpc.protocol import (
     error_from,
     quote,
 )
+from yolofs.daemon.rpc.revision import difference, is_ours, other_version_error
 from yolofs.daemon.rpc.run_messages import (
     BeginRunParams,
     BeginRunResult,
@@ -98,15 +101,16 @@ class Looked(NamedTuple):
 class Client:
     """A connection to a living daemon; use :meth:`connect`, and :meth:`close` or ``with``."""
 
-    def __init__(self, path: bytes, log: bytes = b"") -> None:
+    def __init__(self, path: bytes, log: bytes = b"", described: DaemonFile | None = None) -> None:
         """Connect to the socket at ``path``; ``log`` is the path of the daemon's log, empty where
-        it cannot be seen.
+        it cannot be seen, as is then what is ``described`` of it.
 
         Raises:
             OSError: nobody listens there.
         """
         self._hint = f"see {display(log)}" if log else "the user can see why in the daemon's log"
         self._path = path
+        self._described = described
         self._socket = endpoint.connect(path, _CONNECT_TIMEOUT_S)
         self._pending = bytearray()
         self._last_id = 0
@@ -127,7 +131,7 @@ class Client:
         if described is None:
             return None
         try:
-            client = cls(socket_path(described), log_path(directory))
+            client = cls(socket_path(described), log_path(directory), described)
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
@@ -163,6 +167,21 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def other_version(self) -> str:
+        """Which version serves the mount, and which this is; "" if they are the same, as far as is
+        known.
+        """
+        daemon = self._described
+        if daemon is None or is_ours(daemon.version, daemon.revision):
+            return ""
+        return difference(daemon.version, daemon.revision)
+
+    def _check_version(self) -> None:
+        daemon = self._described
+        if daemon is not None and not is_ours(daemon.version, daemon.revision):
+            raise other_version_error(daemon.version, daemon.revision)
 
     # ---- methods
 
@@ -241,7 +260,11 @@ class Client:
         lock is ours too, for ``command``.
 
         Gives the store inodes that somebody has open, None if that is not known.
+
+        Raises:
+            DaemonError: the daemon is of another version: it could misread what we write.
         """
+        self._check_version()
         from yolofs.session.lock import note_holder  # for commands that change something alone
 
         in_use = self._call("lend", LendParams(kind), Lent).in_use
@@ -393,6 +416,8 @@ class Client:
         try:
             answer = self._answer(encode_request(self._last_id, method, params))
             if answer.error is not None:
+                if answer.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+                    self._check_version()
                 raise error_from(answer.error, self._hint)
             return msgspec.json.decode(answer.result, type=result)
         except TimeoutError:
@@ -401,6 +426,7 @@ class Client:
         except OSError as error:
             raise DaemonError(f"the daemon has hung up: {error.strerror}", hint=self._hint) from error
         except msgspec.DecodeError as error:
+            self._check_version()
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
     def _answer(self, request: bytes) -> Answer:

@@ -7,7 +7,9 @@ import os
 
 import msgspec
 
+from yolofs import __version__
 from yolofs.daemon.rpc.protocol import quote, unquote
+from yolofs.daemon.rpc.revision import REVISION
 from yolofs.errors import TrustError
 from yolofs.registry.private import read_private, write_private
 
@@ -30,11 +32,13 @@ class DaemonFile(msgspec.Struct, frozen=True):
     mountpoint: str
     root: str
     version: str
+    revision: int = 0
+    """See :data:`yolofs.daemon.rpc.revision.REVISION`."""
 
 
-def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: bytes, version: str) -> DaemonFile:
-    """Return the content of a ``daemon.json``."""
-    return DaemonFile(pid, started_ns, quote(socket), quote(mountpoint), quote(root), version)
+def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: bytes) -> DaemonFile:
+    """Return the content of a ``daemon.json`` of this version."""
+    return DaemonFile(pid, started_ns, quote(socket), quote(mountpoint), quote(root), __version__, REVISION)
 
 
 def read_daemon_file(directory: bytes) -> DaemonFile | None:
