@@ -38,6 +38,8 @@ _STATX_ATTR_FIXED: Final = 0x10 | 0x20
 _STATX_MNT_ID: Final = 0x1000
 _STATX_BTIME: Final = 0x800
 _STATX_TYPE: Final = 0x1
+_STATX_NLINK: Final = 0x4
+_AT_STATX_FORCE_SYNC: Final = 0x2000
 _AT_STATX_DONT_SYNC: Final = 0x4000
 _STATFS_BYTES: Final = 256
 """More than ``struct statfs`` has anywhere; its first field, a long, is the type."""
@@ -168,6 +170,22 @@ def _is_on_overlay(target: bytes | int) -> bool:
         if isinstance(target, bytes):
             os.close(fd)
     return int.from_bytes(told.raw[:_LONG_BYTES], sys.byteorder) == _OVERLAYFS
+
+
+def has_several_names(path: bytes, st: os.stat_result) -> bool:
+    """Tell whether what is at a path, a link itself, has several names; ``st`` are its attributes.
+
+    Of a disk in user space, or in the network, the kernel may remember a name that was just
+    removed: so the disk itself is asked.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    if st.st_nlink <= 1:
+        return False
+    found = _statx(path, _STATX_NLINK, _AT_STATX_FORCE_SYNC)
+    is_told = int.from_bytes(found[:4], sys.byteorder) & _STATX_NLINK
+    return not is_told or int.from_bytes(found[16:20], sys.byteorder) > 1
 
 
 def may_never_change(path: bytes) -> bool:

@@ -42,7 +42,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import Stamp, by_names
 from yolofs.system import syscalls
 
 _ARRIVALS = (Create, Place, Link, Duplicate)
@@ -247,6 +247,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         for before, after in self._swept:
             if before in found:
                 found.add(after)
+            if by_names(before) in found:
+                found.add(by_names(after))
         return found
 
     def discard_notes(self) -> None:
