@@ -37,7 +37,10 @@ def interrupted(yolofs: Program) -> Program:
     project = yolofs.project
     for name in ("removed", "edited", "stays"):
         (project / name).write_text(f"{name}\n")
+    (project / "linked").write_text("linked\n")
+    os.link(project / "linked", project / "other")
     view = CoreDriver(os.fsencode(project))
+    view.overwrite(b"linked", b"view\n")
     view.unlink(b"removed")
     view.overwrite(b"edited", b"view\n")
     view.create(b"new", b"new\n", 0o644)
@@ -79,9 +82,25 @@ def test_without_its_plan_it_can_be_given_up_and_all_is_kept(interrupted: Progra
     directory = directory_of(interrupted)
     (directory / "plan.json").unlink()
     interrupted("commit", "--discard-interrupted", "--yes")
-    assert sorted(path.read_text() for path in (directory / "replaced").iterdir()) == ["edited\n", "removed\n"]
+    assert sorted(path.read_text() for path in (directory / "replaced").iterdir()) == [
+        "edited\n",
+        "linked\n",
+        "removed\n",
+    ]
     assert (directory / "journal").exists()
     assert "interrupted" not in interrupted("status").err
+
+
+@pytest.mark.parametrize("text", ["edited\n", "linked\n", "removed\n"])
+def test_taking_it_back_names_the_one_thing_that_is_no_longer_kept(interrupted: Program, text: str) -> None:
+    project = interrupted.project
+    for kept in (directory_of(interrupted) / "replaced").iterdir():
+        if kept.read_text() == text:
+            kept.unlink()
+    said = interrupted("commit", "--roll-back")
+    assert f"what base had at {project / text.strip()} is lost" in said.out + said.err
+    for other in {"edited", "linked", "removed"} - {text.strip()}:
+        assert (project / other).read_text() == f"{other}\n"
 
 
 def test_taking_it_back_names_what_is_no_longer_kept(interrupted: Program) -> None:
@@ -90,7 +109,7 @@ def test_taking_it_back_names_what_is_no_longer_kept(interrupted: Program) -> No
     said = interrupted("commit", "--roll-back")
     text = said.out + said.err
     assert "base is as it was, but for what is lost, and all stays staged" in text
-    assert f"what base had at {project / 'edited'} and 1 more is lost: it was kept in" in text
+    assert "and 2 more is lost: it was kept in" in text
     assert (project / "edited").read_text() == "view\n"  # the only version that there is
     assert not (project / "new").exists()
 

@@ -92,6 +92,8 @@ class BackInPlace(ResumedSteps):
         if self._inode(backup) is None:
             if step.was is not None and self._inode(spot) == step.inode and _is_opened_up(st.st_mode, step.was.mode):
                 os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
+            if said.came is not None:
+                self.meanwhile.lost.append(step.path)
             return
         if not stat.S_ISREG(st.st_mode) or (said.came is None and self._inode(spot) != step.inode):
             return  # the host's: what it was stays in ``replaced``

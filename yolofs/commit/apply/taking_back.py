@@ -121,7 +121,7 @@ def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
 
 def _shown(paths: Sequence[RelPath], root: bytes) -> str:
     more = f" and {len(paths) - 1} more" if paths[1:] else ""
-    return f"{display(os.path.join(root, paths[0]))}{more}"
+    return f"{display(os.path.join(root, paths[0]) if paths[0] else root)}{more}"
 
 
 def roll_back(
