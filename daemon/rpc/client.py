@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import signal
 import socket
 import time
 from collections import deque
@@ -20,6 +18,7 @@ import msgspec
 
 from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.daemon_files import DaemonFile, log_path, read_daemon_file, socket_path
+from yolofs.daemon.rpc.process import has_ended, kill, lives
 from yolofs.daemon.rpc.protocol import (
     INVALID_PARAMS,
     MAX_LINE_BYTES,
@@ -81,7 +80,6 @@ _LOOK_UP_S = 0.5
 """How often a wait for events is interrupted to look for signals: one that came just before the
 wait would not end it.
 """
-_EXIT_TIMEOUT_S = 10.0
 _ROOM_S = 20.0
 """How long to go on connecting when others take all connections."""
 _ROOM_AGAIN_S = 0.02
@@ -135,7 +133,7 @@ class Client:
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
-            if _lives(directory):
+            if lives(directory):
                 raise DaemonError(
                     f"the daemon, process {described.pid}, cannot be reached: nobody listens at"
                     f" {display(socket_path(described))} any more",
@@ -401,11 +399,11 @@ class Client:
         away.
         """
         with pidfd_of(self.pid) as pidfd:
-            _kill(pidfd)
+            kill(pidfd)
             self._wait_for_exit(pidfd)
 
     def _wait_for_exit(self, pidfd: int | None) -> None:
-        if not _has_ended(pidfd):
+        if not has_ended(pidfd):
             raise DaemonError(f"the daemon, process {self.pid}, does not end", hint=f"kill -9 {self.pid}")
 
     # ---- messages
@@ -478,55 +476,3 @@ class Client:
         line = bytes(self._pending[:end])
         del self._pending[: end + 1]
         return line
-
-
-# ---- a daemon that no socket leads to
-
-
-def _lives(directory: bytes) -> bool:
-    """Tell whether the daemon of the session in ``directory`` goes on, at whose socket nobody
-    answers.
-
-    One that is just ending has taken ``daemon.json`` away before its socket.
-    """
-    from yolofs.session.lock import has_open  # hardly a command comes here
-
-    described = read_daemon_file(directory)
-    return described is not None and has_open(described.pid, directory)
-
-
-def end_unreachable(directory: bytes) -> bool:
-    """Have the daemon of the session in ``directory`` end, to which no connection leads, and kill
-    it if it does not; return whether there was one.
-
-    The mount that it leaves then has to be taken away.
-    """
-    from yolofs.session.lock import has_open
-
-    described = read_daemon_file(directory)
-    if described is None:
-        return False
-    with pidfd_of(described.pid) as pidfd:
-        if pidfd is None or not has_open(described.pid, directory):
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGTERM)
-        if not _has_ended(pidfd):
-            _kill(pidfd)
-            _has_ended(pidfd)
-    return True
-
-
-def _kill(pidfd: int | None) -> None:
-    if pidfd is not None:
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-
-
-def _has_ended(pidfd: int | None) -> bool:
-    """Wait for a process to end; False if it does not for long."""
-    if pidfd is None:
-        return True
-    waiting = select.poll()
-    waiting.register(pidfd, select.POLLIN)
-    return bool(waiting.poll(_EXIT_TIMEOUT_S * 1000))
