@@ -150,7 +150,7 @@ def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:
     return [hunk for file in files for hunk in file.hunks if hunk.id in picks]
 
 
-def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Thing:
+def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Dropped:
     count = len(hunk.old_lines)
     marked = [
         *((number, b"-" + line) for number, line in enumerate(hunk.old_lines, 1)),
@@ -162,7 +162,7 @@ def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Thing:
         line.rstrip(b"\r\n")[: feedback.MOST_LINE_BYTES] for number, line in marked if not lines or number in lines
     ]
     kept = tuple(wanted[: feedback.MOST_LINES])
-    return feedback.Thing(hunk.path, hunk.kind.value, kept, len(wanted) - len(kept), hunk.old_path)
+    return feedback.Dropped(hunk.path, hunk.kind.value, kept, len(wanted) - len(kept), hunk.old_path)
 
 
 # ---- editing, taking back

@@ -10,7 +10,7 @@ from yolofs.cli.output import local_time
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place
 from yolofs.paths import RelPath, absolute
-from yolofs.session.feedback import Item, Thing
+from yolofs.session.feedback import Dropped, Item
 from yolofs.text.characters import harmless
 
 
@@ -48,7 +48,7 @@ def item_fields(items: Iterable[Item], root: bytes, guard: PathGuard | None) -> 
     ]
 
 
-def _thing_fields(thing: Thing, root: bytes, guard: PathGuard | None) -> dict[str, Any]:
+def _thing_fields(thing: Dropped, root: bytes, guard: PathGuard | None) -> dict[str, Any]:
     path = absolute(root, thing.path)
     lines = thing.lines if guard is None or guard.may_read(path) else ()
     fields: dict[str, Any] = {"kind": thing.kind, **text_fields("path", path)}
@@ -57,13 +57,13 @@ def _thing_fields(thing: Thing, root: bytes, guard: PathGuard | None) -> dict[st
     return fields | {"lines": [line.decode(errors="replace") for line in lines], "more_lines": thing.more_lines}
 
 
-def _seen(items: Iterable[Item], root: bytes, guard: PathGuard | None) -> Iterator[tuple[Item, Sequence[Thing]]]:
+def _seen(items: Iterable[Item], root: bytes, guard: PathGuard | None) -> Iterator[tuple[Item, Sequence[Dropped]]]:
     for item in items:
         things = [thing for thing in item.things if guard is None or all(map(guard.may_see, _paths(thing, root)))]
         if things:
             yield item, things
 
 
-def _paths(thing: Thing, root: bytes) -> list[bytes]:
+def _paths(thing: Dropped, root: bytes) -> list[bytes]:
     paths = [thing.path] if thing.old_path is None else [thing.old_path, thing.path]
     return [absolute(root, RelPath(path)) for path in paths]

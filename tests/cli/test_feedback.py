@@ -94,11 +94,11 @@ def test_the_agent_cannot_write_it(whole: Program) -> None:
 def test_a_torn_line_and_a_full_file_lose_no_item_that_was_not_told(tmp_path: Path) -> None:
     directory = bytes(tmp_path)
     for number in range(1, 4):
-        assert feedback.add(directory, [feedback.Thing(b"a", "text")], f"note {number}") == number
+        assert feedback.add(directory, [feedback.Dropped(b"a", "text")], f"note {number}") == number
     feedback.withdraw(directory, 2)
     with (tmp_path / "feedback").open("ab") as file:
         file.write(b'{"type":"item","num')
-    assert feedback.add(directory, [feedback.Thing(b"b", "added")], "after") == 4
+    assert feedback.add(directory, [feedback.Dropped(b"b", "added")], "after") == 4
     assert [item.note for item in feedback.take_new(directory)] == ["note 1", "note 3", "after"]
     assert feedback.take_new(directory) == ()
     assert [item.number for item in feedback.read(directory).items] == [1, 3, 4]
@@ -112,7 +112,7 @@ def test_what_the_rules_hide_is_not_told() -> None:
         def may_read(self, path: bytes) -> bool:
             return path != b"/p/closed"
 
-    things = tuple(feedback.Thing(path, "text", (b"+" + path,)) for path in (b"p/hidden", b"p/closed", b"p/open"))
+    things = tuple(feedback.Dropped(path, "text", (b"+" + path,)) for path in (b"p/hidden", b"p/closed", b"p/open"))
     items = [feedback.Item(1, 0, things), feedback.Item(2, 0, things[:1], "about what is hidden")]
     lines = list(lines_of(items, Place(b"/", None), Guard()))
     assert lines[1:] == ["  text  /p/closed", "  text  /p/open", "    +p/open"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ import pytest
 from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
 from tests.support.fault_points import points
+from yolofs.paths import RelPath
+from yolofs.session.named_states import source_of
+from yolofs.session.session import Access, Session
 
 pytestmark = pytest.mark.mount
 
@@ -345,6 +350,21 @@ def test_what_a_run_left_that_base_has_not_any_more_is_told(worked: Program) -> 
     assert "new.txt: what run 2 has there is not kept, as base has changed since" in said
     assert f"hint: which other versions there were: yolofs log -- {worked.project}/new.txt\n" in said
     assert worked.refused("cat", "run 2:new.txt", code=1)
+
+
+def test_a_failure_to_read_what_a_run_left_is_no_change_of_base(worked: Program) -> None:
+    worked("commit", "--yes")
+    with Session.open(os.fsencode(worked.project), Access.READ) as session:
+        files = source_of(session, "run 2").files
+        file = files.look(RelPath(os.fsencode(worked.project)[1:] + b"/new.txt"))
+        assert file is not None
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                files.descriptor(file)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_a_run_whose_commit_is_not_kept_says_so(worked: Program) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 
 import pytest
@@ -151,3 +152,28 @@ def test_what_the_host_had_put_in_the_place_of_a_directory_comes_back(yolofs: Pr
     yolofs("commit", "--yes")
     assert looks(yolofs.project) == after
     assert (outside / "x").read_text() == "outside\n"
+
+
+@pytest.mark.parametrize("name", ["kept", "moved"])
+def test_a_staged_file_whose_content_the_host_took_away_does_not_stand_in_the_way(yolofs: Program, name: str) -> None:
+    """It was in base alone, in a directory that the commit makes again and the undo takes away."""
+    project = yolofs.project
+    (project / "d").mkdir()
+    for one in ("kept", "a"):
+        (project / "d" / one).write_text("old\n")
+    with yolofs.mounted() as view:
+        os.utime(view / "d/kept", ns=(0, 0))
+        (view / "d/a").write_text("new\n")
+        (view / "d/kept").rename(view / "d" / name)
+    (project / "d").rename(project / "elsewhere")
+    yolofs("commit", "--yes", "--ours", "--exclude", "d/kept", "--exclude", "d/moved")
+    assert (project / "d/a").read_text() == "new\n"
+    yolofs("undo", "--yes")
+    assert not (project / "d").exists()
+    assert "the content of 1 path was in base alone" in yolofs("commit", "--yes", code=9).err  # as before
+    (project / "elsewhere").rename(project / "d")
+    yolofs("commit", "--yes", "--ours")
+    assert sorted(os.listdir(project / "d")) == sorted(["a", name])
+    assert (project / "d/a").read_text() == "new\n"
+    assert (project / "d" / name).read_text() == "old\n"
+    assert (project / "d" / name).stat().st_mtime_ns == 0

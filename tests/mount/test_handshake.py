@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, wait_until
 from tests.mount.hard_links import Mounter
+from tests.support.core_in_python import core_in_python
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.libfuse.handshake import Handshake
@@ -52,6 +53,7 @@ class Patient:
         raise AssertionError(f"{question} of {pid} was refused")
 
 
+@core_in_python
 def test_names_are_found_while_another_look_up_in_the_directory_waits(mounted: Mounter) -> None:
     asker = Patient()
     view = mounted(asker=asker)

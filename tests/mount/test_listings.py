@@ -20,6 +20,7 @@ from tests.mount.gate_tools import path_rule
 from tests.mount.in_process import MountedView
 from tests.mount.kernel_memory import have_the_kernel_forget, what_it_knows_stays
 from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
+from tests.support.core_in_python import core_in_python
 from tests.support.transports import IS_DIRECT
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
@@ -377,6 +378,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
 
 @pytest.mark.parametrize("base_timeout_s", [1.0, LONG_S])
+@core_in_python
 def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, asked: set[str], base_timeout_s: float) -> None:
     fill(base)
     (base / "d/hard").unlink()  # the other name of a file with two could be changed anywhere
@@ -392,6 +394,7 @@ def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, asked: se
         assert time.monotonic() < end
 
 
+@core_in_python
 def test_what_has_changed_is_looked_up_and_nothing_else(base: Path, mounted: Mounter, asked: set[str]) -> None:
     fill(base)
     view = mounted(base_timeout_s=LONG_S)
@@ -415,6 +418,7 @@ def test_what_has_changed_is_looked_up_and_nothing_else(base: Path, mounted: Mou
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel forget what it knows")
+@core_in_python
 def test_a_listing_is_told_again_whatever_else_the_kernel_forgets(
     base: Path, mounted: Mounter, asked: set[str]
 ) -> None:

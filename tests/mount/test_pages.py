@@ -359,7 +359,7 @@ def test_what_has_no_name_any_more_is_never_opened_anew_in_base(base: Path, moun
     for number in range(8):
         (base / f"other{number}").write_bytes(b"other")
     view = mounted(base_timeout_s=LONG_S)
-    view.mount.call(lambda: setattr(view.overlay, "_max_fds", 4))
+    view.mount.call(lambda: setattr(view.overlay.descriptors, "_most", 4))
     os.chmod(at(view, "f"), 0o600)
     with opened(at(view, "f"), os.O_RDWR) as fd, contextlib.ExitStack() as stack:
         assert os.pread(fd, 3, 0) == b"old"

@@ -169,7 +169,7 @@ def test_a_file_whose_last_name_a_commit_removed_is_whole_for_a_process_that_has
     for number in range(others):
         (base / f"other{number}").write_bytes(b"other")
     view = mounted(xattrs=True)
-    view.mount.call(lambda: setattr(view.overlay, "_max_fds", 4))
+    view.mount.call(lambda: setattr(view.overlay.descriptors, "_most", 4))
     fd = os.open(at(view, "f"), os.O_RDWR)
     at(view, "f").unlink()
     view.commit()

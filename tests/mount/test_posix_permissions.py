@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.mount.in_process import MountedView
+from tests.support.core_in_python import core_in_python
 from yolofs.store.base import Base
 
 pytestmark = pytest.mark.mount
@@ -69,6 +70,7 @@ def test_o_trunc_by_root_keeps_setuid(base: Path, shared: Mounter) -> None:
     assert stat.S_IMODE(at(view, "f").stat().st_mode) == 0o6777
 
 
+@core_in_python
 def test_a_name_that_cannot_be_looked_at_is_listed_all_the_same(
     base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, connected
 from tests.mount.asking import asked_project, reader, wait_for_asks
+from tests.support.core_in_python import core_in_python
 from tests.walks import ROOT, Step, walks
-from yolofs.compiled import is_compiled
 from yolofs.fuse.transport_choice import VARIABLE
 
 pytestmark = [
     pytest.mark.mount,
-    pytest.mark.skipif(is_compiled(), reason="nobody is told of the calls between compiled functions"),
+    core_in_python,
 ]
 
 

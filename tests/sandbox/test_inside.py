@@ -53,7 +53,7 @@ def test_snapshot_and_travel_work(yolofs: Program) -> None:
 
 def test_an_agent_that_is_wholly_inside_is_told_once_of_what_was_dropped(yolofs: Program) -> None:
     yolofs("run", "true")
-    feedback.add(bytes(yolofs.session), [feedback.Thing(RelPath(b"a"), "text")], "keep it English")
+    feedback.add(bytes(yolofs.session), [feedback.Dropped(RelPath(b"a"), "text")], "keep it English")
     bash = {"tool_name": "Bash", "tool_input": {"command": "echo done; exit 3"}}
     script = f"""
 hook() {{ echo {shlex.quote(json.dumps(bash))} | y hook claude; }}

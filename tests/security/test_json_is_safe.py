@@ -26,7 +26,7 @@ from tests.cli.watching import alone, waiting
 from tests.mount.asking import Reader, reader
 from tests.support.fault_points import points
 from yolofs.session import feedback
-from yolofs.session.feedback import Thing
+from yolofs.session.feedback import Dropped
 from yolofs.text.json_text import encode_json
 
 pytestmark = pytest.mark.mount
@@ -74,7 +74,7 @@ def yolofs(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
         program("travel", os.fsdecode(NAMES[0]))
         program("travel", "-")
         root = os.fsencode(project)[1:] + b"/"
-        things = [Thing(root + name, "text", (b"+" + name,)) for name in NAMES]
+        things = [Dropped(root + name, "text", (b"+" + name,)) for name in NAMES]
         feedback.add(os.fsencode(program.session), things, "\x1b[2J\u202e")
         yield program
     finally:

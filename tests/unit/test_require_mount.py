@@ -27,10 +27,12 @@ def project(tmp_path: Path) -> Path:
     for name in (
         "conftest.py",
         "support/leftovers.py",
+        "support/model_steps.py",
         "cli/fork_server.py",
         "cli/forked.py",
         "support/seed.py",
         "support/elsewhere.py",
+        "support/fault_points.py",
         "support/huge_pages.py",
         "support/kept_survey.py",
         "support/session_cleaning.py",

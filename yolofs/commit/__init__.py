@@ -12,6 +12,7 @@ In the order in which a commit goes through them::
       base_afterwards  base as it is then
       staged_anew  what it loses or gets otherwise, staged so that the view goes on showing it
       back_in_base  whether what is staged is just what base gets back by itself
+      linked_anew  the same for files with hard links of which both states change names
       linked_files  files with hard links, which are not told name by name
       what_base_had  what base had where something stays staged
       restate      the state said anew, as merged, or without what base wins over

@@ -24,7 +24,7 @@ from yolofs.session.forced_files import read_forced
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 from yolofs.state.drift import CLOCK_SLACK_NS
-from yolofs.state.kept_bases import Kept, digest_of_xattrs, find_kept, known_by
+from yolofs.state.kept_bases import KeptBase, digest_of_xattrs, find_kept, known_by
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import restored
 from yolofs.store.base import Base
@@ -47,7 +47,7 @@ class Known(NamedTuple):
     st: os.stat_result
     path: bytes
     """Where its content is; nothing is there if it is not known."""
-    kept: Kept | None = None
+    kept: KeptBase | None = None
 
 
 class Unknown(NamedTuple):
@@ -145,7 +145,7 @@ class TakenOver:
             for place, entry in wanted.items()
             if place in touched or self._may_have_drifted(place[0], entry)
         }
-        kept: dict[tuple[RelPath, bytes], Kept] = {}
+        kept: dict[tuple[RelPath, bytes], KeptBase] = {}
         for directory in self._directories if drifted else ():  # after a crash the first one has all still
             kept |= find_kept(directory, lambda *place: place in drifted)
         for place, entry in drifted.items():
@@ -189,7 +189,7 @@ class TakenOver:
         is_ours = (st.st_ino, st.st_ctime_ns) in self._restored
         return now.fits(staged.base) and staged.base.is_touched(now) and not is_ours
 
-    def _take(self, path: RelPath, entry: Entry, kept: Kept | None) -> None:
+    def _take(self, path: RelPath, entry: Entry, kept: KeptBase | None) -> None:
         staged = entry.staged
         assert staged is not None
         now = self._now.look(path)
@@ -240,7 +240,7 @@ class TakenOver:
         st: os.stat_result,
         content: bytes | None,
         *,
-        kept: Kept | None = None,
+        kept: KeptBase | None = None,
         same: bytes | None = None,
     ) -> None:
         number = b"%d" % len(self._known)
@@ -256,7 +256,7 @@ class TakenOver:
             self._known[directory] = Known(self._stat(_FOLDER), os.path.join(self._place(), _NOT_KEPT))
             directory, _ = split(directory)
 
-    def _attributes(self, staged: Staged, kept: Kept | None, now: os.stat_result | None) -> os.stat_result:
+    def _attributes(self, staged: Staged, kept: KeptBase | None, now: os.stat_result | None) -> os.stat_result:
         """Return the attributes of what the view took over."""
         was = staged.base
         owner = _FILE if now is None else owner_of(now)

@@ -27,7 +27,7 @@ _MOST_BYTES = 4 << 20
 """With more than this in the file, what has been told is forgotten."""
 
 
-class Thing(msgspec.Struct, frozen=True, omit_defaults=True):
+class Dropped(msgspec.Struct, frozen=True, omit_defaults=True):
     """One thing that was dropped."""
 
     path: bytes
@@ -46,7 +46,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True, tag="item"):
 
     number: int
     time_ns: int
-    things: tuple[Thing, ...]
+    things: tuple[Dropped, ...]
     note: str = ""
     more_things: int = 0
 
@@ -90,7 +90,7 @@ def read(directory: bytes) -> Feedback:
         return Feedback()
 
 
-def add(directory: bytes, things: Sequence[Thing], note: str) -> int:
+def add(directory: bytes, things: Sequence[Dropped], note: str) -> int:
     """Keep an item, durably, and return its number.
 
     Raises:

@@ -26,7 +26,7 @@ from yolofs.session.session import Session
 from yolofs.state.kept_bases import (
     XATTRS,
     Extra,
-    Kept,
+    KeptBase,
     KeptBases,
     known_by_fingerprint,
     owned,
@@ -211,7 +211,7 @@ def _staged(session: Session, merges: Sequence[Merge]) -> Iterator[tuple[StoreIn
             ino = _make(session, merge)
             theirs = merge.theirs
             if merge.content is not None:
-                kept = Kept(owned(theirs.metadata), theirs.content)
+                kept = KeptBase(owned(theirs.metadata), theirs.content)
                 bases.add(theirs.path, known_by_fingerprint(merge.base), kept)
             extra = (*_marks(session, merge), *xattrs_option(theirs.metadata.xattrs))
             yield merge.staged.ino, Rebased(ino, theirs.path, merge.base, merge.staged.origin is not None, extra)

@@ -6,6 +6,7 @@ What a run left can be read after commits, too, as long as their journals are ke
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from yolofs.session.past_base import past_ground, states_of
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, Ground, StateFiles
 from yolofs.state.tree import Tree
+
+_CHANGED_SINCE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
+"""How a file fails to open in whose place base has something else by now, or nothing."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -47,10 +51,13 @@ class _PastFiles(StateFiles):
 
         Raises:
             YolofsError: its content is not kept: base had it, and has changed it since.
+            OSError: it cannot be read.
         """
         try:
             return super().descriptor(file)
         except OSError as error:
+            if error.errno not in _CHANGED_SINCE:
+                raise
             path = os.path.join(self._place, file.path)
             raise YolofsError(
                 f"{display(path)}: what {self._named} has there is not kept, as base has changed since",

@@ -10,7 +10,7 @@ which begins with them again::
     key[16]  header length (4, big-endian)  content length (8)  CRC-32 of all but itself (4)
     header  content
 
-The header is a :class:`KeptBase` in MessagePack.  What a crash has torn off has no right checksum,
+The header is a :class:`Header` in MessagePack.  What a crash has torn off has no right checksum,
 and is passed over.  Losing the file loses no work: what it would tell is not known then.
 
 Content above 128 KiB shares its blocks with the base file (a reflink) if the disk can do that.
@@ -78,7 +78,7 @@ class Owned(msgspec.Struct, frozen=True, array_like=True):
     """A digest of the extended attributes, empty if there are none."""
 
 
-class KeptBase(msgspec.Struct, frozen=True, array_like=True):
+class Header(msgspec.Struct, frozen=True, array_like=True):
     """What a base file was, or (with ``like``) that it is known by another name, too."""
 
     path: RelPath
@@ -101,7 +101,7 @@ XATTRS = "xattrs"
 """The option of a record that tells what extended attributes a base file had."""
 
 
-class Kept(NamedTuple):
+class KeptBase(NamedTuple):
     """What was kept of a base file."""
 
     owned: Owned
@@ -179,7 +179,7 @@ class KeptBases:
         size = metadata.st.st_size
         if size > MOST_KEPT_BYTES:
             return
-        header = KeptBase(path, known, owned(metadata))
+        header = Header(path, known, owned(metadata))
         with contextlib.suppress(OSError):
             if size > _LEAST_SHARED_BYTES and (
                 not _is_of_use(path, os.pread(fd, _SNIFFED_BYTES, 0))
@@ -196,17 +196,17 @@ class KeptBases:
         the place of one.
         """
         with contextlib.suppress(OSError):
-            self._append(KeptBase(path, known, like=like), b"")
+            self._append(Header(path, known, like=like), b"")
 
-    def add(self, path: RelPath, known: bytes, kept: Kept) -> None:
+    def add(self, path: RelPath, known: bytes, kept: KeptBase) -> None:
         """Keep what has been read of a base file.
 
         Raises:
             OSError: it cannot be written.
         """
-        self._append(KeptBase(path, known, kept.owned), kept.content)
+        self._append(Header(path, known, kept.owned), kept.content)
 
-    def _append(self, header: KeptBase, content: bytes) -> None:
+    def _append(self, header: Header, content: bytes) -> None:
         self._open()
         if self._size > _MOST_FILE_BYTES:
             return
@@ -219,7 +219,7 @@ class KeptBases:
         if os.pwritev(self._fd, buffers, self._size) != sum(map(len, buffers)):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    def _share(self, header: KeptBase, st: os.stat_result, fd: int, *, is_copy: bool) -> bool:
+    def _share(self, header: Header, st: os.stat_result, fd: int, *, is_copy: bool) -> bool:
         """Append an entry whose content shares blocks with a file of the same disk; return whether
         that is possible.
 
@@ -290,7 +290,7 @@ def path_in(store: Store) -> bytes:
     return os.path.join(store.directory, NAME)
 
 
-def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], Kept]:
+def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], KeptBase]:
     """Return what is kept of base files, by path and by what each entry is found, if that is
     wanted; of several the last.
 
@@ -301,11 +301,13 @@ def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> 
     return dict(_found(os.path.join(directory, NAME), is_wanted))
 
 
-def _found(path: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> Iterator[tuple[tuple[RelPath, bytes], Kept]]:
+def _found(
+    path: bytes, is_wanted: Callable[[RelPath, bytes], bool]
+) -> Iterator[tuple[tuple[RelPath, bytes], KeptBase]]:
     with _reading(path) as fd:
         if fd < 0:
             return
-        places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]] = {}
+        places: dict[tuple[RelPath, bytes], tuple[Header, int, int]] = {}
         for header, start, end in _entries(fd):
             places[header.path, header.known_by] = header, start, end
         for place in [place for place in places if is_wanted(*place)]:
@@ -334,7 +336,7 @@ def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = No
         os.unlink(new._path)
     try:
         for (base_path, known), one in _found(path, lambda _, known: known in left) if left else ():
-            new._append(KeptBase(base_path, known, one.owned), one.content)
+            new._append(Header(base_path, known, one.owned), one.content)
     finally:
         new.close()
     with contextlib.suppress(FileNotFoundError):
@@ -344,7 +346,7 @@ def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = No
             os.unlink(path)
 
 
-def _encode_shared(key: bytes, header: KeptBase, size: int, position: int) -> bytes:
+def _encode_shared(key: bytes, header: Header, size: int, position: int) -> bytes:
     """Return all of an entry at a position but its content, which is to begin at a block."""
     header = msgspec.structs.replace(header, is_shared=True)
     unpadded = len(msgspec.msgpack.encode(header))
@@ -375,7 +377,7 @@ def _reading(path: bytes) -> Iterator[int]:
         os.close(fd)
 
 
-def _entries(fd: int) -> Iterator[tuple[KeptBase, int, int]]:
+def _entries(fd: int) -> Iterator[tuple[Header, int, int]]:
     """Yield the header of each entry, and where the entry begins and ends; what is not shared has
     not been checked.
     """
@@ -392,7 +394,7 @@ def _entries(fd: int) -> Iterator[tuple[KeptBase, int, int]]:
             position = _find(fd, key, position + 1, size)
 
 
-def _entry_at(fd: int, key: bytes, position: int) -> tuple[KeptBase | None, int]:
+def _entry_at(fd: int, key: bytes, position: int) -> tuple[Header | None, int]:
     start = os.pread(fd, _START_BYTES + 512, position)
     if len(start) < _START_BYTES or not start.startswith(key):
         return None, 0
@@ -403,7 +405,7 @@ def _entry_at(fd: int, key: bytes, position: int) -> tuple[KeptBase | None, int]
     if len(text) < header_bytes:
         text = os.pread(fd, header_bytes, position + _START_BYTES)
     try:
-        header = msgspec.msgpack.decode(text, type=KeptBase)
+        header = msgspec.msgpack.decode(text, type=Header)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None, 0
     if header.is_shared and zlib.crc32(text, content_bytes) != crc:
@@ -425,8 +427,8 @@ def _find(fd: int, key: bytes, position: int, size: int) -> int:
 
 
 def _follow(
-    fd: int, places: dict[tuple[RelPath, bytes], tuple[KeptBase, int, int]], place: tuple[RelPath, bytes]
-) -> Kept | None:
+    fd: int, places: dict[tuple[RelPath, bytes], tuple[Header, int, int]], place: tuple[RelPath, bytes]
+) -> KeptBase | None:
     """Return what was kept of an entry, or of the one that it is like; None if that is not
     whole.
     """
@@ -440,7 +442,7 @@ def _follow(
     return None
 
 
-def _content(fd: int, header: KeptBase, start: int, end: int) -> Kept | None:
+def _content(fd: int, header: Header, start: int, end: int) -> KeptBase | None:
     if end - start > _START_BYTES + _MOST_HEADER_BYTES + (1 << 23) or header.owned is None:
         return None
     entry = os.pread(fd, end - start, start)
@@ -450,4 +452,4 @@ def _content(fd: int, header: KeptBase, start: int, end: int) -> Kept | None:
     body = memoryview(entry)[_START_BYTES:]
     if not header.is_shared and zlib.crc32(body, content_bytes) != crc:
         return None
-    return Kept(header.owned, bytes(body[header_bytes:]))
+    return KeptBase(header.owned, bytes(body[header_bytes:]))

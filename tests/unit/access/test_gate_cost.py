@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.property.core_driver import CoreDriver
+from tests.support.core_in_python import core_in_python
 from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation
 from yolofs.access.refusals import RefusedError
-from yolofs.compiled import is_compiled
 from yolofs.overlay.inodes import Inode
 from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
 
 FILES = 200
 
 # The steps are the same, but nothing can be put below a compiled class to count them.
-pytestmark = pytest.mark.skipif(is_compiled(), reason="counts in the core as it is, not in the compiled one")
+pytestmark = core_in_python
 
 
 class CountingBook(RuleBook):

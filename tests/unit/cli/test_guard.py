@@ -4,10 +4,8 @@ directory.
 
 from __future__ import annotations
 
-import pytest
-
+from tests.support.core_in_python import core_in_python
 from yolofs.cli.guard import RuleGuard
-from yolofs.compiled import is_compiled
 from yolofs.rules import NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
 
 RULES = RuleSet(
@@ -47,7 +45,7 @@ def test_a_guard_judges_as_the_rules_do() -> None:
         assert guard.may_read(path) is (verdict.may_read and not verdict.seems_absent), path
 
 
-@pytest.mark.skipif(is_compiled(), reason="nothing can be put below a compiled class to count its calls")
+@core_in_python
 def test_each_of_many_files_takes_one_step() -> None:
     book = CountingBook(RULES)
     guard = RuleGuard(book)

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from tests.support.core_in_python import core_in_python
 from yolofs.rules import Index, PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
 
 HOME, PROJECT = b"/home/u", b"/home/u/p"
@@ -281,6 +282,7 @@ def mostly(*sources: dict[str, str], exempt: frozenset[bytes] = frozenset()) -> 
     return {path.decode(): sorted(below.decode() for below in exceptions) for path, exceptions in found.items()}
 
 
+@core_in_python
 def test_what_mostly_has_a_state_is_found_once_for_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run and the survey for it ask at the same time, and it takes long."""
     together = threading.Barrier(2)

@@ -15,7 +15,7 @@ from yolofs.state import kept_bases
 from yolofs.state.kept_bases import (
     MOST_COPIED_BYTES,
     MOST_KEPT_BYTES,
-    Kept,
+    KeptBase,
     KeptBases,
     digest_of_xattrs,
     find_kept,
@@ -44,7 +44,7 @@ def everything(store: Store) -> dict[tuple[bytes, bytes], bytes]:
 def keep(store: Store, *items: tuple[bytes, bytes, bytes]) -> None:
     bases = KeptBases(store)
     for path, known, content in items:
-        bases.add(RelPath(path), known, Kept(OWNED, content))
+        bases.add(RelPath(path), known, KeptBase(OWNED, content))
     bases.close()
 
 

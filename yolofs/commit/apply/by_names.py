@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.copy_log import Copied, Thing
+from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
@@ -121,8 +121,8 @@ def _made_for(source: Spot, target: Spot, listing: Listing) -> Iterator[Copied]:
             yield Copied(was, 1, now)
 
 
-def _thing(path: bytes) -> Thing:
-    return Thing.at(path, os.lstat(path))
+def _thing(path: bytes) -> ObjectByDevice:
+    return ObjectByDevice.at(path, os.lstat(path))
 
 
 def _move_names(source: Spot, target: Spot, rel: bytes, listing: Listing) -> None:

@@ -24,7 +24,7 @@ File: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
 
 
-class Thing(NamedTuple):
+class ObjectByDevice(NamedTuple):
     """Something on a disk."""
 
     file: File
@@ -32,7 +32,7 @@ class Thing(NamedTuple):
     """0 if nobody knows."""
 
     @classmethod
-    def at(cls, path: bytes, st: os.stat_result, known: dict[bytes, bool] | None = None) -> Thing:
+    def at(cls, path: bytes, st: os.stat_result, known: dict[bytes, bool] | None = None) -> ObjectByDevice:
         """Return what is at a path, of which ``st`` is known; ``known`` as for
         :func:`yolofs.system.syscalls.look`.
 
@@ -45,10 +45,10 @@ class Thing(NamedTuple):
 class Copied(NamedTuple):
     """A copy, and what it is one of."""
 
-    was: Thing
+    was: ObjectByDevice
     links: int
     """How many names it had."""
-    now: Thing
+    now: ObjectByDevice
 
 
 def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
@@ -80,5 +80,7 @@ def read(directory: bytes) -> list[Copied]:
         words = line.split(b" ")
         if len(words) == 7 and all(map(bytes.isdigit, words)):
             device, inode, birth_ns, links, *now = map(int, words)
-            found.append(Copied(Thing((device, inode), birth_ns), links, Thing((now[0], now[1]), now[2])))
+            found.append(
+                Copied(ObjectByDevice((device, inode), birth_ns), links, ObjectByDevice((now[0], now[1]), now[2]))
+            )
     return found

@@ -37,7 +37,7 @@ class _Copy(NamedTuple):
     """A directory on the device that it goes to."""
 
 
-class _Thing(NamedTuple):
+class _ToCopy(NamedTuple):
     """A thing that is copied, or something in it."""
 
     path: bytes
@@ -114,7 +114,7 @@ class _Check:
         if here is not None and there is not None and here != there:
             yield _Copy(path, source, target)
 
-    def _things_in(self, copy: _Copy) -> Iterator[_Thing]:
+    def _things_in(self, copy: _Copy) -> Iterator[_ToCopy]:
         """Yield all that is copied with a thing: what a step of its own takes out before is not."""
         links: set[int] = set()
         todo: list[tuple[bytes, os.stat_result | None]] = [(copy.source, None)]
@@ -134,9 +134,9 @@ class _Check:
             todo += [(name, st) for name in names]
             if stat.S_ISDIR(st.st_mode) or st.st_nlink == 1 or st.st_ino not in links:
                 links.add(st.st_ino)
-                yield _Thing(path, st, above, bool(names))
+                yield _ToCopy(path, st, above, bool(names))
 
-    def _look(self, copy: _Copy, thing: _Thing) -> int:
+    def _look(self, copy: _Copy, thing: _ToCopy) -> int:
         """Check one thing that is copied; return how many bytes of the disk it takes."""
         path, st, above, uid = thing.path, thing.st, thing.above, os.geteuid()
         if syscalls.may_never_change(path):

@@ -27,7 +27,7 @@ _MOST_BYTES = 1 << 30
 _GIVES_LOOKS = (Create, Duplicate, Rewrite, SetMetadata)
 
 
-class Before(msgspec.Struct, frozen=True, array_like=True):
+class FileBefore(msgspec.Struct, frozen=True, array_like=True):
     """What a file was before it lost names to a copy, and nobody had changed it since its step."""
 
     device: int
@@ -54,14 +54,14 @@ class Came(NamedTuple):
     """What the host has changed since its step is not among these."""
     unset: frozenset[int]
     """The inode numbers of what may not look as the plan says, as not all of it could be set."""
-    parted: list[Before]
+    parted: list[FileBefore]
     """What had lost names already when this process began: its ctime is to be looked up."""
 
 
 Arrived: TypeAlias = Callable[[Came], None]
 
 
-def note_before(directory: bytes, copies: Sequence[Apart], plan: Plan) -> list[Before]:
+def note_before(directory: bytes, copies: Sequence[Apart], plan: Plan) -> list[FileBefore]:
     """Note, durably, what the files are that are about to lose names to ``copies``; return all that
     is noted.
 
@@ -73,7 +73,7 @@ def note_before(directory: bytes, copies: Sequence[Apart], plan: Plan) -> list[B
     path = os.path.join(directory, _NOTE)
     text = read_note(path, _MOST_BYTES)
     try:
-        known = msgspec.json.decode(text, type=list[Before]) if text is not None else []
+        known = msgspec.json.decode(text, type=list[FileBefore]) if text is not None else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         known = []
     seen = _seen(step_log.read(directory)) if copies else {}
@@ -89,7 +89,7 @@ def came_by(
     plan: Plan,
     directory: bytes,
     parted: Mapping[int, Ctimes],
-    noted: Sequence[Before],
+    noted: Sequence[FileBefore],
     left_out: Collection[RelPath] | None,
 ) -> Came:
     """Return what came, as the log of a commit says.
@@ -107,7 +107,7 @@ def came_by(
     for step, line in zip(plan.steps, lines, strict=False):
         if line.came is not None and step.path in made:
             stamps.add(by_names((line.came.inode, line.came.ctime_ns)))
-    unknown: list[Before] = []
+    unknown: list[FileBefore] = []
     for before in noted:
         times = parted.get(before.inode)
         if times is not None and times.before == before.ctime_ns:
@@ -130,7 +130,7 @@ def _seen(lines: Sequence[step_log.Line]) -> dict[int, int]:
     return seen
 
 
-def _before(apart: Apart, directory: bytes, plan: Plan) -> Before:
+def _before(apart: Apart, directory: bytes, plan: Plan) -> FileBefore:
     st = os.lstat(apart.names[0])
     slot, _, inside = os.path.relpath(apart.names[0], os.path.join(directory, b"replaced")).partition(b"/")
     kept = (step for step in plan.steps if isinstance(step, Remove) or getattr(step, "replaced", None) is not None)
@@ -138,4 +138,4 @@ def _before(apart: Apart, directory: bytes, plan: Plan) -> Before:
     if inside:
         near = join(near, RelPath(inside))
     looks = (st.st_size, st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid)
-    return Before(st.st_dev, st.st_ino, st.st_ctime_ns, *looks, near)
+    return FileBefore(st.st_dev, st.st_ino, st.st_ctime_ns, *looks, near)

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.copy_log import Copied, File, Thing
+from yolofs.commit.apply.copy_log import Copied, File, ObjectByDevice
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
 from yolofs.system import syscalls
@@ -147,8 +147,8 @@ def copies_noted(copies: Iterable[Apart]) -> list[Copied]:
     """Return what is to be noted of copies that are about to take their names' places."""
     found: list[Copied] = []
     for apart in copies:
-        copy = Thing.at(apart.copy, os.lstat(apart.copy))
-        found.append(Copied(Thing(apart.file, 0), max(2, len(apart.names)), copy))
+        copy = ObjectByDevice.at(apart.copy, os.lstat(apart.copy))
+        found.append(Copied(ObjectByDevice(apart.file, 0), max(2, len(apart.names)), copy))
     return found
 
 

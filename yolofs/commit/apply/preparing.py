@@ -16,7 +16,7 @@ from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
-from yolofs.commit.apply.ready import LINKED, Before, Made, Ready, check
+from yolofs.commit.apply.ready import LINKED, DirectoryBefore, Made, Ready, check
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
@@ -39,7 +39,7 @@ class Preparing(Places):
         self._moves = Moves(plan)
         self._made: dict[int, Made] = {}
         """What has been made before the first step, whole and durable, by number."""
-        self._before: list[Before] = []
+        self._before: list[DirectoryBefore] = []
         """The directories that the steps work in, as they were."""
         self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
         self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}

@@ -80,7 +80,7 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
         return looks == (self.size, self.mtime_ns, self.mode, self.uid, self.gid)
 
 
-class Before(msgspec.Struct, frozen=True, array_like=True):
+class DirectoryBefore(msgspec.Struct, frozen=True, array_like=True):
     """A directory of base, as it was."""
 
     path: RelPath
@@ -106,7 +106,7 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
 
     made: dict[int, Made] = {}
     """By number of the slot."""
-    directories: list[Before] = []
+    directories: list[DirectoryBefore] = []
     looks: list[tuple[int, Looks]] | dict[int, Looks] = []
     """Inode numbers, and what all that is moved, linked or changed looked like before
     (:func:`looks_of`): two devices may have given the same number.  A dictionary in notes of
@@ -183,7 +183,7 @@ class _Check:
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._named(error, step)) from error
         directories = [
-            Before(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
+            DirectoryBefore(path, st.st_ino, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
             for path, st in {**self._closed, **self._directories}.items()
         ]
         self._note_disk(os.lstat(self._commits))

@@ -8,7 +8,7 @@ import contextlib
 import os
 import stat
 
-from yolofs.commit.apply.copy_log import Copied, Thing
+from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
 from yolofs.store import copying
 from yolofs.store.restored import Stamp
 
@@ -44,8 +44,8 @@ def copy_tree(src: bytes, dst: bytes) -> tuple[tuple[str, ...], list[Copied]]:
             if metadata.st_nlink > 1:
                 links[metadata.st_dev, metadata.st_ino] = rel
         names = 1 if stat.S_ISDIR(metadata.st_mode) else metadata.st_nlink
-        copy = Thing.at(dst + rel, os.lstat(dst + rel), overlays)
-        copies.append(Copied(Thing.at(src + rel, metadata, overlays), names, copy))
+        copy = ObjectByDevice.at(dst + rel, os.lstat(dst + rel), overlays)
+        copies.append(Copied(ObjectByDevice.at(src + rel, metadata, overlays), names, copy))
     for rel, of_directory in reversed(directories):
         left_out += copying.write_metadata(dst + rel, of_directory)
     return tuple(dict.fromkeys(left_out)), copies

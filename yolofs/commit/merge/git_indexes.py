@@ -25,7 +25,7 @@ from yolofs.commit.merge.merging import RefusedError, read_base
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
-from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, find_kept, known_by, owned
+from yolofs.state.kept_bases import MOST_KEPT_BYTES, KeptBase, find_kept, known_by, owned
 from yolofs.state.tree import Staged, Tree
 from yolofs.store import copying
 from yolofs.store.base import Base
@@ -83,7 +83,7 @@ def _place_of_index(tree: Tree, base: Base, path: RelPath) -> tuple[RelPath, Sta
     return (natural, staged) if may_be_index(natural, SIGNATURE) else None
 
 
-def _is_unchanged_here(store: Store, staged: Staged, was: Kept) -> bool:
+def _is_unchanged_here(store: Store, staged: Staged, was: KeptBase) -> bool:
     path = store.path(staged.ino)
     try:
         st = os.lstat(path)
@@ -113,7 +113,7 @@ def _place(name: Name) -> tuple[RelPath, bytes]:
     return name.natural, known_by(name.entry.staged)
 
 
-def _is_looked_at_alone(base: Base, change: Change, store: Store, name: Name, kept: Kept | None) -> bool:
+def _is_looked_at_alone(base: Base, change: Change, store: Store, name: Name, kept: KeptBase | None) -> bool:
     assert name.natural is not None
     assert change.new is not None
     try:

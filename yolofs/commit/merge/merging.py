@@ -21,7 +21,7 @@ from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, looks_changed
 from yolofs.state.kept_bases import (
     MOST_COPIED_BYTES,
-    Kept,
+    KeptBase,
     Owned,
     digest_of_xattrs,
     find_kept,
@@ -84,7 +84,7 @@ class _Texts(NamedTuple):
     theirs: Theirs
     fingerprint: Fingerprint
     ours: bytes
-    kept: Kept | None
+    kept: KeptBase | None
     was: Owned | None
     """The metadata that the base file had, None if only ``kept`` tells."""
 
@@ -135,7 +135,7 @@ class _Merger:
         self._tree = tree
         self._base = base
         self._store = store
-        self._kept: Mapping[tuple[RelPath, bytes], Kept] = {}
+        self._kept: Mapping[tuple[RelPath, bytes], KeptBase] = {}
         self._xattrs: dict[bytes, bytes] = {}
         """Digests of what extended attributes base files had, by what knows these."""
         for record in records:
@@ -218,7 +218,7 @@ class _Merger:
             )
         return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._was(staged))
 
-    def _has_same_content(self, staged: Staged, theirs: Theirs, kept: Kept | None) -> bool:
+    def _has_same_content(self, staged: Staged, theirs: Theirs, kept: KeptBase | None) -> bool:
         """Tell whether base's file has the content that it had at copy-up: by what was kept of it,
         else by its looks.
         """

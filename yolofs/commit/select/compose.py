@@ -21,8 +21,8 @@ from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.commit.select.back_in_base import comes_back_as
 from yolofs.commit.select.base_afterwards import BaseAfterwards, Home
-from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
-from yolofs.commit.select.staged_anew import Composed, StagedAnew, Thing
+from yolofs.commit.select.linked_anew import LinkedAnew
+from yolofs.commit.select.staged_anew import Composed, Shown, StagedAnew
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
@@ -104,16 +104,7 @@ class _Composing:
         self._survivors = Survivors(first, base, self._all, self._names)
         self._after = BaseAfterwards(first, base, store, self._all, self._survivors, homes)
         self._anew = StagedAnew(second, base, store, self._after, known, sign)
-        self._linked = LinkedFiles(
-            first,
-            second,
-            base,
-            self._survivors,
-            place_of=self._after.place_of,
-            is_far=self._after.goes_to_another_device,
-        )
-        self._told: set[RelPath] = set()
-        """The paths in the view of files that are told by all of their names."""
+        self._linked = LinkedAnew(first, second, base, self._names, self._survivors, self._after, self._anew)
         self._in_base: set[RelPath] = set()
         """The paths in the view at which base has something afterwards, or had it before the host
         took it.
@@ -124,14 +115,14 @@ class _Composing:
         """
 
     def run(self) -> Composed:
-        self.check_links()
-        self._count_removed()
+        self._linked.check()
+        self._linked.count_removed()
         todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
-        self._tell_links()
+        self._in_base |= self._linked.tell()
         while todo:
             todo += self._compare(todo.pop())
-        self._count_told()
+        self._linked.count_told()
         for number, count in self._anew.unlinked.items():
             if count <= 0:
                 continue
@@ -150,6 +141,10 @@ class _Composing:
             self._anew.found.records[:0] = [self._sign(record, None) for record in self._what_base_had()]
         return self._anew.found
 
+    def check_links(self) -> None:
+        """Refuse if the names of files with hard links cannot be told apart."""
+        self._linked.check()
+
     def _what_base_had(self) -> list[Keep]:
         """Return what base had where the first tree leaves it alone.  Of files with hard links it
         is not known.
@@ -161,105 +156,6 @@ class _Composing:
             self._base,
             is_sure=not (self._first.linked or self._first.unlinked),
         )
-
-    def check_links(self) -> None:
-        """Find the files with hard links of which both trees change names; refuse if their names
-        cannot be told apart.
-        """
-        try:
-            self._linked.find(self._names)
-        except CannotTellError as error:
-            self._anew.refuse(error.path, error.why)
-
-    def _tell_links(self) -> None:
-        """Add the records of files with hard links of which both have changed names."""
-        for number, count in self._linked.taken.items():
-            self._anew.unlinked[number] = self._anew.unlinked.get(number, 0) - count
-        for linked in self._linked.told.values():
-            self._told.update(linked.view)
-            self._in_base.update(path for path in linked.view if self._slot_of(path) in linked.after)
-            if linked.is_same and len(linked.view) <= len(linked.after):
-                self._tell_same(linked)
-            else:
-                self._tell_anew(linked)
-
-    def _tell_same(self, linked: LinkedFile) -> None:
-        """Show by each name of the view one that base has afterwards; the others are hidden."""
-        slots = {path: self._slot_of(path) for path in linked.view}
-        places = iter(sorted(linked.after.difference(slots.values())))
-        for path, slot in slots.items():
-            if slot not in linked.after:
-                self._anew.add(Keep(0, path, source=next(places)))
-
-    def _slot_of(self, path: RelPath) -> RelPath | None:
-        """Return the base path that a path of the view shows afterwards by the directory that it
-        lies in; None if that is not one of base.
-        """
-        above, name = split(path)
-        shown = self._second.resolve(above)
-        place = self._after.place_of(shown.base) if shown is not None and shown.base is not None else None
-        return join(place, name) if place is not None else None
-
-    def _tell_anew(self, linked: LinkedFile) -> None:
-        """Stage the file by all of its names: none that base has shows it without an entry of its
-        own.
-        """
-        place, staged = linked.place, linked.staged
-        is_regular = stat.S_ISREG(self._base.lstat(linked.home).st_mode)  # others have all in their store inode
-        has_data = place is not None and is_regular and self._after.is_content_kept(linked.home)
-        if staged is None:
-            ino = self._anew.copy(linked.home, data=not has_data)
-        elif staged.origin is None or has_data:
-            ino, has_data = staged.ino, staged.origin is not None
-        else:
-            ino = self._anew.with_data(staged)
-        links = len(linked.after) if len(linked.after) > 1 else 0
-        home, fingerprint = self._after.home_of(linked.home) or (None, None)  # it is a version of what comes back
-        if place:
-            home, fingerprint = place, self._after.fingerprint(linked.home, staged.base if staged is not None else None)
-        record = Keep(
-            0,
-            ROOT,
-            ino,
-            origin=place if has_data else None,
-            home=home,
-            base=fingerprint,
-            key=-linked.number if links else 0,
-            links=links,
-        )
-        for path in linked.view:
-            self._anew.add(msgspec.structs.replace(record, path=path), staged)
-
-    def _count_told(self) -> None:
-        """Set how many names the view lacks of files that are told by all of them."""
-        for linked in self._linked.told.values():
-            is_same = linked.is_same and len(linked.view) <= len(linked.after)
-            shown = len(linked.view) if is_same else 0
-            self._anew.unlinked[linked.number] = len(linked.after) - shown if len(linked.after) > 1 else 0
-
-    def _count_removed(self) -> None:
-        """Leave out of the names that the view lacks those in a directory that base has no more
-        afterwards.
-        """
-        numbers = {number for number in self._anew.unlinked if self._is_base_again(number)}
-        todo = [name.natural for name in self._names if name.natural is not None and _is_directory(name.here)]
-        while todo if numbers else ():
-            directory = todo.pop()
-            if directory in self._survivors.name_of:
-                continue
-            for path in [join(directory, name) for name in self._base.names(directory)]:
-                st = self._base.look(path)
-                if st is None or path in self._survivors.name_of:
-                    continue
-                if _is_directory(st):
-                    todo.append(path)
-                elif self._base.number(st) in numbers and st.st_nlink > 1:
-                    self._anew.unlinked[self._base.number(st)] -= 1
-
-    def _is_base_again(self, number: int) -> bool:
-        """Tell whether a file with hard links is one of base afterwards, and not staged."""
-        first, second = self._first.linked.get(number), self._second.linked.get(number)
-        return second is None or (first is not None and first.ino == second.ino)
 
     # ---- the view, directory by directory
 
@@ -302,18 +198,18 @@ class _Composing:
         is_changed = first is not None and first.children is not None and name in first.children
         return entry is not None and entry.had_base and not is_changed
 
-    def _thing(self, directory: _Directory, name: bytes) -> Thing | None:
+    def _thing(self, directory: _Directory, name: bytes) -> Shown | None:
         entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
         if entry is not None:
             if entry.is_tombstone:
                 return None
             if entry.staged is None and self._base.look(entry.base) is None:
                 return None
-            return Thing(entry, entry.staged, entry.source)
+            return Shown(entry, entry.staged, entry.source)
         if directory.source is None:
             return None
         rel = join(directory.source, name)
-        return Thing(None, None, rel) if self._base.look(rel) is not None else None
+        return Shown(None, None, rel) if self._base.look(rel) is not None else None
 
     def _hide(self, path: RelPath, entry: Entry | None) -> None:
         """Hide what base will have at a name."""
@@ -329,13 +225,13 @@ class _Composing:
                 self._anew.unlinked[staged.base.ino] = self._anew.unlinked.get(staged.base.ino, 0) + 1
 
     def _show(
-        self, path: RelPath, thing: Thing, slot: RelPath | None, there: Entry | None, rel: RelPath | None
+        self, path: RelPath, thing: Shown, slot: RelPath | None, there: Entry | None, rel: RelPath | None
     ) -> _Directory | None:
         """Record what a name shows now; return it if it is a directory to look into.
 
         ``there`` and ``rel``: what base has at the name afterwards, as :meth:`_there` tells.
         """
-        if path in self._told:
+        if path in self._linked.paths:
             return None
         if thing.staged is not None:
             return self._show_staged(path, thing, thing.staged, slot, there, rel)
@@ -365,7 +261,7 @@ class _Composing:
     def _show_staged(
         self,
         path: RelPath,
-        thing: Thing,
+        thing: Shown,
         staged: Staged,
         slot: RelPath | None,
         there: Entry | None,
@@ -446,7 +342,9 @@ class _Composing:
         home, fingerprint = None, None
         if staged.home is not None and not is_directory:
             home = self._after.place_of(staged.home)
-            if home is not None and not staged.links and self._after.goes_to_another_device(staged.home, home):
+            if home is None and origin is not None and self._base.look(staged.home) is None:
+                home, fingerprint = staged.home, staged.base  # the host has taken it: a conflict, as before
+            elif home is not None and not staged.links and self._after.goes_to_another_device(staged.home, home):
                 home = None  # by a number that nobody knows yet; what it arrives with is noted
             elif home is not None:
                 fingerprint = self._after.fingerprint(staged.home, staged.base)
@@ -495,7 +393,7 @@ class _Composing:
         if root.staged is not None:
             self._anew.add(Keep(0, ROOT, root.staged.ino, origin=ROOT, touched_ns=root.touched_ns), root.staged)
         elif self._after.is_changed(ROOT, st) or self._after.loses_epoch(root, ROOT, st):
-            self._anew.stage_again(ROOT, Thing(root, None, ROOT), st, ROOT)
+            self._anew.stage_again(ROOT, Shown(root, None, ROOT), st, ROOT)
         elif touched := self._after.touched(root, ROOT, st):
             self._anew.add(Keep(0, ROOT, source=ROOT, touched_ns=touched))
 
@@ -510,20 +408,20 @@ class _Composing:
                 continue
             file = st.st_dev, st.st_ino
             is_done = (
-                file in self._linked.told
+                file in self._linked.found.told
                 or file in self._anew.copies_of_base
                 or staged_for(self._second, self._base, st) is not None
             )
             is_gone = self._second.unlinked.get(self._base.number(st), 0) >= st.st_nlink
             if not is_done and not is_gone and self._after.is_changed(rel, st):
-                self._anew.stage_again(name.path, Thing(None, None, rel), st, name.path, is_nameless=True)
+                self._anew.stage_again(name.path, Shown(None, None, rel), st, name.path, is_nameless=True)
 
     def _add_nameless(self) -> None:
         """Add the files that the view shows under names of base alone that nobody has looked at."""
         for staged in self._second.staged.values():
             if staged.names or staged.home is None or staged.ino in self._first.staged:
                 continue
-            if any(linked.staged is staged for linked in self._linked.told.values()):
+            if any(linked.staged is staged for linked in self._linked.found.told.values()):
                 continue
             home = self._after.place_of(staged.home)
             if home is None:
@@ -541,7 +439,3 @@ class _Composing:
                 is_nameless=True,
             )
             self._anew.add_nameless(record, staged)
-
-
-def _is_directory(st: os.stat_result | None) -> bool:
-    return st is not None and stat.S_ISDIR(st.st_mode)

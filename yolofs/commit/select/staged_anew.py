@@ -31,7 +31,7 @@ class Composed(msgspec.Struct):
     """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
 
 
-class Thing(NamedTuple):
+class Shown(NamedTuple):
     """What a name of the view shows."""
 
     entry: Entry | None
@@ -70,7 +70,7 @@ class StagedAnew:
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: set[RelPath] = set()
 
-    def stage(self, path: RelPath, thing: Thing, st: os.stat_result, slot: RelPath | None, there: Entry | None) -> None:
+    def stage(self, path: RelPath, thing: Shown, st: os.stat_result, slot: RelPath | None, there: Entry | None) -> None:
         """Stage what base will no longer have."""
         assert thing.base is not None
         touched = thing.entry.touched_ns if thing.entry is not None else 0
@@ -93,7 +93,7 @@ class StagedAnew:
         self.add(msgspec.structs.replace(other, path=path, touched_ns=0))
 
     def stage_again(
-        self, path: RelPath, thing: Thing, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
+        self, path: RelPath, thing: Shown, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
     ) -> None:
         """Stage, as it is now, what base will have in another version."""
         assert thing.base is not None
@@ -171,8 +171,10 @@ class StagedAnew:
 
     def data_of(self, staged: Staged) -> tuple[StoreIno, RelPath | None]:
         """Return what shows a staged file afterwards: a store inode, and where in base its data is,
-        if it is there.
+        if it is there, or was before the host took it.
         """
+        if staged.origin is not None and self._base.look(staged.origin) is None:
+            return staged.ino, staged.origin
         place = self._after.place_of(staged.origin) if staged.origin is not None else None
         if staged.origin is None or (place is not None and self._after.is_content_kept(staged.origin)):
             return staged.ino, place

@@ -19,7 +19,7 @@ from yolofs.commit.plan import kept_objects as kept_things
 from yolofs.commit.plan.plan import Create, Fetch, Place, Plan, Step
 from yolofs.commit.undo.applied import Applied
 from yolofs.paths import RelPath
-from yolofs.state.kept_bases import MOST_KEPT_BYTES, Kept, owned
+from yolofs.state.kept_bases import MOST_KEPT_BYTES, KeptBase, owned
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -50,21 +50,21 @@ def is_looked_at_alone(applied: Applied, step: Step, base: Base, store: Store) -
     return left.owned == owned(theirs.metadata) and is_same_but_for_caches(left.content, theirs.content)
 
 
-def _made(store: Store, step: Create) -> Kept | None:
+def _made(store: Store, step: Create) -> KeptBase | None:
     """Return what a store inode has, None if that is not what it was made into any more."""
     with open(store.open(step.ino, os.O_RDONLY), "rb") as file:
         st = os.fstat(file.fileno())
         is_as_it_was = (st.st_size, st.st_mtime_ns) == (step.size, step.mtime_ns)
         if not stat.S_ISREG(st.st_mode) or not is_as_it_was or st.st_size > MOST_KEPT_BYTES:
             return None
-        return Kept(owned(copying.read_metadata(file.fileno(), st=st)), file.read(MOST_KEPT_BYTES))
+        return KeptBase(owned(copying.read_metadata(file.fileno(), st=st)), file.read(MOST_KEPT_BYTES))
 
 
-def _brought(directory: bytes) -> dict[RelPath, Kept]:
+def _brought(directory: bytes) -> dict[RelPath, KeptBase]:
     """Return the indexes that an undo has brought back; none if that is not known."""
     try:
         text = read_plain(os.path.join(directory, INDEXES), _MOST_BYTES)
-        found = msgspec.msgpack.decode(text, type=dict[bytes, Kept])
+        found = msgspec.msgpack.decode(text, type=dict[bytes, KeptBase])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
     return {RelPath(path): index for path, index in found.items()}
@@ -80,7 +80,7 @@ def note_indexes(directory: bytes, plan: Plan, commits: bytes) -> None:
         OSError: the note cannot be written.
     """
     places = {step.number: step.path for step in plan.steps if isinstance(step, Place)}
-    found: dict[RelPath, Kept] = {}
+    found: dict[RelPath, KeptBase] = {}
     for step in plan.steps:
         if isinstance(step, Fetch) and may_be_index(places[step.number], SIGNATURE):
             kept = kept_things.Kept(step.commit, step.slot, step.inside).path(commits)
@@ -92,7 +92,7 @@ def note_indexes(directory: bytes, plan: Plan, commits: bytes) -> None:
         write_new(directory, INDEXES, msgspec.msgpack.encode(found))
 
 
-def _read(path: bytes) -> Kept | None:
+def _read(path: bytes) -> KeptBase | None:
     """Return the file at a path, None if it is no index."""
     with open(open_plain(path, os.O_RDONLY), "rb") as file:
         st = os.fstat(file.fileno())
@@ -100,5 +100,7 @@ def _read(path: bytes) -> Kept | None:
             return None
         content = file.read(MOST_KEPT_BYTES)
         return (
-            Kept(owned(copying.read_metadata(file.fileno(), st=st)), content) if content.startswith(SIGNATURE) else None
+            KeptBase(owned(copying.read_metadata(file.fileno(), st=st)), content)
+            if content.startswith(SIGNATURE)
+            else None
         )

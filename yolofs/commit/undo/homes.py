@@ -14,7 +14,7 @@ from yolofs.commit.plan.kept_objects import Kept
 from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Place, Remove
 from yolofs.commit.select.base_afterwards import Home
 from yolofs.commit.undo.applied import Applied
-from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew, Thing
+from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew, ObjectByDisk
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
@@ -44,7 +44,7 @@ def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHIN
         names = [step.path, *links.get(step.path, ())]
         here = [base.look(name) for name in names]
         came = applied.came(placed[step.number] if isinstance(step, Fetch) else index)
-        known = FilesOnDisks(anew.known_by(Thing(came)) if came is not None else ())
+        known = FilesOnDisks(anew.known_by(ObjectByDisk(came)) if came is not None else ())
         if any(
             st is None or not known.has(base.on_disk(st.st_dev, st.st_ino)) or st.st_nlink != len(names) for st in here
         ):

@@ -14,14 +14,14 @@ from yolofs.commit.undo.applied import Applied
 from yolofs.system.disks import OnDisk
 
 
-class Thing(NamedTuple):
+class ObjectByDisk(NamedTuple):
     """Something that is, or was, on a disk."""
 
     file: OnDisk
     birth_ns: int = 0
     """0 if nobody knows, so that it may be any."""
 
-    def may_be(self, other: Thing) -> bool:
+    def may_be(self, other: ObjectByDisk) -> bool:
         """Tell whether it is the same thing, as far as is known."""
         return self.file.may_be(other.file) and (
             0 in (self.birth_ns, other.birth_ns) or self.birth_ns == other.birth_ns
@@ -37,19 +37,22 @@ class Anew(NamedTuple):
     directories: Mapping[int, OnDisk] = {}
     """Of an undo: which store inode of its plan became a directory for which one that is kept."""
 
-    def pairs(self) -> Iterator[tuple[Thing, Thing]]:
+    def pairs(self) -> Iterator[tuple[ObjectByDisk, ObjectByDisk]]:
         """Yield what was there and what stands for it now."""
         for was, _, now in self.copied:
-            yield Thing(self.by.on_disk(was.file), was.birth_ns), Thing(self.by.on_disk(now.file), now.birth_ns)
+            yield (
+                ObjectByDisk(self.by.on_disk(was.file), was.birth_ns),
+                ObjectByDisk(self.by.on_disk(now.file), now.birth_ns),
+            )
         for index, step in enumerate(self.by.plan.steps) if self.directories else ():
             came = self.by.came(index) if isinstance(step, MakeDirectory) and step.ino in self.directories else None
             if isinstance(step, MakeDirectory) and came is not None:
-                yield Thing(self.directories[step.ino]), Thing(came)
+                yield ObjectByDisk(self.directories[step.ino]), ObjectByDisk(came)
 
 
 class _Made(NamedTuple):
-    was: Thing
-    now: Thing
+    was: ObjectByDisk
+    now: ObjectByDisk
     by: Applied
 
 
@@ -67,17 +70,17 @@ class MadeAnew:
                 self._of.setdefault(was.file.inode, []).append(made)
                 self._for.setdefault(now.file.inode, []).append(made)
 
-    def stands_for(self, was: Thing, now: Thing, path: bytes, st: os.stat_result) -> bool:
+    def stands_for(self, was: ObjectByDisk, now: ObjectByDisk, path: bytes, st: os.stat_result) -> bool:
         """Tell whether what is at an absolute path was made for something, or for what stood for
         that.
         """
         return any(made.now.may_be(now) and made.by.is_older(path, st) for made in self._since(was))
 
-    def known_by(self, was: Thing) -> list[OnDisk]:
+    def known_by(self, was: ObjectByDisk) -> list[OnDisk]:
         """Return what something is known by: itself, and all that was made for it since."""
         return list(dict.fromkeys((was.file, *(made.now.file for made in self._since(was)))))
 
-    def was_known_by(self, now: Thing) -> list[OnDisk]:
+    def was_known_by(self, now: ObjectByDisk) -> list[OnDisk]:
         """Return what something was known by: itself, and all that it was made for."""
         found, todo = {now.file: None}, [(now, 0)]
         while todo:
@@ -89,7 +92,7 @@ class MadeAnew:
                     todo.append((made.was, made.by.number))
         return list(found)
 
-    def _since(self, was: Thing) -> Iterator[_Made]:
+    def _since(self, was: ObjectByDisk) -> Iterator[_Made]:
         """Yield what was made for something, and for that by the same and later commits."""
         todo, found = [(was, 0)], set[_Made]()
         while todo:

@@ -28,7 +28,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied, Later
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
-from yolofs.commit.undo.made_anew import MadeAnew, Thing
+from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
@@ -232,18 +232,18 @@ class UndoableNames:
             return True
         return came is not None and self._stands_for(came, now, path, st)
 
-    def _stands_for(self, came: OnDisk, now: Thing, path: RelPath, st: os.stat_result) -> bool:
+    def _stands_for(self, came: OnDisk, now: ObjectByDisk, path: RelPath, st: os.stat_result) -> bool:
         """Tell whether what base has at a path was made for something that the commit has left."""
         return self._anew.stands_for(self._left(came), now, self._base.path(path), st)
 
-    def _thing(self, path: RelPath, st: os.stat_result) -> Thing:
-        return Thing(
+    def _thing(self, path: RelPath, st: os.stat_result) -> ObjectByDisk:
+        return ObjectByDisk(
             self._base.on_disk(st.st_dev, st.st_ino), syscalls.look(self._base.path(path)).lasting_birth_ns or 0
         )
 
-    def _left(self, came: OnDisk) -> Thing:
+    def _left(self, came: OnDisk) -> ObjectByDisk:
         ready = self._applied.ready
-        return Thing(came, ready.births.get(came.inode, 0) if len(ready.disks) == 1 else 0)
+        return ObjectByDisk(came, ready.births.get(came.inode, 0) if len(ready.disks) == 1 else 0)
 
     def _was_known_by(self, path: RelPath, st: os.stat_result) -> list[OnDisk]:
         return self._anew.was_known_by(self._thing(path, st))

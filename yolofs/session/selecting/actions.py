@@ -20,7 +20,7 @@ from yolofs.session.selecting.dependencies import Dependencies, HeldHunk
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import Places
-from yolofs.session.selecting.wanted_hunks import Kept
+from yolofs.session.selecting.wanted_hunks import WantedHunks
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
@@ -57,7 +57,7 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
     """
     session.check_no_interrupted_commit()
     hunks = Hunks(session, old, paths=paths)
-    kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=True)
+    kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=True)
     places = Places(hunks.changes)
     together = Dependencies(kept, places, session.base.root)
     together.settle_drop()
@@ -103,7 +103,7 @@ def select_hunks(
     session.check_no_interrupted_commit()
     base = Tree()
     hunks = Hunks(session, base, new=session.state(up_to), paths=paths)
-    kept = Kept(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
+    kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
     places = Places(hunks.changes)
     together = Dependencies(kept, places, session.base.root)
     together.settle_commit()

@@ -18,7 +18,7 @@ from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import PLACES, Hunk
 from yolofs.paths import absolute, display
 from yolofs.session.selecting.placing import Places
-from yolofs.session.selecting.wanted_hunks import Kept
+from yolofs.session.selecting.wanted_hunks import WantedHunks
 
 
 class HeldHunk(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class HeldHunk(msgspec.Struct, frozen=True):
 class Dependencies:
     """Settles what goes together."""
 
-    def __init__(self, kept: Kept, places: Places, root: bytes) -> None:
+    def __init__(self, kept: WantedHunks, places: Places, root: bytes) -> None:
         self._kept = kept
         self._places = places
         self._root = root

@@ -26,7 +26,7 @@ from yolofs.paths import RelPath, absolute, display, is_below, join, split
 from yolofs.session.authors import authors_of
 from yolofs.session.journal_copy import JournalCopy
 from yolofs.session.selecting.placing import Moving, Places
-from yolofs.session.selecting.wanted_hunks import Kept, has_place, old_path
+from yolofs.session.selecting.wanted_hunks import WantedHunks, has_place, old_path
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
@@ -42,7 +42,7 @@ number.
 """
 
 
-def take_back(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> dict[RelPath, tuple[str, ...]]:
+def take_back(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places) -> dict[RelPath, tuple[str, ...]]:
     """Have the state beside a session show the old state with just the kept hunks; what cannot be
     set is returned.
 
@@ -88,7 +88,7 @@ class _Anew(NamedTuple):
     """
 
 
-def _say_anew(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> _Anew:
+def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places) -> _Anew:
     """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
@@ -109,7 +109,7 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: Kept, places: Places) -> _An
     return _Anew()
 
 
-def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
+def _stands_alone(unit: Unit, kept: WantedHunks, places: Places) -> bool:
     """Tell whether all changes of a unit are wholly taken back."""
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     if not touched or not all(map(kept.is_none, touched)):
@@ -117,7 +117,7 @@ def _stands_alone(unit: Unit, kept: Kept, places: Places) -> bool:
     return not _kept_below(unit, kept, places)
 
 
-def _comes_back(unit: Unit, kept: Kept, places: Places) -> bool:
+def _comes_back(unit: Unit, kept: WantedHunks, places: Places) -> bool:
     """Tell whether a unit only takes deletions back, although some of what lay in them stays
     deleted.  Then base's own files come back, with all of their names.
     """
@@ -127,7 +127,7 @@ def _comes_back(unit: Unit, kept: Kept, places: Places) -> bool:
     )
 
 
-def _kept_below(unit: Unit, kept: Kept, places: Places) -> list[RelPath]:
+def _kept_below(unit: Unit, kept: WantedHunks, places: Places) -> list[RelPath]:
     """Return what lay in the directories that a unit deletes and is not to be there still."""
     return [
         path
@@ -137,7 +137,7 @@ def _kept_below(unit: Unit, kept: Kept, places: Places) -> list[RelPath]:
     ]
 
 
-def _done(left: list[Change], kept: Kept, places: Places) -> frozenset[int]:
+def _done(left: list[Change], kept: WantedHunks, places: Places) -> frozenset[int]:
     """Return the changes that are taken back; ``left`` are those that remain."""
     old = {old_path(change) for change in left if change.old is not None}
     back = {
@@ -174,7 +174,7 @@ class _TakingBack(ViewWriter):
         overlay: Overlay,
         files: StateFiles,
         present: StateFiles,
-        kept: Kept,
+        kept: WantedHunks,
         places: Places,
         done: frozenset[int],
     ) -> None:

@@ -22,7 +22,7 @@ def old_path(change: Change) -> RelPath:
     return change.old_path if change.old_path is not None else change.path
 
 
-class Kept:
+class WantedHunks:
     """The hunks that are to be there: of most changes all or none, of some just those that were
     picked or left.
     """

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from yolofs.commit.apply import copy_log
-from yolofs.commit.apply.copy_log import Copied, Thing
+from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
 from yolofs.commit.apply.trees import copy_tree
 
-ONE = Copied(Thing((1, 12), 100), 1, Thing((2, 13), 200))
-OTHER = Copied(Thing((1, 14), 0), 2, Thing((2, 15), 0))
+ONE = Copied(ObjectByDevice((1, 12), 100), 1, ObjectByDevice((2, 13), 200))
+OTHER = Copied(ObjectByDevice((1, 14), 0), 2, ObjectByDevice((2, 15), 0))
 
 
 def test_what_was_noted_is_read(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def question(path: bytes, operation: Operation = Operation.READ, state: RuleStat
 class Driver:
     """A broker, somebody who asks it from another thread, and a watcher."""
 
-    def __init__(self, *, timeout_s: float = 30.0, default: Decision = Decision.DENY) -> None:
+    def __init__(self, *, timeout_s: float = 120.0, default: Decision = Decision.DENY) -> None:
         self.book = RuleBook()
         self.installed: list[tuple[PathRule, bool]] = []
         self.broker = Broker(self.book, self.install, timeout_s=timeout_s, default=default)
