@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from yolofs.cli.output import warn
 from yolofs.cli.which_project import session_directory
 from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import other_version
 from yolofs.daemon.rpc.revision import REMOUNT
 from yolofs.errors import DaemonError
 
@@ -38,5 +39,6 @@ def connected_or_refused(project: bytes) -> Iterator[Client]:
 
 def warn_of_other_version(client: Client) -> None:
     """Say so if the daemon is of another version than this command."""
-    if client.other_version:
-        warn(f"{client.other_version}; nothing can be committed, undone or aborted until {REMOUNT}")
+    versions = other_version(client.described)
+    if versions:
+        warn(f"{versions}; nothing can be committed, undone or aborted until {REMOUNT}")

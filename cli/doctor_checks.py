@@ -22,7 +22,7 @@ from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
 from yolofs.daemon.rpc.client import Client
-from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
+from yolofs.daemon.rpc.daemon_files import mountpoint_path, other_version, read_daemon_file
 from yolofs.daemon.rpc.revision import REMOUNT
 from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError, reason
 from yolofs.journal import cuts
@@ -311,8 +311,9 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
         if client is not None:
             with client:
                 pid = client.info().pid
-                if client.other_version:
-                    yield Finding("daemon", Level.WARN, f"process {pid}: {client.other_version}", REMOUNT)
+                versions = other_version(client.described)
+                if versions:
+                    yield Finding("daemon", Level.WARN, f"process {pid}: {versions}", REMOUNT)
                 else:
                     yield Finding("daemon", Level.OK, f"process {pid} serves the mount")
             return

@@ -6,20 +6,24 @@ for the words that came through the restricted socket from process PID.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
 from yolofs.cli import main
-from yolofs.cli.guard import SandboxGuard
-from yolofs.cli.options import Options
-from yolofs.cli.which_project import session_directory
-from yolofs.daemon.rpc.client import Client
-from yolofs.errors import DaemonError
-from yolofs.rules import RuleBook
+from yolofs.cli.lean_msgspec import import_msgspec
 
 
 def run(arguments: list[str]) -> int:
     """Carry out a command as the rules in force let programs in the view see it."""
+    import_msgspec()
+    from yolofs.cli.guard import SandboxGuard
+    from yolofs.cli.options import Options
+    from yolofs.cli.which_project import session_directory
+    from yolofs.daemon.rpc.client import Client
+    from yolofs.errors import DaemonError
+    from yolofs.rules import RuleBook
+
     project, pid, directory, *words = arguments
     try:
         client = Client.connect(session_directory(os.fsencode(project)))
@@ -34,4 +38,5 @@ def run(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    gc.set_threshold(main.GARBAGE_THRESHOLD)
     sys.exit(run(sys.argv[1:]))

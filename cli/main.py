@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from yolofs.cli.options import Options
 
-_GARBAGE_THRESHOLD = 50_000
+GARBAGE_THRESHOLD = 50_000
 """Garbage is looked for after this many new objects: more than a short command makes."""
 _BECOMES_ANOTHER = frozenset({"run", "shell"})
 """Commands that start another program, which hears Ctrl-C itself."""
@@ -31,7 +31,7 @@ def program() -> NoReturn:
     the time of a short command.
     """
     _leave_on_interrupt()
-    gc.set_threshold(_GARBAGE_THRESHOLD)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     if not _BECOMES_ANOTHER.intersection(sys.argv[1:2]):
         from yolofs.system import silent_disks
 
@@ -61,7 +61,9 @@ def _run(words: list[str], options: Options | None) -> int:
     """Carry a command line out; Ctrl-C is not heard before all of it is imported, and not after
     it.
     """
-    _import_msgspec()
+    from yolofs.cli.lean_msgspec import import_msgspec
+
+    import_msgspec()
     from yolofs.cli.command_line import run
 
     is_quiet = signal.getsignal(signal.SIGINT) == _leave
@@ -74,22 +76,6 @@ def _run(words: list[str], options: Options | None) -> int:
         return code
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-
-
-def _import_msgspec() -> None:
-    """Import msgspec without typing_extensions.
-
-    It takes that where it is there, and does with typing where it is not.  With what that imports
-    it takes as long as a third of a short command's imports.
-    """
-    name = "typing_extensions"
-    if name in sys.modules:
-        return
-    sys.modules[name] = None  # type: ignore[assignment]  # so it cannot be imported
-    try:
-        import msgspec  # noqa: F401 - so that it is there
-    finally:
-        del sys.modules[name]  # others need it
 
 
 def _leave_on_interrupt() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar, get_type_hints
 
 import msgspec
-from msgspec import inspect
 
 from yolofs.config.lines import KeyPath, key_lines
 from yolofs.config.settings import RuleLine, Settings, StateWord
@@ -72,14 +71,6 @@ def key_paths(table: type[msgspec.Struct] = Settings, above: KeyPath = ()) -> It
             yield from key_paths(type_, (*above, key))
 
 
-def expected(type_: Any) -> str:
-    """Return what a value of the annotated ``type_`` has to be, to follow "expected"."""
-    info = inspect.type_info(type_)
-    assert isinstance(info, inspect.Metadata), f"{type_} lacks a description"
-    assert info.extra_json_schema is not None, f"{type_} lacks a description"
-    return str(info.extra_json_schema["description"])
-
-
 def dotted(path: KeyPath) -> str:
     """Return a key as one would write it in TOML, on one line."""
     return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_string(key) for key in path)
@@ -119,8 +110,10 @@ def _read_value(source: Source, path: KeyPath, value: Any, type_: Any) -> Any:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
+        from yolofs.config.expected import expected, words  # takes long, and is for mistakes alone
+
         message = f"expected {expected(type_)}, got {_shown(value)}"
-        if isinstance(value, str) and (nearest := _nearest(value, _words(inspect.type_info(type_)))):
+        if isinstance(value, str) and (nearest := _nearest(value, words(type_))):
             message += "; " + nearest
         raise source.error(path, message) from error
 
@@ -144,19 +137,6 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 
     found = difflib.get_close_matches(word.lower(), list(known), n=1)
     return f'did you mean "{found[0]}"?' if found else ""
-
-
-def _words(info: inspect.Type) -> list[str]:
-    """Return the words that a value may be."""
-    match info:
-        case inspect.Metadata(type=inner):
-            return _words(inner)
-        case inspect.UnionType(types=types):
-            return [word for inner in types for word in _words(inner)]
-        case inspect.LiteralType(values=values):
-            return [str(value) for value in values]
-        case _:
-            return []
 
 
 def _shown(value: Any) -> str:

@@ -32,6 +32,7 @@ from yolofs.daemon.rpc.ask_messages import (
     ended_info,
 )
 from yolofs.daemon.rpc.backlog import Notice
+from yolofs.daemon.rpc.hidden_messages import HiddenParams, HiddenResult, asked_paths
 from yolofs.daemon.rpc.protocol import (
     MAX_LINE_BYTES,
     Done,
@@ -223,6 +224,7 @@ class _Conversation:
             "watch": Method(WatchParams, self._watch),
             "here": Method(NoParams, self._here),
             "rules": Method(RulesParams, self._rules),
+            "hidden": Method(HiddenParams, self._hidden),
             "accesses": Method(AccessesParams, self._accesses),
             "reload_rules": Method(NoParams, self._reload_rules),
             "set_rule": Method(SetRuleParams, self._set_rule),
@@ -327,6 +329,11 @@ class _Conversation:
     async def _rules(self, params: RulesParams) -> Result:
         keeper = self._control._host.rules
         return Result(page_of(keeper.sources, keeper.warnings, params.after))
+
+    async def _hidden(self, params: HiddenParams) -> Result:
+        host = self._control._host
+        hidden = (number for number, path in enumerate(asked_paths(params)) if host.hides(path))
+        return Result(HiddenResult(tuple(hidden)))
 
     async def _accesses(self, params: AccessesParams) -> Result:
         noted = self._control._host.noted_accesses()

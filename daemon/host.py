@@ -282,6 +282,12 @@ class Host:
         self.broker.rules_changed()
         self._mount.invalidate(find_stale())
 
+    def hides(self, path: bytes) -> bool:
+        """Tell whether the rules have programs in the view not know of an absolute path; never
+        waits.
+        """
+        return self._book.at(path).seems_absent
+
     def noted_accesses(self) -> list[tuple[bytes, Operation]]:
         """Return what rules let be read, executed and listed; never waits."""
         return list(self._mount.gate.noted)  # at one go, as nothing of it is Python code

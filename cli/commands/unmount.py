@@ -12,7 +12,7 @@ from yolofs.cli.project import find_project, session_directory, warn_of_half_com
 from yolofs.cli.which_project import entry_of
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
-from yolofs.daemon.rpc.process import end_unreachable
+from yolofs.daemon.rpc.daemon_process import end_unreachable
 from yolofs.errors import DaemonError
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.session.lock import locked

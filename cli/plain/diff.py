@@ -22,7 +22,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, paint, progress, say
 from yolofs.cli.pager import paged
 from yolofs.cli.project import find_project, reading, relative_paths
-from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import Place, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
@@ -171,7 +171,7 @@ def _visible(session: Session, changes: list[Change], *, scratch: bool, shows_al
     root = session.base.root
     everything = seen(options().guard, changes, root)
     changes = everything if scratch else without_scratch(everything, session.regions)
-    hider = hiding(session.project, shows_all=shows_all)
+    hider = hiding_of(session.project, changes, root, shows_all=shows_all)
     hidden = len(hidden_by(hider, changes, root))
     return _Visible(seen(hider, changes, root), len(everything) - len(changes), hidden)
 

@@ -13,6 +13,7 @@ from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project import find_project, session_directory, warnings_of
+from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
@@ -65,7 +66,8 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
         everything = [] if is_half_made else _everything(session, drifts)
         changes = everything if scratch else without_scratch(everything, session.regions)
         left_out = len(everything) - len(changes)
-        guard = _hiding(project) if (changes or drifts.unlisted) and not shows_hidden else None
+        wants_guard = bool(changes or drifts.unlisted) and not shows_hidden
+        guard = hiding_of(project, changes, session.base.root) if wants_guard else None
         hidden = len(hidden_by(guard, changes, session.base.root))
         changes = seen(guard, changes, session.base.root)
         marks = marks_of(session, changes)
@@ -98,12 +100,6 @@ def _waiting(project: bytes) -> tuple[Waiting, ...]:
         return waiting_lines(project)
     except ConfigError:
         return ()
-
-
-def _hiding(project: bytes) -> PathGuard | None:
-    from yolofs.cli.rules.in_force import hiding  # rules take long to import, and are for changes alone
-
-    return hiding(project)
 
 
 def _shortener(session: Session, place: Place) -> Shortener:

@@ -10,33 +10,25 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.cli import output
 from yolofs.cli.options import start_directory
-from yolofs.cli.output import warn
-from yolofs.cli.run import private_tmp
-from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.run.new_feedback import say_new_feedback
 from yolofs.cli.run.untrusted_settings import say_what_waits
-from yolofs.cli.run.wait_notice import announcing_asks
 from yolofs.cli.which_project import find_project, session_directory
 from yolofs.config.load import is_default, load
-from yolofs.config.settings import RunSettings, Settings
+from yolofs.config.settings import Settings
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import log_path, mountpoint_path, read_daemon_file, root_path
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.daemon.rpc.run_messages import BeginRunResult, EndRunResult
 from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError, UsageError, YolofsError
 from yolofs.paths import Generation, display
-from yolofs.sandbox.bubblewrap import agent_socket_inside
-from yolofs.sandbox.confine import Place, confined
-from yolofs.sandbox.environment import hidden_variables, with_own_tmux, without
-from yolofs.sandbox.native_mountable import bindable, by_directory
-from yolofs.sandbox.standard_streams import Stdin, check_descriptors
+from yolofs.sandbox.standard_streams import check_descriptors
 from yolofs.sandbox.start_errors import start_error
-from yolofs.system.mounts import is_ours, mounts_at, read_mounts
+from yolofs.system.mounts import is_ours, mounts_at
 
 if TYPE_CHECKING:
     from yolofs.cli.run.read_only_places import ReadOnlyPlace
@@ -44,9 +36,6 @@ if TYPE_CHECKING:
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish"})
-_INTERACTIVE = frozenset({b"-i", b"-l", b"-il", b"-li", b"--login"})
-SOCKET_VARIABLE = b"YOLOFS_SOCKET"
-RUN_VARIABLE = b"YOLOFS_RUN"
 
 
 class Manner(NamedTuple):
@@ -97,13 +86,17 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
             native=run.native_binds,
             tmp=run.tmp,
             home=os.path.abspath(os.path.expanduser(b"~")),
+            meanwhile=_make_ready,
         )
+        from yolofs.cli.run.early_summary import EarlySummary  # by now these are there
+        from yolofs.cli.run.in_sandbox import run_in_sandbox
+
         say_what_waits(waiting + begun.waiting_rules)
         code: int | None = None
         try:
             early = EarlySummary(project, session, Generation(begun.generation)) if manner.is_reviewed else None
             place = mountpoint_path(described)
-            code = ended = _confined(client, place, session, begun, words, manner, run, directory, early)
+            code = ended = run_in_sandbox(client, place, session, begun, words, manner.unsaid, run, directory, early)
         except (CommandNotFoundError, NotExecutableError) as error:
             code = error.exit_code
             raise
@@ -136,6 +129,15 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
             say_places(read_only)
         say_new_feedback(project, session)
     return ended
+
+
+def _make_ready() -> None:
+    """Import what makes the sandbox, and find out what the machine permits: what the daemon needs
+    to begin a run takes as long.
+    """
+    from yolofs.cli.run.in_sandbox import make_ready
+
+    make_ready()
 
 
 def _settings(project: bytes, directory: bytes) -> tuple[Settings, int]:
@@ -178,11 +180,6 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
     if text.isdigit() or text in ("", "-", "base", "all"):
         text = f"run {text}".strip()
     return os.fsencode(text)
-
-
-def _is_for_shell(words: Sequence[bytes]) -> bool:
-    """Tell whether a command is a shell that reads from the terminal."""
-    return os.path.basename(words[0]) in _SHELLS and _INTERACTIVE.issuperset(words[1:])
 
 
 @contextlib.contextmanager
@@ -239,58 +236,6 @@ def _check_root(root: bytes, settings: Settings) -> None:
         raise SandboxError(
             f"the session's base is {display(root)}, and only a view of / can be the root of a sandbox", hint=hint
         )
-
-
-def _confined(
-    client: Client,
-    mountpoint: bytes,
-    session: bytes,
-    begun: BeginRunResult,
-    words: Sequence[bytes],
-    manner: Manner,
-    settings: RunSettings,
-    directory: bytes,
-    early: EarlySummary | None,
-) -> int:
-    """Run a command; if it is reviewed, tell of its asks meanwhile, and read early."""
-    mounts = read_mounts()
-    if not any(is_ours(entry) and entry.mountpoint == mountpoint for entry in mounts):
-        raise SandboxError(f"the view is not mounted at {display(mountpoint)} as seen from here", hint="yolofs status")
-    native = bindable([unquote(path) for path in begun.native], mounts)
-    runtime_root = os.path.dirname(os.path.dirname(mountpoint))
-    environment = _environment(begun, runtime_root, settings)
-    tmp = private_tmp.make(session, begun, environment, runtime_root)
-    private_tmp.say_what_is_ruled(begun)
-    private_tmp.say_what_is_not_there(tmp, words, environment, directory, mountpoint)
-    place = Place(
-        mountpoint=mountpoint,
-        runtime_root=runtime_root,
-        agent_socket=unquote(begun.agent_socket),
-        directory=directory,
-        native=by_directory(native, mounts),
-        has_network=settings.network == "host",
-        tmp=tmp,
-        is_for_shell=_is_for_shell(words),
-    )
-    stdin = Stdin()
-    try:
-        with confined(place, [*words, *manner.unsaid], environment, stdin.fd) as running:
-            client.enter_run(begun.run, running.info.pid_namespace)
-            if early is None:
-                return running.go(warn)
-            with announcing_asks(early.directory, begun.run, running.info.pid_namespace), early.reading():
-                return running.go(warn)
-    finally:
-        stdin.close()
-
-
-def _environment(begun: BeginRunResult, runtime_root: bytes, settings: RunSettings) -> Mapping[bytes, bytes]:
-    hidden = hidden_variables(os.environ, settings.hide_env, settings.keep_env)
-    own = with_own_tmux(without(os.environ, hidden), settings.keep_env)
-    environment = {os.fsencode(k): os.fsencode(v) for k, v in own.items()}
-    environment[SOCKET_VARIABLE] = agent_socket_inside(runtime_root)
-    environment[RUN_VARIABLE] = b"%d" % begun.run
-    return environment
 
 
 def _end(

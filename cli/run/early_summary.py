@@ -31,6 +31,16 @@ _MOST_RECORDS = 200_000
 each.
 """
 
+_NEEDED = (
+    "yolofs.cli.run.summary",
+    "yolofs.hostcode.code_files",
+    "yolofs.hostcode.commands",
+    "yolofs.hostcode.marker",
+    "yolofs.cli.show.git_summary",
+    "yolofs.cli.show.state_texts",
+)
+"""What a summary of changes imports: the last ones by itself only where it needs them."""
+
 
 class EarlySummary:
     """A session, and its state before a run, read early if something changes while the run goes
@@ -91,7 +101,8 @@ class EarlySummary:
             wait_s = min(wait_s * _GROWTH, _MOST_S)
 
     def _read(self) -> None:
-        importlib.import_module("yolofs.cli.run.summary")
+        for name in _NEEDED:
+            importlib.import_module(name)
         from yolofs.session.session import Access, Session
 
         try:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.cli.options import options
 from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
-from yolofs.cli.show.git_new_objects import read_side
-from yolofs.cli.show.git_summary import GitDirectory
 from yolofs.cli.show.listing import Place, is_marked
 from yolofs.hostcode.git_ignored import Repositories
-from yolofs.paths import RelPath, join
+from yolofs.paths import join
 from yolofs.session.session import Session
-from yolofs.session.state_files import StateFiles
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 from yolofs.store.store import StoreFiles
@@ -56,8 +52,11 @@ class Shortener(NamedTuple):
         if group.top is not None:
             begin += folding.shown_top(group.top, self.place.project)
         if group.sort is Sort.GIT and group.top is not None and self._may_read(group):
+            from yolofs.cli.show.git_summary import GitDirectory  # these take long, for a few lists
+            from yolofs.cli.show.state_texts import StateTexts
+
             store = self.store if self.store is not None else self.session.store
-            told = GitDirectory(group.top, group.changes, store, _Reader(self.session, self.tree, store)).tell()
+            told = GitDirectory(group.top, group.changes, store, StateTexts(self.session, self.tree, store)).tell()
         else:
             told = folding.names_text(group, show)
         return f"{begin}: {told}"
@@ -95,24 +94,3 @@ def set_apart(changes: Sequence[Change], shortener: Shortener, marks: Marks) -> 
     groups = shortener.fold(changes, lambda change: is_marked(change, marks)).groups
     told = {id(change) for group in groups for change in group.changes}
     return Apart([change for change in changes if id(change) not in told], groups)
-
-
-class _Reader:
-    """Reads small files of a state; replays the journal for that once, and only if something is
-    read.
-    """
-
-    def __init__(self, session: Session, tree: Tree | None, store: StoreFiles) -> None:
-        self.base = session.base
-        self.store = store
-        self._session = session
-        self._tree = tree
-
-    def __call__(self, path: RelPath) -> bytes | None:
-        """Return the content of a file, None if there is none."""
-        file = self._files.look(path)
-        return read_side(file.side, self.store) if file is not None else None
-
-    @cached_property
-    def _files(self) -> StateFiles:
-        return StateFiles(self, self._tree if self._tree is not None else self._session.state())

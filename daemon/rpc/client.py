@@ -11,14 +11,13 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 import msgspec
 
 from yolofs.daemon.rpc import endpoint
-from yolofs.daemon.rpc.daemon_files import DaemonFile, log_path, read_daemon_file, socket_path
-from yolofs.daemon.rpc.process import has_ended, kill, lives
+from yolofs.daemon.rpc.daemon_files import DaemonFile, check_version, log_path, read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import (
     INVALID_PARAMS,
     MAX_LINE_BYTES,
@@ -42,7 +41,6 @@ from yolofs.daemon.rpc.protocol import (
     error_from,
     quote,
 )
-from yolofs.daemon.rpc.revision import difference, is_ours, other_version_error
 from yolofs.daemon.rpc.run_messages import (
     BeginRunParams,
     BeginRunResult,
@@ -87,6 +85,10 @@ _ROOM_AGAIN_S = 0.02
 _HANGS_HINT = "yolofs unmount --force"
 
 
+def _nothing() -> None:
+    pass
+
+
 class Looked(NamedTuple):
     """What a command has said, in the file ``fd``: stdout, then stderr."""
 
@@ -108,7 +110,7 @@ class Client:
         """
         self._hint = f"see {display(log)}" if log else "the user can see why in the daemon's log"
         self._path = path
-        self._described = described
+        self.described = described
         self._socket = endpoint.connect(path, _CONNECT_TIMEOUT_S)
         self._pending = bytearray()
         self._last_id = 0
@@ -133,6 +135,8 @@ class Client:
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
+            from yolofs.daemon.rpc.daemon_process import lives  # hardly a command comes here
+
             if lives(directory):
                 raise DaemonError(
                     f"the daemon, process {described.pid}, cannot be reached: nobody listens at"
@@ -165,21 +169,6 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    @property
-    def other_version(self) -> str:
-        """Which version serves the mount, and which this is; "" if they are the same, as far as is
-        known.
-        """
-        daemon = self._described
-        if daemon is None or is_ours(daemon.version, daemon.revision):
-            return ""
-        return difference(daemon.version, daemon.revision)
-
-    def _check_version(self) -> None:
-        daemon = self._described
-        if daemon is not None and not is_ours(daemon.version, daemon.revision):
-            raise other_version_error(daemon.version, daemon.revision)
 
     # ---- methods
 
@@ -232,15 +221,24 @@ class Client:
         return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
     def begin_run(
-        self, command: Sequence[bytes], directory: bytes, *, snapshot: bool, native: bool, tmp: str, home: bytes
+        self,
+        command: Sequence[bytes],
+        directory: bytes,
+        *,
+        snapshot: bool,
+        native: bool,
+        tmp: str,
+        home: bytes,
+        meanwhile: Callable[[], None] = _nothing,
     ) -> BeginRunResult:
         """Begin a run, which ends with :meth:`end_run` or with this connection.
 
         ``native``: tell what may be bound straight from base.  ``tmp``: what the run is to have as
         ``/tmp``, as :attr:`BeginRunParams.tmp`.  ``home`` is the command's home directory.
+        ``meanwhile`` is called once the daemon has been told.
         """
         params = BeginRunParams(tuple(map(quote, command)), quote(directory), snapshot, native, tmp, quote(home))
-        return self._call("begin_run", params, BeginRunResult)
+        return self._call("begin_run", params, BeginRunResult, meanwhile=meanwhile)
 
     def enter_run(self, run: int, namespace: int) -> None:
         """Tell which pid namespace holds the processes of a run: what they change counts as the
@@ -262,7 +260,7 @@ class Client:
         Raises:
             DaemonError: the daemon is of another version: it could misread what we write.
         """
-        self._check_version()
+        check_version(self.described)
         from yolofs.session.lock import note_holder  # for commands that change something alone
 
         in_use = self._call("lend", LendParams(kind), Lent).in_use
@@ -300,6 +298,13 @@ class Client:
             page = self._call("rules", RulesParams(len(rules)), RulesResult)
             rules += page.rules
         return sources_of(rules, page.warnings)
+
+    def hidden(self, paths: Sequence[bytes]) -> set[bytes]:
+        """Return which of some absolute paths, at most a thousand, the rules hide."""
+        from yolofs.daemon.rpc.hidden_messages import HiddenParams, HiddenResult
+
+        found = self._call("hidden", HiddenParams(tuple(map(quote, paths))), HiddenResult).hidden
+        return {paths[number] for number in found}
 
     def accesses(self) -> tuple[list[tuple[bytes, Operation]], bool]:
         """Return what rules let be read, executed and listed, each once, and whether that may not
@@ -398,24 +403,36 @@ class Client:
         """Kill a daemon that hangs.  Nothing is lost by it, but the dead mount has to be taken
         away.
         """
+        from yolofs.daemon.rpc.daemon_process import kill
+
         with pidfd_of(self.pid) as pidfd:
             kill(pidfd)
             self._wait_for_exit(pidfd)
 
     def _wait_for_exit(self, pidfd: int | None) -> None:
+        from yolofs.daemon.rpc.daemon_process import has_ended
+
         if not has_ended(pidfd):
             raise DaemonError(f"the daemon, process {self.pid}, does not end", hint=f"kill -9 {self.pid}")
 
     # ---- messages
 
-    def _call(self, method: str, params: msgspec.Struct, result: type[R], *, timeout_s: float = _TIMEOUT_S) -> R:
+    def _call(
+        self,
+        method: str,
+        params: msgspec.Struct,
+        result: type[R],
+        *,
+        timeout_s: float = _TIMEOUT_S,
+        meanwhile: Callable[[], None] = _nothing,
+    ) -> R:
         self._last_id += 1
         self._socket.settimeout(timeout_s)
         try:
-            answer = self._answer(encode_request(self._last_id, method, params))
+            answer = self._answer(encode_request(self._last_id, method, params), meanwhile)
             if answer.error is not None:
                 if answer.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
-                    self._check_version()
+                    check_version(self.described)
                 raise error_from(answer.error, self._hint)
             return msgspec.json.decode(answer.result, type=result)
         except TimeoutError:
@@ -424,17 +441,21 @@ class Client:
         except OSError as error:
             raise DaemonError(f"the daemon has hung up: {error.strerror}", hint=self._hint) from error
         except msgspec.DecodeError as error:
-            self._check_version()
+            check_version(self.described)
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
-    def _answer(self, request: bytes) -> Answer:
+    def _answer(self, request: bytes, meanwhile: Callable[[], None]) -> Answer:
         """Send a request and return the answer; where others have taken our connection, once more
         on another one.
+
+        ``meanwhile`` is called as soon as it has been sent, and raises no OSError.
         """
         deadline = time.monotonic() + _ROOM_S
         while True:
             with contextlib.suppress(BrokenPipeError):  # we have been told why
                 self._socket.sendall(request)
+            meanwhile()
+            meanwhile = _nothing
             answer = msgspec.json.decode(self._read_line(), type=Answer)
             while answer.method:
                 self._take_event(answer)

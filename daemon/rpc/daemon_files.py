@@ -9,7 +9,7 @@ import msgspec
 
 from yolofs import __version__
 from yolofs.daemon.rpc.protocol import quote, unquote
-from yolofs.daemon.rpc.revision import REVISION
+from yolofs.daemon.rpc.revision import REVISION, difference, is_ours, other_version_error
 from yolofs.errors import TrustError
 from yolofs.registry.private import read_private, write_private
 
@@ -55,6 +55,25 @@ def read_daemon_file(directory: bytes) -> DaemonFile | None:
         return None
     finally:
         os.close(fd)
+
+
+def other_version(described: DaemonFile | None) -> str:
+    """Return which version serves the mount, and which this is; "" if they are the same, as far as
+    is known.
+    """
+    if described is None or is_ours(described.version, described.revision):
+        return ""
+    return difference(described.version, described.revision)
+
+
+def check_version(described: DaemonFile | None) -> None:
+    """Check that a daemon is of this version, as far as is known.
+
+    Raises:
+        DaemonError: it is of another one, and each could misread what the other writes.
+    """
+    if described is not None and other_version(described):
+        raise other_version_error(described.version, described.revision)
 
 
 def socket_path(described: DaemonFile) -> bytes:

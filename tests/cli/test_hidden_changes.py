@@ -52,6 +52,18 @@ def test_json_tells_how_many_are_left_out(staged: Program) -> None:
         assert document["hidden_left_out"] == 0
 
 
+def test_of_hundreds_of_changes_the_same_are_left_out(yolofs: Program) -> None:
+    """The rules come from the mount then, which else judges the paths itself."""
+    with yolofs.mounted() as view:
+        for number in range(400):
+            (view / f"{number}.hid").touch()
+            (view / f"{number}.txt").touch()
+        yolofs("rule", "hidden", "**/*.hid")
+        for command in ("status", "diff"):
+            document = yolofs(command, "--json").json
+            assert (document["counts"]["A"], document["hidden_left_out"]) == (400, 400)
+
+
 def test_hunks_leaves_hidden_changes_out_and_says_so(staged: Program) -> None:
     done = staged("hunks")
     assert "+changed" in done.out

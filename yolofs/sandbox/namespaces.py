@@ -9,6 +9,7 @@ bound.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,8 +31,13 @@ class Possible(NamedTuple):
     """Whether a user namespace can be had; not tried for an ordinary user, who needs one anyway."""
 
 
+@functools.cache
 def find_possible() -> Possible:
-    """Try it in a child."""
+    """Try it in a child, once in a process.
+
+    Raises:
+        OSError: no child can be had.
+    """
     child = os.fork()
     if not child:
         can_mount = _works(leave_mounts) and _works(try_copy)

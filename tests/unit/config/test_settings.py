@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from yolofs.config.check import dotted, expected, key_paths
+from yolofs.config.check import dotted, key_paths
+from yolofs.config.expected import expected
 from yolofs.config.lines import key_lines
 from yolofs.config.load import parse
 from yolofs.config.settings import Settings, UserSettings

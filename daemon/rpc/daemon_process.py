@@ -1,4 +1,4 @@
-"""The process of a daemon: whether it goes on, and its end where no socket leads to it."""
+"""The daemon's process, where its end has to be waited for or no connection leads to it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import select
 import signal
 
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
+from yolofs.session.lock import has_open
 from yolofs.system.processes import pidfd_of
 
 _EXIT_TIMEOUT_S = 10.0
@@ -18,8 +19,6 @@ def lives(directory: bytes) -> bool:
 
     One that is just ending has taken ``daemon.json`` away before its socket.
     """
-    from yolofs.session.lock import has_open  # hardly a command comes here
-
     described = read_daemon_file(directory)
     return described is not None and has_open(described.pid, directory)
 
@@ -30,8 +29,6 @@ def end_unreachable(directory: bytes) -> bool:
 
     The mount that it leaves then has to be taken away.
     """
-    from yolofs.session.lock import has_open
-
     described = read_daemon_file(directory)
     if described is None:
         return False
