@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from yolofs.cli.output import warn
 from yolofs.cli.which_project import session_directory
 from yolofs.daemon.rpc.client import Client
+from yolofs.daemon.rpc.daemon_files import other_version
+from yolofs.daemon.rpc.revision import REMOUNT
 from yolofs.errors import DaemonError
 
 
@@ -32,3 +35,10 @@ def connected_or_refused(project: bytes) -> Iterator[Client]:
         if client is None:
             raise DaemonError("the project is not mounted, so nothing is asked", hint="yolofs mount")
         yield client
+
+
+def warn_of_other_version(client: Client) -> None:
+    """Say so if the daemon is of another version than this command."""
+    versions = other_version(client.described)
+    if versions:
+        warn(f"{versions}; nothing can be committed, undone or aborted until {REMOUNT}")

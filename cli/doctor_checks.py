@@ -22,7 +22,8 @@ from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
 from yolofs.daemon.rpc.client import Client
-from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
+from yolofs.daemon.rpc.daemon_files import mountpoint_path, other_version, read_daemon_file
+from yolofs.daemon.rpc.revision import REMOUNT
 from yolofs.errors import ConflictError, JournalError, SessionBusyError, YolofsError, reason
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
@@ -309,7 +310,12 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
         client = Client.connect(directory)
         if client is not None:
             with client:
-                yield Finding("daemon", Level.OK, f"process {client.info().pid} serves the mount")
+                pid = client.info().pid
+                versions = other_version(client.described)
+                if versions:
+                    yield Finding("daemon", Level.WARN, f"process {pid}: {versions}", REMOUNT)
+                else:
+                    yield Finding("daemon", Level.OK, f"process {pid} serves the mount")
             return
     except YolofsError as error:
         yield Finding("daemon", Level.FAIL, error.message, "yolofs unmount --force")

@@ -160,7 +160,7 @@ class Host:
     def publish(self) -> None:
         """Tell the world where the mount and its socket are."""
         described = files.describe(
-            os.getpid(), self._started_ns, self.socket_path, self.mountpoint, self._session.base.root, __version__
+            os.getpid(), self._started_ns, self.socket_path, self.mountpoint, self._session.base.root
         )
         files.publish(self._session.directory, described)
         put_link(self._session.project, self._session.directory)

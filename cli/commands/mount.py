@@ -10,7 +10,7 @@ import sys
 import click
 
 from yolofs.cli import output
-from yolofs.cli.connection import connected
+from yolofs.cli.connection import connected, warn_of_other_version
 from yolofs.cli.options import start_directory
 from yolofs.cli.path_types import Directory
 from yolofs.cli.project import find_project, session_directory
@@ -41,6 +41,7 @@ def command(root: bytes | None, foreground: bool) -> None:
         root = os.path.realpath(os.path.join(start_directory(), root))
     with connected(project) as client:
         if client is not None:
+            warn_of_other_version(client)
             _report_running(client.info(), root)
             say_what_waits(len(waiting_or_warned(project)))
             return

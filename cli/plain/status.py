@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from yolofs.changes.changes import Change
 from yolofs.changes.counting import counts
-from yolofs.cli.connection import connected
+from yolofs.cli.connection import connected, warn_of_other_version
 from yolofs.cli.guard import PathGuard, hidden_by, seen
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
@@ -51,6 +51,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
     info = None
     with connected(project) as client:
         if client is not None:
+            warn_of_other_version(client)
             info = client.info()
             client.flush()
     waiting = _waiting(project)

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 import msgspec
 
 from yolofs.daemon.rpc import endpoint
-from yolofs.daemon.rpc.daemon_files import log_path, read_daemon_file, socket_path
+from yolofs.daemon.rpc.daemon_files import DaemonFile, check_version, log_path, read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import (
+    INVALID_PARAMS,
     MAX_LINE_BYTES,
+    METHOD_NOT_FOUND,
     NO_ROOM,
     Answer,
     Done,
@@ -99,15 +101,16 @@ class Looked(NamedTuple):
 class Client:
     """A connection to a living daemon; use :meth:`connect`, and :meth:`close` or ``with``."""
 
-    def __init__(self, path: bytes, log: bytes = b"") -> None:
+    def __init__(self, path: bytes, log: bytes = b"", described: DaemonFile | None = None) -> None:
         """Connect to the socket at ``path``; ``log`` is the path of the daemon's log, empty where
-        it cannot be seen.
+        it cannot be seen, as is then what is ``described`` of it.
 
         Raises:
             OSError: nobody listens there.
         """
         self._hint = f"see {display(log)}" if log else "the user can see why in the daemon's log"
         self._path = path
+        self.described = described
         self._socket = endpoint.connect(path, _CONNECT_TIMEOUT_S)
         self._pending = bytearray()
         self._last_id = 0
@@ -128,7 +131,7 @@ class Client:
         if described is None:
             return None
         try:
-            client = cls(socket_path(described), log_path(directory))
+            client = cls(socket_path(described), log_path(directory), described)
         except TimeoutError:
             raise DaemonError(f"the daemon, process {described.pid}, takes no connection", hint=_HANGS_HINT) from None
         except OSError:
@@ -253,7 +256,11 @@ class Client:
         lock is ours too, for ``command``.
 
         Gives the store inodes that somebody has open, None if that is not known.
+
+        Raises:
+            DaemonError: the daemon is of another version: it could misread what we write.
         """
+        check_version(self.described)
         from yolofs.session.lock import note_holder  # for commands that change something alone
 
         in_use = self._call("lend", LendParams(kind), Lent).in_use
@@ -424,6 +431,8 @@ class Client:
         try:
             answer = self._answer(encode_request(self._last_id, method, params), meanwhile)
             if answer.error is not None:
+                if answer.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
+                    check_version(self.described)
                 raise error_from(answer.error, self._hint)
             return msgspec.json.decode(answer.result, type=result)
         except TimeoutError:
@@ -432,6 +441,7 @@ class Client:
         except OSError as error:
             raise DaemonError(f"the daemon has hung up: {error.strerror}", hint=self._hint) from error
         except msgspec.DecodeError as error:
+            check_version(self.described)
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
     def _answer(self, request: bytes, meanwhile: Callable[[], None]) -> Answer:

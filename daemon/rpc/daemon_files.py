@@ -7,7 +7,9 @@ import os
 
 import msgspec
 
+from yolofs import __version__
 from yolofs.daemon.rpc.protocol import quote, unquote
+from yolofs.daemon.rpc.revision import REVISION, difference, is_ours, other_version_error
 from yolofs.errors import TrustError
 from yolofs.registry.private import read_private, write_private
 
@@ -30,11 +32,13 @@ class DaemonFile(msgspec.Struct, frozen=True):
     mountpoint: str
     root: str
     version: str
+    revision: int = 0
+    """See :data:`yolofs.daemon.rpc.revision.REVISION`."""
 
 
-def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: bytes, version: str) -> DaemonFile:
-    """Return the content of a ``daemon.json``."""
-    return DaemonFile(pid, started_ns, quote(socket), quote(mountpoint), quote(root), version)
+def describe(pid: int, started_ns: int, socket: bytes, mountpoint: bytes, root: bytes) -> DaemonFile:
+    """Return the content of a ``daemon.json`` of this version."""
+    return DaemonFile(pid, started_ns, quote(socket), quote(mountpoint), quote(root), __version__, REVISION)
 
 
 def read_daemon_file(directory: bytes) -> DaemonFile | None:
@@ -51,6 +55,25 @@ def read_daemon_file(directory: bytes) -> DaemonFile | None:
         return None
     finally:
         os.close(fd)
+
+
+def other_version(described: DaemonFile | None) -> str:
+    """Return which version serves the mount, and which this is; "" if they are the same, as far as
+    is known.
+    """
+    if described is None or is_ours(described.version, described.revision):
+        return ""
+    return difference(described.version, described.revision)
+
+
+def check_version(described: DaemonFile | None) -> None:
+    """Check that a daemon is of this version, as far as is known.
+
+    Raises:
+        DaemonError: it is of another one, and each could misread what the other writes.
+    """
+    if described is not None and other_version(described):
+        raise other_version_error(described.version, described.revision)
 
 
 def socket_path(described: DaemonFile) -> bytes:

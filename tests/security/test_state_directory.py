@@ -215,7 +215,7 @@ def test_a_daemon_of_another_user_is_not_talked_to(project: Path, tmp_path: Path
     try:
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
-        described = files.describe(1, 1, os.fsencode(path), b"/", b"/", "0")
+        described = files.describe(1, 1, os.fsencode(path), b"/", b"/")
         (session / "daemon.json").write_bytes(msgspec.json.encode(described))
         (session / "daemon.json").chmod(0o600)
         said = program.refused("mount", code=11)

@@ -196,13 +196,28 @@ def read_private(directory: int, name: bytes) -> bytes:
         return file.read(_MAX_BYTES)
 
 
+def place_in(directory: int, name: bytes = b"") -> bytes:
+    """Return the path of a name in an open directory, for a message; the name alone, if the system
+    tells no more.
+    """
+    try:
+        return os.path.join(os.readlink(b"/proc/self/fd/%d" % directory), name).rstrip(b"/")
+    except OSError:
+        return name
+
+
 def write_private(directory: int, name: bytes, content: bytes, *, durable: bool = True) -> None:
     """Replace a file in an open private directory in one step, with mode 0600; ``durable``: the
     disk is waited for.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written; ``filename`` is its whole path.
     """
+    with naming(place_in(directory, name)):
+        _replace(directory, name, content, durable=durable)
+
+
+def _replace(directory: int, name: bytes, content: bytes, *, durable: bool) -> None:
     temporary = b".%d.%b.new" % (os.getpid(), name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o600, dir_fd=directory)

@@ -16,7 +16,7 @@ import msgspec
 
 from yolofs.errors import TrustError
 from yolofs.registry.identity import Identity
-from yolofs.registry.private import read_private, write_private
+from yolofs.registry.private import place_in, read_private, write_private
 from yolofs.registry.state import REGISTRY, open_part, open_state
 from yolofs.system.own_names import JOURNAL
 from yolofs.system.plain_files import is_there, naming
@@ -147,7 +147,7 @@ class Registry:
             OSError: it cannot be read.
         """
         try:
-            with naming(_place(self._fd, name)):
+            with naming(place_in(self._fd, name)):
                 text = read_private(self._fd, name)
             entry = msgspec.json.decode(text, type=Entry)
             if entry.version == _VERSION and entry.file_name == name and os.path.isabs(entry.session_path):
@@ -172,15 +172,5 @@ class Registry:
 
 
 def _listed(fd: int) -> list[str]:
-    with naming(_place(fd)):
+    with naming(place_in(fd) or REGISTRY):
         return os.listdir(fd)
-
-
-def _place(fd: int, name: bytes = b"") -> bytes:
-    """Return the path of a file in an open registry, for a message; its name alone, if the system
-    tells no more.
-    """
-    try:
-        return os.path.join(os.readlink(b"/proc/self/fd/%d" % fd), name).rstrip(b"/")
-    except OSError:
-        return name or REGISTRY

@@ -26,7 +26,7 @@ import msgspec
 
 from yolofs.errors import TrustError
 from yolofs.registry.identity import Identity
-from yolofs.registry.private import read_private, write_private
+from yolofs.registry.private import place_in, read_private, write_private
 from yolofs.registry.state import open_state
 from yolofs.system.plain_files import is_there, naming
 from yolofs.text.percent import quote_from_bytes
@@ -92,12 +92,13 @@ def _write_if_missing(state: int, name: bytes, content: bytes) -> None:
     """Write a file, durably, whole or not at all, unless there is one by now."""
     temporary = b"%b.%d" % (name, os.getpid())
     write_private(state, temporary, content)
-    try:
-        with contextlib.suppress(FileExistsError):
-            os.link(temporary, name, src_dir_fd=state, dst_dir_fd=state, follow_symlinks=False)
-    finally:
-        os.unlink(temporary, dir_fd=state)
-    os.fsync(state)
+    with naming(place_in(state, name)):
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, name, src_dir_fd=state, dst_dir_fd=state, follow_symlinks=False)
+        finally:
+            os.unlink(temporary, dir_fd=state)
+        os.fsync(state)
 
 
 def seal(key: bytes, fields: Sequence[bytes]) -> str:

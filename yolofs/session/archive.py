@@ -158,9 +158,17 @@ def interrupted_commit(directory: bytes) -> bytes | None:
     """
     number = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, number)
-    if not is_there(os.path.join(commit, b"plan.json")) or _is_put_away(commit):
+    if _is_put_away(commit) or not (is_there(os.path.join(commit, b"plan.json")) or _has_lost_its_plan(commit)):
         return None
     return commit if end_of(directory, number) is None and not _was_never_begun(directory, number) else None
+
+
+def _has_lost_its_plan(commit: bytes) -> bool:
+    if not is_there(os.path.join(commit, b"made")):
+        return False
+    from yolofs.commit.apply.commit_directory import has_lost_its_plan  # imported late: hardly a session has that
+
+    return has_lost_its_plan(commit)
 
 
 def _was_never_begun(directory: bytes, number: int) -> bool:

@@ -16,7 +16,7 @@ from yolofs.journal.records import NOTHING, Fingerprint, owner_of
 from yolofs.paths import RelPath, join
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import Stamp, by_names
 from yolofs.store.store import Store
 
 CLOCK_SLACK_NS = 10_000_000
@@ -97,7 +97,9 @@ def is_later(
         if _is_another(st, was, last_ns, base):
             if (st.st_ino, st.st_ctime_ns) not in restored:
                 return True
-            last_ns, was = st.st_ctime_ns, None  # it came back whole then, with what is in it
+            was = None
+            if by_names((st.st_ino, st.st_ctime_ns)) not in restored:
+                last_ns = st.st_ctime_ns  # it came back whole then, with what is in it
         if stat.S_ISDIR(st.st_mode):
             unknown = NOTHING if was is not None else None  # all that was in it is known with it
             below = [path for name in base.names(rel) if (path := join(rel, name)) not in in_use]

@@ -31,6 +31,14 @@ of a file on each disk.
 """
 
 
+def by_names(stamp: Stamp) -> Stamp:
+    """Return the stamp that says of a directory, besides its own, that an undo or a commit made it:
+    what came into it by that has stamps of its own, and anything else in it is the host's.
+    """
+    inode, ctime_ns = stamp
+    return -inode, ctime_ns
+
+
 def read(directory: bytes) -> set[Stamp]:
     """Return the stamps of what was put back; empty if nothing was, or the note is damaged.
 

@@ -16,7 +16,7 @@ _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
 _FALLOC_FL_KEEP_SIZE: Final = 1
 _UNSUPPORTED: Final = frozenset({errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP})
-"""What renameat2 answers where the kernel, a seccomp filter or the filesystem lacks the flag."""
+"""What system calls answer where the kernel, a seccomp filter or the filesystem lacks the flag."""
 
 _OPENAT2: Final = 437
 """The same on all machines."""
@@ -38,6 +38,8 @@ _STATX_ATTR_FIXED: Final = 0x10 | 0x20
 _STATX_MNT_ID: Final = 0x1000
 _STATX_BTIME: Final = 0x800
 _STATX_TYPE: Final = 0x1
+_STATX_NLINK: Final = 0x4
+_AT_STATX_FORCE_SYNC: Final = 0x2000
 _AT_STATX_DONT_SYNC: Final = 0x4000
 _STATFS_BYTES: Final = 256
 """More than ``struct statfs`` has anywhere; its first field, a long, is the type."""
@@ -168,6 +170,22 @@ def _is_on_overlay(target: bytes | int) -> bool:
         if isinstance(target, bytes):
             os.close(fd)
     return int.from_bytes(told.raw[:_LONG_BYTES], sys.byteorder) == _OVERLAYFS
+
+
+def has_several_names(path: bytes, st: os.stat_result) -> bool:
+    """Tell whether what is at a path, a link itself, has several names; ``st`` are its attributes.
+
+    Of a disk in user space, or in the network, the kernel may remember a name that was just
+    removed: so the disk itself is asked.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    if st.st_nlink <= 1:
+        return False
+    found = _statx(path, _STATX_NLINK, _AT_STATX_FORCE_SYNC)
+    is_told = int.from_bytes(found[:4], sys.byteorder) & _STATX_NLINK
+    return not is_told or int.from_bytes(found[16:20], sys.byteorder) > 1
 
 
 def may_never_change(path: bytes) -> bool:
@@ -319,13 +337,18 @@ def sync_filesystem(fd: int) -> None:
     disk takes.
 
     Raises:
-        OSError: as syncfs(2): an earlier write failed.
+        OSError: as syncfs(2) and fsync(2): an earlier write failed.
     """
     syncfs = getattr(_libc, "syncfs", None)
     if syncfs is None:
         os.sync()
     elif syncfs(fd):
-        _raise(b"")
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    elif _libc.fsync(fd) and (number := ctypes.get_errno()) not in _UNSUPPORTED:
+        # Before Linux 6.15, syncfs does nothing with a disk that an error has made read-only, and
+        # says that all is well.
+        raise OSError(number, os.strerror(number))
 
 
 def fallocate(fd: int, mode: int, offset: int, length: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 from collections.abc import Iterator
@@ -240,3 +241,15 @@ def test_a_directory_is_known_by_more_than_its_number(tmp_path: Path) -> None:
     assert identity_of(os.fsencode(link)).inode == link.lstat().st_ino
     with pytest.raises(FileNotFoundError):
         identity_of(os.fsencode(one))
+
+
+def test_an_error_names_the_whole_path_of_the_key(state: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        seal_key(state, make=True)
+    name = os.fsencode(caught.value.filename)
+    assert name.startswith(os.fsencode(tmp_path / "home"))
+    assert KEY in name

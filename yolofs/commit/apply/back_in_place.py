@@ -45,6 +45,8 @@ class Meanwhile(NamedTuple):
     """
     given: list[RelPath]
     """What it has given another mode or owner, which stays."""
+    lost: list[RelPath]
+    """What base had there is no longer kept: somebody has removed it from the commit's folder."""
     left_out: Mapping[RelPath, tuple[str, ...]] = {}
     """What could not be given back to what is there: names such as ``times``."""
 
@@ -55,7 +57,7 @@ class BackInPlace(ResumedSteps):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
-        self.meanwhile = Meanwhile([], [], [], [], [])
+        self.meanwhile = Meanwhile([], [], [], [], [], [])
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
 
@@ -90,6 +92,8 @@ class BackInPlace(ResumedSteps):
         if self._inode(backup) is None:
             if step.was is not None and self._inode(spot) == step.inode and _is_opened_up(st.st_mode, step.was.mode):
                 os.chmod(self._at(spot), stat.S_IMODE(step.was.mode))
+            if said.came is not None:
+                self.meanwhile.lost.append(step.path)
             return
         if not stat.S_ISREG(st.st_mode) or (said.came is None and self._inode(spot) != step.inode):
             return  # the host's: what it was stays in ``replaced``

@@ -60,11 +60,22 @@ def has_begun(parking: bytes) -> bool:
     return any(holds_something(os.path.join(parking, name)) for name in OF_BASE)
 
 
+def has_lost_its_plan(parking: bytes) -> bool:
+    """Tell whether a commit has begun, and its plan is not there any more: somebody has removed it.
+
+    Where yolofs removes a plan, ``made`` is gone before, or it was taken back.
+    """
+    is_begun = is_there(os.path.join(parking, MADE)) and not is_there(os.path.join(parking, PLAN))
+    return is_begun and not is_there(os.path.join(parking, BACK))
+
+
 def is_left_over(parking: bytes) -> bool:
     """Tell whether a commit's directory is that of one that ended before it had a plan, and keeps
     nothing of value.
     """
     ends = (PLAN, DONE, b"given-up", b"journal")
+    if has_lost_its_plan(parking):
+        return False
     if any(is_there(os.path.join(parking, name)) for name in ends):
         return False
     return not any(holds_something(os.path.join(parking, name)) for name in (*OF_BASE, b"found"))
@@ -116,14 +127,15 @@ def drop(parking: bytes) -> None:
     with contextlib.suppress(OSError):
         os.rename(parking, os.path.join(above, GONE + name))
         parking = os.path.join(above, GONE + name)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(os.path.join(parking, PLAN))
+    for name in (MADE, PLAN):  # see has_lost_its_plan
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(os.path.join(parking, name))
     if not needed:
         shutil.rmtree(parking)
         return
-    for name in os.listdir(parking):
-        if name not in needed:
-            remove_tree(os.path.join(parking, name))
+    for left in os.listdir(parking):
+        if left not in needed:
+            remove_tree(os.path.join(parking, left))
 
 
 def remove_gone(parking: bytes) -> None:

@@ -6,6 +6,7 @@ A link that the host put in a directory's place is an error (ENOTDIR) and never 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -14,6 +15,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.store.copying import at
+from yolofs.system import syscalls
 
 _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIMIT = 64
@@ -47,8 +49,11 @@ class Directories:
         fd = os.open(root, _FLAGS)
         device = os.fstat(fd).st_dev
         self._open: dict[RelPath, _Open] = {ROOT: _Open(fd, device, None)}
-        self.devices = {device}
+        self.devices: set[int] = set()
         """The numbers of all devices that directories were opened on."""
+        self._readable: dict[int, int] = {}
+        """By number of a device, a descriptor of a directory on it that is not O_PATH."""
+        self._meet(device, fd)
 
     def open(self, rel: RelPath) -> int:
         """Return a descriptor (O_PATH) of a directory.  It stays this object's, and is good until
@@ -90,6 +95,19 @@ class Directories:
         self._open[rel] = entry._replace(relock=mode if entry.relock is None else entry.relock)
         return True
 
+    def sync(self) -> None:
+        """Make durable what was written to the devices that directories were opened on.
+
+        Raises:
+            OSError: a device reports an error, be it of an earlier write.
+        """
+        for device in self.devices:
+            fd = self._readable.get(device)
+            if fd is None:
+                os.sync()  # it tells of no error, but we may read no directory there
+            else:
+                syscalls.sync_filesystem(fd)
+
     def forget(self, rel: RelPath) -> None:
         """Close a directory and all below it, as they move, or as their metadata is about to be
         set.
@@ -127,9 +145,10 @@ class Directories:
         try:
             self.release()
         finally:
-            for entry in self._open.values():
-                os.close(entry.fd)
+            for fd in (*(entry.fd for entry in self._open.values()), *self._readable.values()):
+                os.close(fd)
             self._open.clear()
+            self._readable.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -165,8 +184,15 @@ class Directories:
     def _open_child(self, parent: RelPath, name: bytes) -> _Open:
         fd = self.within(parent, lambda parent_fd: os.open(name, _FLAGS, dir_fd=parent_fd))
         device = os.fstat(fd).st_dev
-        self.devices.add(device)
+        if device not in self._readable:
+            self._meet(device, fd)
         return _Open(fd, device, None)
+
+    def _meet(self, device: int, fd: int) -> None:
+        """Take note of a device, and of a directory on it, if that may be read."""
+        self.devices.add(device)
+        with contextlib.suppress(PermissionError):
+            self._readable[device] = os.open(_itself(fd), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def _evict(self) -> None:
         for path in [path for path in self._open if path][: max(0, len(self._open) - _LIMIT)]:

@@ -20,6 +20,7 @@ import msgspec
 from yolofs.commit.apply.copy_log import Copied, File, ObjectByDevice
 from yolofs.commit.plan.plan import Attributes
 from yolofs.store import copying
+from yolofs.system import syscalls
 from yolofs.system.plain_files import read_note, replace_note
 
 _Parted: TypeAlias = tuple[bytes, int, int]
@@ -160,8 +161,8 @@ def names_of_several(place: bytes, name: bytes) -> dict[bytes, File]:
     except FileNotFoundError:
         return {}
     if not stat.S_ISDIR(st.st_mode):
-        return {name: (st.st_dev, st.st_ino)} if st.st_nlink > 1 else {}
-    found = ((path, st) for path, st in _walk(place) if st.st_nlink > 1)
+        return {name: (st.st_dev, st.st_ino)} if syscalls.has_several_names(place, st) else {}
+    found = ((path, st) for path, st in _walk(place) if syscalls.has_several_names(path, st))
     return {os.path.join(name, os.path.relpath(path, place)): (st.st_dev, st.st_ino) for path, st in found}
 
 

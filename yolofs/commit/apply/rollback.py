@@ -100,7 +100,7 @@ class BackSteps(BackInPlace):
                     return
                 self._put_back(step, source)
             case Remove():
-                self._put_removed_back(step)
+                self._put_removed_back(step, said)
             case Fetch():
                 self._put_kept_back(step)
             case MakeDirectory():
@@ -218,11 +218,13 @@ class BackSteps(BackInPlace):
         self._forget_notes(step.number)
         os.unlink(note)
 
-    def _put_removed_back(self, step: Remove) -> None:
+    def _put_removed_back(self, step: Remove, said: step_log.Line) -> None:
         kept, aside = self._in(self._replaced, step.number), self._shelter(step.path, step.number)
         if self._inode(aside) is None:
             if self._is_still_there(step):
                 self._clear(kept)  # a copy
+            if said.went is not None and self._inode(kept) is None and self._inode(Spot(*split(step.path))) is None:
+                self.meanwhile.lost.append(step.path)
             self._put_back(step, kept)
             return
         self._put_back(step, aside)
@@ -267,6 +269,8 @@ class BackSteps(BackInPlace):
             self._swap_back(step, target, old, is_ours=is_ours, said=said, source=None if is_copy else source)
             if old != kept:
                 self._clear(kept)  # a copy
+        elif step.replaced is not None and said.went is not None:
+            self.meanwhile.lost.append(step.path)  # and what came stays: better than nothing there
         elif old is None and is_ours and step.replaced is None:
             self._move_off(step, target, is_ours=True, said=said, source=None if is_copy else source)
         if is_copy:

@@ -42,7 +42,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import ROOT, RelPath, split
 from yolofs.store import copying
 from yolofs.store.copying import at
-from yolofs.store.restored import Stamp
+from yolofs.store.restored import Stamp, by_names
 from yolofs.system import syscalls
 
 _ARRIVALS = (Create, Place, Link, Duplicate)
@@ -150,11 +150,14 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
                     os.chmod(self._at(kept), modes[inode])
 
     def sync(self) -> None:
-        """Make all that the steps wrote durable."""
-        if self._directories.devices <= {self._device}:
-            syscalls.sync_filesystem(self._new.fd)
-        else:
-            os.sync()
+        """Make all that the steps wrote durable.
+
+        Raises:
+            OSError: a disk reports an error, so that it may have lost some of it.
+        """
+        syscalls.sync_filesystem(self._new.fd)
+        if not self._directories.devices <= {self._device}:
+            self._directories.sync()
 
     def copy_apart(self) -> list[part_links.Apart]:
         """Copy what is kept and has names in base, or beside it, that are still there, or was
@@ -244,6 +247,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         for before, after in self._swept:
             if before in found:
                 found.add(after)
+            if by_names(before) in found:
+                found.add(by_names(after))
         return found
 
     def discard_notes(self) -> None:

@@ -81,8 +81,9 @@ def _told(failure: BaseException) -> str:
 
 def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
     """Say what has become of base."""
-    is_whole = not meanwhile.gone and not meanwhile.left
-    text = f"base is as it was{'' if is_whole else ', but for what the host took away'}, and all stays staged"
+    missing = ["what the host took away"] if meanwhile.gone or meanwhile.left else []
+    missing += ["what is lost"] if meanwhile.lost else []
+    text = f"base is as it was{', but for ' if missing else ''}{' and '.join(missing)}, and all stays staged"
     if meanwhile.left_out:
         aspects = dict.fromkeys(aspect for some in meanwhile.left_out.values() for aspect in some)
         text += f"; {', '.join(aspects)} of {_shown(sorted(meanwhile.left_out), root)} could not be given back"
@@ -92,6 +93,11 @@ def told_of(meanwhile: Meanwhile, root: bytes, parking: bytes) -> str:
         text += (
             f"; what base had at {_shown(meanwhile.gone, root)} went with the directory that the commit had put it"
             " into, which the host has moved or removed"
+        )
+    if meanwhile.lost:
+        text += (
+            f"; what base had at {_shown(meanwhile.lost, root)} is lost: it was kept in"
+            f" {display(os.path.join(parking, OF_BASE[1]))}, and somebody has removed it there"
         )
     if meanwhile.written:
         text += f"; what the host has meanwhile made of {_shown(meanwhile.written, root)} is staged there now"
@@ -115,7 +121,7 @@ def found_text(found: Sequence[RelPath], root: bytes, parking: bytes) -> str:
 
 def _shown(paths: Sequence[RelPath], root: bytes) -> str:
     more = f" and {len(paths) - 1} more" if paths[1:] else ""
-    return f"{display(os.path.join(root, paths[0]))}{more}"
+    return f"{display(os.path.join(root, paths[0]) if paths[0] else root)}{more}"
 
 
 def roll_back(
@@ -216,7 +222,7 @@ def _end_taken_back(parking: bytes) -> None:
         drop(parking)
         return
     os.unlink(os.path.join(parking, PLAN))
-    for name in os.listdir(parking):
+    for name in sorted(os.listdir(parking), key=lambda name: name == BACK):  # that last, see has_lost_its_plan
         path = os.path.join(parking, name)
         if name not in kept:
             remove_tree(path)

@@ -14,7 +14,7 @@ from yolofs.daemon.rpc import endpoint
 
 def test_what_is_published_can_be_read_back_whatever_the_bytes(tmp_path: Path) -> None:
     directory = os.fsencode(tmp_path)
-    described = files.describe(1, 2, b"/run/\xff/control.sock", b"/run/\xff/mnt", b"/", "1.0")
+    described = files.describe(1, 2, b"/run/\xff/control.sock", b"/run/\xff/mnt", b"/")
     files.publish(directory, described)
     files.publish(directory, described)
     found = files.read_daemon_file(directory)

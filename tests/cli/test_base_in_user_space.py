@@ -1,0 +1,53 @@
+"""Base lies on a disk in user space (bindfs), of which the kernel remembers names that are gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, wait_until
+from tests.property.core_driver import CoreDriver
+
+pytestmark = pytest.mark.mount
+
+
+@pytest.fixture
+def on_bindfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    if shutil.which("bindfs") is None:
+        pytest.skip("there is no bindfs")
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "state"))
+    (tmp_path / "disk/project").mkdir(parents=True)
+    (tmp_path / "shown").mkdir()
+    with subprocess.Popen(["bindfs", "-f", tmp_path / "disk", tmp_path / "shown"]) as serving:
+        wait_until(lambda: os.path.ismount(tmp_path / "shown"), "bindfs to serve")
+        try:
+            program = Program(tmp_path / "shown/project")
+            program.start_session()
+            yield program
+        finally:
+            subprocess.run(["umount", "--lazy", tmp_path / "shown"], check=True)
+            serving.kill()  # another mount namespace may hold on to what it serves
+
+
+def test_an_undo_does_not_say_that_a_file_with_one_name_has_lost_others(on_bindfs: Program) -> None:
+    project = on_bindfs.project
+    for name in ("edited", "removed", "linked"):
+        (project / name).write_text(f"{name}\n")
+    os.link(project / "linked", project / "other")
+    view = CoreDriver(os.fsencode(project))
+    view.overwrite(b"edited", b"view\n")
+    view.unlink(b"removed")
+    view.unlink(b"other")
+    view.close()
+    for _ in range(2):
+        on_bindfs("commit", "--yes")
+        undone = on_bindfs("undo", "--yes")
+        assert "comes back as a file of its own" not in undone.err
+        assert (project / "edited").read_text() == "edited\n"
+        assert (project / "removed").read_text() == "removed\n"
+        assert (project / "other").stat().st_ino == (project / "linked").stat().st_ino

@@ -1,0 +1,121 @@
+"""A mount goes on after yolofs was upgraded: no command of another version changes the session
+beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from tests.cli.program import Program, run_code
+from tests.crash.test_commit_preparation import tree_of
+from yolofs.commit.plan import plan
+from yolofs.daemon.rpc import protocol, run_messages
+from yolofs.daemon.rpc.revision import REVISION
+from yolofs.journal import records
+
+_OTHER = """
+import sys
+import yolofs
+from yolofs.daemon.rpc import revision
+{change}
+from yolofs.cli import main
+sys.argv[0] = "yolofs"
+main.program()
+"""
+LATER = _OTHER.format(change="revision.REVISION += 1")
+RELEASED = _OTHER.format(change="revision.__version__ = '77.0'")
+DAEMON = 11
+WAY_OUT = "hint: yolofs unmount && yolofs mount"
+
+
+@pytest.fixture
+def mounted(yolofs: Program) -> Iterator[Program]:
+    with yolofs.mounted("--root", ".") as mountpoint:
+        (mountpoint / "first").write_text("1\n")
+        yolofs("commit", "--yes")
+        (mountpoint / "staged").write_text("kept\n")
+        yield yolofs
+
+
+def upgraded(program: Program, *words: str, code: str = LATER) -> subprocess.CompletedProcess[str]:
+    """Run a command of a version that is not the daemon's."""
+    return run_code(code, words, program.project)
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("commit", "--yes"),
+        ("commit", "--yes", "--ours"),
+        ("undo", "--yes"),
+        ("abort", "--yes"),
+        ("gc", "--generations"),
+        ("restore", "--from", "base", "staged"),
+    ],
+)
+def test_what_changes_the_session_is_refused_with_the_way_out(mounted: Program, words: tuple[str, ...]) -> None:
+    before = tree_of(mounted.project), mounted("log", "--json").out
+    done = upgraded(mounted, *words)
+    assert done.returncode == DAEMON, done
+    assert "an earlier state of yolofs" in done.stderr
+    assert "nothing was changed" in done.stderr
+    assert WAY_OUT in done.stderr
+    assert (tree_of(mounted.project), mounted("log", "--json").out) == before
+    assert "staged" in mounted("status").out
+
+
+@pytest.mark.mount
+def test_the_way_out_is_one(mounted: Program) -> None:
+    for words in (("unmount",), ("commit", "--yes")):
+        done = upgraded(mounted, *words)
+        assert done.returncode == 0, done
+    assert (mounted.project / "staged").read_text() == "kept\n"
+    mounted("mount", "--root", ".")
+    assert not mounted("status").err
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("words", [("status",), ("mount",)])
+def test_who_looks_is_told_both_versions(mounted: Program, words: tuple[str, ...]) -> None:
+    done = upgraded(mounted, *words, code=RELEASED)
+    assert done.returncode == 0, done
+    assert "serves the mount, and this is yolofs 77.0; nothing can be committed" in done.stderr
+
+
+@pytest.mark.mount
+def test_doctor_names_it(mounted: Program) -> None:
+    found = json.loads(upgraded(mounted, "doctor", "--json", code=RELEASED).stdout)
+    assert "this is yolofs 77.0" in json.dumps(found)
+
+
+@pytest.mark.mount
+def test_a_daemon_that_tells_no_revision_is_of_an_earlier_version(mounted: Program) -> None:
+    described = mounted.session / "daemon.json"
+    told = json.loads(described.read_text())
+    del told["revision"]
+    described.write_text(json.dumps(told))
+    said = mounted.refused("commit", "--yes", code=DAEMON)
+    assert f"(revision 0, and this is revision {REVISION})" in said
+    assert WAY_OUT in said
+
+
+SHAPES = {1: "6215d51e4873f2c2"}
+
+
+def test_what_both_write_and_read_changes_with_the_revision_alone() -> None:
+    """If this fails: raise REVISION, and write down the new digest beside it."""
+    shapes = [
+        f"{module.__name__}.{name}{value.__annotations__}"
+        for module in (records, plan, protocol, run_messages)
+        for name, value in sorted(vars(module).items())
+        if isinstance(value, type) and issubclass(value, msgspec.Struct) and value.__module__ == module.__name__
+    ]
+    assert len(shapes) > 40
+    assert {REVISION: hashlib.sha256("\n".join(shapes).encode()).hexdigest()[:16]} == SHAPES

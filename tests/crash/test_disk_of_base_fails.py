@@ -1,0 +1,92 @@
+"""The disk of base fails in the middle of a commit, and what was not durable is gone: the session,
+which lies on another disk, must not say more than that disk has.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program, run_code
+from tests.crash.test_commit_every_line import exactly, prepare
+from tests.crash.test_commit_preparation import tree_of
+from tests.support.sharing_disk import disk_image
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
+_FAILING = """
+import fcntl, importlib, os, struct, sys
+from yolofs.cli import main
+module, _, name = sys.argv[1].rpartition(":")
+owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
+really, left = getattr(owner, name), int(sys.argv[2])
+def fail(*arguments, **options):
+    global left
+    left -= 1
+    if left == 0:
+        disk = os.open(sys.argv[3], os.O_RDONLY)
+        fcntl.ioctl(disk, 0x8004587D, struct.pack("I", 2))  # FS_IOC_SHUTDOWN: without what was not synced
+        os.close(disk)
+    return really(*arguments, **options)
+setattr(owner, name, fail)
+sys.exit(main.main(sys.argv[4:]))
+"""
+NOT_BEGUN, INTERRUPTED = 17, 12
+
+
+@pytest.fixture(params=["ext4", "xfs"])
+def disk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A disk for base."""
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "state"))
+    with disk_image(request.param, tmp_path) as disk:
+        yield disk
+
+
+def mount_anew(disk: Path) -> None:
+    """Mount what the disk has, as after a reset.
+
+    It is a copy of the image: another mount namespace may hold on to the disk that has failed.
+    """
+    image = disk.with_suffix(".image")
+    copy = image.with_suffix(".copy")
+    subprocess.run(["cp", "--sparse=always", image, copy], check=True)
+    copy.rename(image)
+    subprocess.run(["umount", "--lazy", disk], check=True)
+    options = "loop,nouuid" if disk.name == "xfs" else "loop"
+    subprocess.run(["mount", "-o", options, image, disk], check=True)
+
+
+def commit_failing(project: Path, where: str, at: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command over whose ``at``-th call of a function the disk fails."""
+    return run_code(_FAILING, [f"yolofs.commit.apply.{where}", str(at), str(project.parent), *words], project)
+
+
+@pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
+@pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+@pytest.mark.parametrize(("where", "at"), [("steps:Steps.do", 9), ("steps:Steps.sync", 1)], ids=["step", "sync"])
+@pytest.mark.some(6)
+def test_what_the_disk_has_lost_is_not_taken_for_done(
+    disk: Path, words: tuple[str, ...], goes_back: bool, where: str, at: int
+) -> None:
+    project = disk / "project"
+    expected = prepare(project)
+    program = Program(project)
+    if words[0] == "undo":
+        expected = tree_of(project)
+        program("commit", "--yes")
+    subprocess.run(["sync", "--file-system", project], check=True)
+    before = exactly(project)
+    done = commit_failing(project, where, at, *words)
+    assert done.returncode == INTERRUPTED, done.stderr
+    assert "Input/output error" in done.stderr
+    assert "()" not in done.stderr
+    mount_anew(disk)
+    assert "interrupted" in program("status").err
+    program("commit", "--roll-back" if goes_back else "--continue")
+    if goes_back:
+        assert exactly(project) == before
+        program(*words)
+    assert tree_of(project) == expected
+    assert not [path for path in disk.rglob(".yolofs-*") if path.is_dir()]
