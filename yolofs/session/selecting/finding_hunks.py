@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
@@ -29,13 +29,16 @@ class Hunks:
         new: Tree | None = None,
         paths: Sequence[RelPath] = (),
         progress: Progress | None = None,
+        known: Iterable[FileHunks] = (),
     ) -> None:
         """Compare the states; ``new`` is the view, unless it is given.
 
-        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are
+        With ``paths`` the hunks are those of what lies at or below these.  ``known`` were read
+        since nobody else can write to the session, and are not read again.  Blocks while files are
         read of which both states have their own copy.
         """
         self._store = session.store
+        self._known = {(file.change.path, file.change.kind): file for file in known}
         self._regions = session.regions
         self._paths = tuple(paths)
         self.changes: Sequence[Change] = compare(
@@ -56,6 +59,9 @@ class Hunks:
 
     def read(self, change: Change) -> FileHunks:
         """Return the hunks of one change; blocks while it reads both versions."""
+        known = self._known.get((change.path, change.kind))
+        if known is not None and known.change == change:
+            return known
         return hunks_of(change, self._store, max_text_bytes=MAX_TEXT_BYTES)
 
     def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
