@@ -384,6 +384,7 @@ def emit_document(
                 for path, aspects in sorted(result.left_out.items())
             ],
             "held_hunks": [],
+            "open_files": [],
             **settled,
         }
     )

@@ -14,6 +14,7 @@ from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
+from yolofs.cli.commit.open_files import find_open_files, open_files_told
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
@@ -240,7 +241,8 @@ def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
         told = tell(session, parts.taken, looked, place, ours) if is_open else None
         taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
-        return _page(prepared, taken, selected.held, told, place, ends_text(session))
+        written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
+        return _page(prepared, [*taken, *written], selected.held, told, place, ends_text(session))
 
 
 def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> list[str]:
