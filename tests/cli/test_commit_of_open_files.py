@@ -71,12 +71,15 @@ def test_json_has_the_program_before_and_after_a_commit(yolofs: Program, which: 
 
 
 def test_the_page_of_a_review_names_the_program(yolofs: Program) -> None:
-    with yolofs.mounted() as view, (view / "being-written").open("w"):
-        with Terminal(yolofs.project, ["review"], size=(200, 24)) as terminal:
-            terminal.wait_for_screen("being-written", gone="comparing")
-            terminal.type("a\r")
-            terminal.wait_for_screen(
-                "enter commits", f"process {os.getpid()}, has {yolofs.project}/being-written open for writing"
-            )
-            terminal.type("xqy")
-            terminal.wait()
+    with (
+        yolofs.mounted() as view,
+        (view / "being-written").open("w"),
+        Terminal(yolofs.project, ["review"], size=(200, 24)) as terminal,
+    ):
+        terminal.wait_for_screen("being-written", gone="comparing")
+        terminal.type("a\r")
+        terminal.wait_for_screen(
+            "enter commits", f"process {os.getpid()}, has {yolofs.project}/being-written open for writing"
+        )
+        terminal.type("xqy")
+        terminal.wait()
