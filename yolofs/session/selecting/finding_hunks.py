@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
 from yolofs.changes.picks import Picks, check_picks, refuse_missing
-from yolofs.paths import RelPath, is_below
+from yolofs.paths import RelPath, is_below_any
 from yolofs.progress import Progress
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
@@ -40,7 +40,7 @@ class Hunks:
         self._store = session.store
         self._known = {(file.change.path, file.change.kind): file for file in known}
         self._regions = session.regions
-        self._paths = tuple(paths)
+        self._paths = frozenset(paths)
         self.changes: Sequence[Change] = compare(
             old, new if new is not None else session.state(), session.base, session.store, progress=progress
         )
@@ -99,4 +99,4 @@ class Hunks:
         return _ORDER.index(self._regions.of_all(self.changes[index].paths))
 
     def _is_wanted(self, change: Change) -> bool:
-        return not self._paths or any(is_below(path, top) for path in change.paths for top in self._paths)
+        return not self._paths or any(is_below_any(path, self._paths) for path in change.paths)
