@@ -64,6 +64,15 @@ def is_below(path: bytes, directory: bytes) -> bool:
     return not directory or path == directory or path.startswith(directory + b"/")
 
 
+def is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
+    """Tell whether a path is one of some others or lies below one, however many they are."""
+    while path not in tops:
+        if not path:
+            return False
+        path = split(path)[0]
+    return True
+
+
 def display(path: bytes) -> str:
     """Return a path for a terminal: printable, on one line, unambiguous.
 

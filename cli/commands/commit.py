@@ -13,7 +13,7 @@ from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.exclude import parse_excludes
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
-from yolofs.cli.commit.open_files import open_files_told, say_open_files
+from yolofs.cli.commit.open_files import find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
     Shown,
     check_named,
@@ -288,7 +288,7 @@ def command(
                 except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
                     say("nothing is committed, as the list was not read to its end")
                     raise
-            written = [] if as_json else open_files_told(session, shown.taken)
+            written = find_open_files(session, shown.taken)
             try:
                 with phases() as begin:
                     apply = commit if up_to is None else commit_up_to
@@ -309,7 +309,8 @@ def command(
         remove_tidied(directory)
         break
     if as_json:
-        emit_document(session, result, shown, looked.conflicts, settled.fields(session.base.root))
+        fields = settled.fields(session.base.root) | {"open_files": open_files_fields(written)}
+        emit_document(session, result, shown, looked.conflicts, fields)
         warn_of_unfinished(result.number, result.unfinished)
     else:
         settled.say(session)

@@ -27,7 +27,7 @@ from yolofs.hostcode.mark import Marks
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks
 from yolofs.session.session import Session
-from yolofs.state.regions import Region
+from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
 from yolofs.text.line_diff import split_lines
 
@@ -75,7 +75,8 @@ def ask_about_hunks(
         changes = found if scratch or paths else without_scratch(found, session.regions)
         say_left_out(len(found) - len(changes))
         marks = marks_of(session, changes)
-        changes.sort(key=lambda change: _rank(session, change, marks))
+        regions = session.regions
+        changes.sort(key=lambda change: _rank(regions, change, marks))
         place = Place(session.base.root, session.base.relative(session.project))
         chunks = [chunk for change in changes for chunk in chunks_of(hunks.read(change))]
         dialogue = _Dialogue(project, session.directory, hunks, chunks, place, marks, can_edit=up_to is None)
@@ -94,10 +95,10 @@ def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -
     return divide(changes, excluded)[0]
 
 
-def _rank(session: Session, change: Change, marks: Marks) -> int:
+def _rank(regions: Regions, change: Change, marks: Marks) -> int:
     if change.kind is Kind.DELETED:
         return 0
-    if session.regions.of_all(change.paths) is not Region.PROJECT:
+    if regions.of_all(change.paths) is not Region.PROJECT:
         return 1
     if change.path in marks:
         return 2

@@ -15,7 +15,7 @@ from yolofs.changes.picks import Picks, spell
 from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
-from yolofs.cli.commit.open_files import open_files_told, say_open_files
+from yolofs.cli.commit.open_files import OpenFile, find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
     Shown,
     check_named,
@@ -154,22 +154,23 @@ def _foretell(project: bytes, picked: Picked) -> None:
 
 def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
     guard = hiding(project)
-    written: list[str] = []
+    written: list[OpenFile] = []
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
 
         def tell(shown: Shown, conflicts: Sequence[RelPath]) -> None:
-            emit_taken(session, shown, guard, conflicts)
-            written.extend(open_files_told(session, shown.taken))
+            if not as_json:
+                emit_taken(session, shown, guard, conflicts)
+            written.extend(find_open_files(session, shown.taken))
 
         with _root_of(session):
-            done = commit_hunks(session, picked, tell=None if as_json else tell)
+            done = commit_hunks(session, picked, tell=tell)
         directory, root = session.directory, session.base.root
         if done.result.number is not None:
             tidy(session)
     if done.result.number is not None:
         remove_tidied(directory)
     if as_json:
-        fields = {"held_hunks": held_fields(done.held, root)}
+        fields = {"held_hunks": held_fields(done.held, root), "open_files": open_files_fields(written)}
         emit_document(session, done.result, done.shown, done.conflicts, fields)
         warn_of_unfinished(done.result.number, done.result.unfinished)
     else:

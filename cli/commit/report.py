@@ -271,7 +271,8 @@ def say_stays(session: Session, shown: Shown) -> None:
     left = [change for change in left if not _goes_along(change, held_back)]
     with_marks = sorted({path for change in left for path in change.paths if path in shown.waiting})
     left = [change for change in left if not shown.waiting.intersection(change.paths)]
-    others = Counter(session.regions.of_all(change.paths) for change in left if change.path not in shown.marks)
+    regions = session.regions
+    others = Counter(regions.of_all(change.paths) for change in left if change.path not in shown.marks)
     marked = sum(change.path in shown.marks for change in left)
     say(f"{stays_text(shown)}:")
     for region, (where, command) in _WHERE.items():
@@ -383,6 +384,7 @@ def emit_document(
                 for path, aspects in sorted(result.left_out.items())
             ],
             "held_hunks": [],
+            "open_files": [],
             **settled,
         }
     )

@@ -76,6 +76,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
             document = _document(session, info, changes, warnings, marks)
             document["waiting"] = waiting_fields(waiting)
             document |= {"scratch_left_out": left_out, "hidden_left_out": hidden}
+            document["open_files"] = _open_files(session, changes) if info is not None else []
             emit_json(document | {"drift": drift_fields(drift, session.base.root)})
         else:
             _emit_place(session, info)
@@ -106,6 +107,12 @@ def _shortener(session: Session, place: Place) -> Shortener:
     from yolofs.cli.show.shortening import Shortener  # what asks git is for changes alone
 
     return Shortener(session, place, "--unfold")
+
+
+def _open_files(session: Session, changes: Sequence[Change]) -> list[dict[str, Any]]:
+    from yolofs.cli.commit.open_files import find_open_files, open_files_fields  # for JSON alone
+
+    return open_files_fields(find_open_files(session, changes))
 
 
 def _may_see(guards: Sequence[PathGuard | None], path: bytes) -> bool:

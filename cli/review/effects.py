@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple, TypeAlias
@@ -27,6 +28,35 @@ class Compare(NamedTuple):
 
     at: Generation | None = None
     is_last: bool = True
+
+
+class LookStoppedError(Exception):
+    """The user does not want to wait for what a commit would do."""
+
+
+class Stop:
+    """Tells from one thread that what another one looks at is not wanted any more."""
+
+    def __init__(self) -> None:
+        self._is_set = threading.Event()
+
+    def set(self) -> None:
+        """Have the next :meth:`check` raise."""
+        self._is_set.set()
+
+    @property
+    def is_set(self) -> bool:
+        """Tell whether it is not wanted any more."""
+        return self._is_set.is_set()
+
+    def check(self) -> None:
+        """Go on.
+
+        Raises:
+            LookStoppedError: it is not wanted any more.
+        """
+        if self.is_set:
+            raise LookStoppedError
 
 
 class Drop(NamedTuple):

@@ -31,7 +31,7 @@ from yolofs.cli.review.effects import (
 )
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.moving import ASIDE_BYTES, MOVES, PAGE_ROWS, Moving
-from yolofs.cli.review.review_state import Focus, Mode
+from yolofs.cli.review.review_state import LOOKING, LOOKING_AGAIN, Focus, Mode
 from yolofs.paths import RelPath, display
 
 _THE_END = 1 << 30
@@ -321,7 +321,7 @@ class ReviewModel(Moving):
         if not len(self.accepted):
             self.message = "nothing is accepted yet: space accepts"
             return None
-        self.busy = "looking at what the commit would do"
+        self.busy = LOOKING
         return Prepare(self.wanted(), self._named(), self._ours)
 
     def _named(self) -> tuple[RelPath, ...]:
@@ -358,7 +358,7 @@ class ReviewModel(Moving):
         if way is Way.OURS:
             self._ours |= frozenset(paths) - marked
             if not marked:
-                self.busy = "looking again"
+                self.busy = LOOKING_AGAIN
                 return Prepare(self.wanted(), self._named(), self._ours)
             paths = tuple(path for path in paths if path in marked)
         self._ours -= frozenset(paths)

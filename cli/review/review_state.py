@@ -27,6 +27,8 @@ from yolofs.paths import RelPath
 
 _KEPT_VIEWS = 64
 """The lines of so many changes are kept, those looked at last."""
+LOOKING = "looking at what the commit would do; q stops that"
+LOOKING_AGAIN = "looking again; q stops that"
 NO_PLACE = Place(b"/", None)
 _MOST_STEPS_BACK = 1000
 
@@ -280,6 +282,16 @@ class ReviewState:
         self._is_old = False
         if self.mode is Mode.PAGE:
             self.mode = Mode.LIST
+
+    @property
+    def is_looking(self) -> bool:
+        """Tell whether what is going on only looks, so that it may be stopped."""
+        return self.busy in (LOOKING, LOOKING_AGAIN)
+
+    def stopped(self) -> None:
+        """Take note that the user does not wait for the page before a commit."""
+        self.failed("stopped looking, nothing is committed")
+        self._ours = frozenset()
 
     def stale(self, ids: Iterable[str]) -> None:
         """Take note that hunks do not exist any more: what they were of is to be looked at

@@ -23,7 +23,20 @@ from prompt_toolkit.layout.controls import UIContent, UIControl
 from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.drawing import Line, draw
-from yolofs.cli.review.effects import Command, Commit, Compare, Drop, Edit, Load, Prepare, Quit, Settle, Undo
+from yolofs.cli.review.effects import (
+    Command,
+    Commit,
+    Compare,
+    Drop,
+    Edit,
+    Load,
+    LookStoppedError,
+    Prepare,
+    Quit,
+    Settle,
+    Stop,
+    Undo,
+)
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import Mode
@@ -42,6 +55,8 @@ _SWITCH_S = 0.001
 _IDLE_S = 3.0
 """How long after the last key garbage is collected."""
 _MOST_TYPED_AHEAD = 200
+_STOPS = frozenset({"q", "c-d", "escape", "c-c"})
+"""The keys that end a look at what a commit would do."""
 
 
 class _Control(UIControl):
@@ -88,7 +103,8 @@ class _Screen:
         self._typed: deque[str] = deque(maxlen=_MOST_TYPED_AHEAD)
         self._comparing: asyncio.Task[None] | None = None
         self._again: Compare | None = None
-        self._is_acting = False
+        self._acting = asyncio.Lock()
+        self._stop = Stop()
         self._has_garbage = False
         self._pressed_s = time.monotonic()
         self._said = io.StringIO()
@@ -120,7 +136,7 @@ class _Screen:
 
     async def _finish(self) -> None:
         """Wait for what must not end half way; what only looks is not waited for."""
-        while self._is_acting:
+        while self._acting.locked():
             await asyncio.sleep(0.01)  # between two looks: an act has an end of its own
         going_on = self._screen.tasks
         for task in going_on:
@@ -152,6 +168,12 @@ class _Screen:
 
     def _key(self, name: str) -> None:
         self._pressed_s = time.monotonic()
+        if self._model.is_looking and name in _STOPS:
+            self._stop.set()
+            self._model.stopped()
+            self._screen.redraw()
+            if name != "c-c":
+                return
         if self._model.busy:
             return  # what is typed now would be about something that nobody has seen yet
         if name != "c-c" and (self._typed or self._model.has_to_wait(name)):
@@ -188,7 +210,10 @@ class _Screen:
             case Undo():
                 self._screen.start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
             case Prepare():
-                self._screen.start(self._act(lambda: (self._worker.prepare(command),), self._model.prepared))
+                self._stop = stop = Stop()
+                self._screen.start(
+                    self._act(lambda: (self._worker.prepare(command, stop),), self._model.prepared, stop)
+                )
             case Settle():
                 self._screen.start(self._act(lambda: self._worker.settle(command), self._model.settled))
             case Commit():
@@ -237,45 +262,53 @@ class _Screen:
         self._carry_out(self._model.compared(known, changed, tree))
         self._go_on_typing()
 
-    async def _act(self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None]) -> None:
-        """Do something with the session in a thread, and have the model take what comes of it."""
-        self._is_acting = True
-        try:
-            done = await asyncio.to_thread(work)
-        except StaleHunkError as error:
-            self._model.stale(error.ids)
-            self._model.failed(_text(error))
-            self._carry_out(Compare())
-        except (YolofsError, OSError) as error:
-            self._model.failed(_text(error))
-        except KeyboardInterrupt:  # of a signal while a commit held them
-            self._model.failed("stopped")
-        else:
-            self._carry_out(take(*done))
-        finally:
-            self._is_acting = False
+    async def _act(
+        self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None], stop: Stop | None = None
+    ) -> None:
+        """Do something with the session in a thread, and have the model take what comes of it,
+        unless the user has stopped it.
+        """
+        done: tuple[Any, ...] | BaseException
+        async with self._acting:  # what was stopped may not have ended yet
+            try:
+                done = await asyncio.to_thread(work)
+            except (YolofsError, OSError, LookStoppedError, KeyboardInterrupt) as error:
+                done = error
+        if stop is None or not stop.is_set:
+            self._take_result(done, take)
+        self._screen.redraw()
+
+    def _take_result(self, done: tuple[Any, ...] | BaseException, take: Callable[..., Command | None]) -> None:
+        match done:
+            case tuple():
+                self._carry_out(take(*done))
+            case StaleHunkError():
+                self._model.stale(done.ids)
+                self._model.failed(_text(done))
+                self._carry_out(Compare())
+            case YolofsError() | OSError():
+                self._model.failed(_text(done))
+            case _:  # of a signal while a commit held them
+                self._model.failed("stopped")
         said = self._said.getvalue().strip()
         if said:
             self._model.message += f" ({' '.join(said.split())})"
             self._said.seek(0)
             self._said.truncate()
-        self._screen.redraw()
 
     def _committed(self, message: str) -> Command:
         self._goodbye = message
         return self._model.committed(message)
 
     async def _edit(self, command: Edit) -> None:
-        self._is_acting = True
         try:
-            texts = await asyncio.to_thread(self._worker.texts, command)
-            text = await run_in_terminal(lambda: self._in_terminal(lambda: self._worker.edit(command, texts)))
+            async with self._acting:
+                texts = await asyncio.to_thread(self._worker.texts, command)
+                text = await run_in_terminal(lambda: self._in_terminal(lambda: self._worker.edit(command, texts)))
         except (YolofsError, OSError) as error:
             self._model.failed(_text(error))
             self._screen.redraw()
             return
-        finally:
-            self._is_acting = False
         if text is None:
             self._model.message = "nothing is changed"
             self._screen.redraw()

@@ -14,6 +14,7 @@ from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
+from yolofs.cli.commit.open_files import find_open_files, open_files_told
 from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
@@ -22,7 +23,7 @@ from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.conflicts import Told, tell, travel_back
-from yolofs.cli.review.effects import Carried, Done, Drop, Page, Prepare, Wanted
+from yolofs.cli.review.effects import Carried, Done, Drop, Page, Prepare, Stop, Wanted
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary
@@ -91,10 +92,10 @@ def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]
         StaleHunkError: something of it has changed since; nothing is done.
         YolofsError, OSError: as :func:`yolofs.session.selecting.drop_hunks`; nothing is done.
     """
-    files, picks = _gather(reader, effect.what)
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
+        files, picks = _gather(session, effect.what)
         old, _ = session.timeline.parse_range(reader.subject.range_text)
-        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=_paths(effect.what))
+        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=_paths(effect.what), known=files)
         if not dropped.changes:
             return _held_text(session, old, dropped.held) or "it was as before already", None, []
         number = None
@@ -212,31 +213,36 @@ def take_back(reader: Reader, done: Done) -> str:
 # ---- committing
 
 
-def prepare(reader: Reader, effect: Prepare) -> Page:
+def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
     """Return the page that says what a commit of what is accepted would do; nothing is done.
 
     Raises:
+        LookStoppedError: it is not wanted any more.
         StaleHunkError: something of it has changed since.
         YolofsError, OSError: it would be refused.
     """
-    _, picks = _gather(reader, effect.what)
     paths = _paths(effect.what)
-    with (
-        changing(reader.project, LoanKind.COMMIT) as (session, _),
-        select_hunks(session, picks, paths=paths) as selected,
-    ):
+    with contextlib.ExitStack() as stack:
+        session, _ = stack.enter_context(changing(reader.project, LoanKind.COMMIT))
+        files, picks = _gather(session, effect.what, stop)
+        selected = stack.enter_context(select_hunks(session, picks, paths=paths, known=files))
+        stop.check()
         selection = Selection(session.regions, frozenset(Region), (ROOT, *effect.named))
         shown, parts = look(session, selection, tree=selected.tree, is_again=True)
+        stop.check()
         looked = look_at_base(session, parts)
+        stop.check()
         if shown.taken:
             check_up_to(session, parts)
+        stop.check()
         place = Place(session.base.root, session.base.relative(session.project))
         ours = effect.ours.intersection(looked.conflicts)
         prepared = Prepared(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
         told = tell(session, parts.taken, looked, place, ours) if is_open else None
         taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
-        return _page(prepared, taken, selected.held, told, place, ends_text(session))
+        written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
+        return _page(prepared, [*taken, *written], selected.held, told, place, ends_text(session))
 
 
 def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> list[str]:
@@ -360,17 +366,22 @@ def _old_tree(session: Session, reader: Reader) -> Tree:
 
 
 def _gather(
-    reader: Reader, what: Mapping[Key, tuple[Change, Wanted]]
+    session: Session, what: Mapping[Key, tuple[Change, Wanted]], stop: Stop | None = None
 ) -> tuple[list[FileHunks], dict[str, Lines | None]]:
     """Return the hunks of what is wanted, and the picks of them.
 
+    The session is open for writing, so that nobody else writes to what was read.
+
     Raises:
+        LookStoppedError: it is not wanted any more.
         StaleHunkError: one does not exist any more.
     """
     files: list[FileHunks] = []
     picks: dict[str, Lines | None] = {}
     for change, wanted in what.values():
-        file = reader.hunks(change)
+        if stop is not None:
+            stop.check()
+        file = hunks_of(change, session.store)
         files.append(file)
         known = {hunk.id for hunk in file.hunks}
         if wanted is not None and not known.issuperset(wanted):

@@ -23,7 +23,7 @@ from yolofs.changes.picks import Lines, all_but
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.effects import Drop, Prepare, Wanted
+from yolofs.cli.review.effects import Drop, Prepare, Stop, Wanted
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.session_changes import Prepared, commit, drop, prepare, stage_edit
@@ -360,7 +360,7 @@ def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
 
 
 def _commit(reader: Reader, end: _EndState) -> None:
-    page = prepare(reader, Prepare(end.selected, ()))
+    page = prepare(reader, Prepare(end.selected, ()), Stop())
     for line in (page.title, *page.lines):
         say(line)
     if not page.question:

@@ -14,7 +14,7 @@ from yolofs.cli.review.accepted import Part
 from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
-from yolofs.cli.review.effects import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle
+from yolofs.cli.review.effects import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle, Stop
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.review_state import arranged
 from yolofs.errors import UsageError
@@ -82,11 +82,15 @@ class Worker:
 
         return take_back(self._reader, done)
 
-    def prepare(self, effect: Prepare) -> Page:
-        """Make the page before a commit."""
+    def prepare(self, effect: Prepare, stop: Stop) -> Page:
+        """Make the page before a commit.
+
+        Raises:
+            LookStoppedError: it is not wanted any more.
+        """
         from yolofs.cli.review.session_changes import prepare
 
-        return prepare(self._reader, effect)
+        return prepare(self._reader, effect, stop)
 
     def settle(self, effect: Settle) -> tuple[str, Done | None]:
         """Settle conflicts in the view."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -179,14 +179,15 @@ def _is_history(note: Note) -> bool:
 
 
 def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
-    notes = refusals_folded(note for note in notes if not _is_history(note))
+    kept = [note for note in notes if not _is_history(note)]
+    notes = refusals_folded(kept)
     if not notes:
         return []
     lines = [f"yolofs: while run {ended.number} went on, asked or refused:"]
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
         lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
-    return lines + _refused_lines(notes) + _unanswered_lines(notes)
+    return lines + _refused_lines(notes) + _unanswered_lines(kept)
 
 
 def _refused_lines(notes: Sequence[Note]) -> list[str]:
@@ -217,18 +218,22 @@ def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
     unanswered = [note for note in notes if isinstance(note, AskNote) and note.outcome == Outcome.TIMEOUT.value]
     alone = [note for note in unanswered if note.by == UNATTENDED]
     late = [note for note in unanswered if note.by != UNATTENDED]
+    changed = {note.path for note in notes if isinstance(note, RefusalNote) and note.operation not in _LOOKING}
     return [
-        *_to_allow(alone, "nobody watches, so {} had no answer"),
-        *_to_allow(late, "{} had no answer in time"),
+        *_to_allow(alone, changed, "nobody watches, so {} had no answer"),
+        *_to_allow(late, changed, "{} had no answer in time"),
     ]
 
 
-def _to_allow(notes: Sequence[AskNote], why: str) -> list[str]:
+def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> list[str]:
+    """Return what allows these; at the paths that were to be ``changed``, too, that as well: a run
+    is asked about a path once, and refused what it tries there later.
+    """
     commands: dict[bytes, str] = {}
     for note in notes:
         path = unquote_to_bytes(note.path)
-        state = "read-only" if note.operation in _LOOKING and commands.get(path) != "allow" else "allow"
-        commands[path] = state
+        only_reads = note.operation in _LOOKING and note.path not in changed
+        commands[path] = "read-only" if only_reads and commands.get(path) != "allow" else "allow"
     if not commands:
         return []
     count, them = (f"{len(commands)} asks", "them") if len(commands) > 1 else ("1 ask", "it")

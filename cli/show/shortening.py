@@ -40,7 +40,12 @@ class Shortener(NamedTuple):
         """
         # an agent asks from the sandbox: ignore files that it must not read would answer it
         repositories = Repositories(self.session.base) if options().guard is None else None
-        return folding.fold(changes, in_project=self._may_fold, is_kept=is_kept, repositories=repositories)
+        regions = self.session.regions  # follows links: once for all of the changes
+
+        def may_fold(change: Change) -> bool:
+            return self.place.holds(change) and regions.of_all(change.paths) is not Region.SCRATCH
+
+        return folding.fold(changes, in_project=may_fold, is_kept=is_kept, repositories=repositories)
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
@@ -68,9 +73,6 @@ class Shortener(NamedTuple):
             return True
         paths = [path for change in group.changes for path in change.paths]
         return all(guard.may_read(self.session.base.path(path)) for path in (*paths, join(group.top, b"packed-refs")))
-
-    def _may_fold(self, change: Change) -> bool:
-        return self.place.holds(change) and self.session.regions.of_all(change.paths) is not Region.SCRATCH
 
 
 class Apart(NamedTuple):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 
@@ -46,4 +47,39 @@ def test_many_are_counted(yolofs: Program, tmp_path: Path) -> None:
         for file in files:
             file.close()
         assert said.count("open for writing: what it writes") == 3
-        assert "note: 2 more files that were committed are open for writing" in said
+        assert "note: 2 more files of this commit are open for writing" in said
+
+
+@pytest.mark.parametrize("which", ["everything", "PATH", "hunk"])
+def test_json_has_the_program_before_and_after_a_commit(yolofs: Program, which: str) -> None:
+    with yolofs.mounted() as view:
+        for name in ("being-written", "closed"):
+            (view / name).write_text("first\n")
+        with (view / "being-written").open("a"):
+            (found,) = yolofs("status", "--json").json["open_files"]
+            if which == "hunk":
+                (hunk,) = yolofs("hunks", "--json", "--", "being-written").json["hunks"]
+                words = ["--hunk", str(hunk["id"])]
+            else:
+                words = ["being-written"] if which == "PATH" else []
+            (committed,) = yolofs("commit", "--yes", "--json", *words).json["open_files"]
+        assert found == committed
+        assert (found["path"], found["pid"]) == (f"{yolofs.project}/being-written", os.getpid())
+        (view / "closed").write_text("second\n")
+        assert yolofs("status", "--json").json["open_files"] == []
+        assert yolofs("commit", "--yes", "--json").json["open_files"] == []
+
+
+def test_the_page_of_a_review_names_the_program(yolofs: Program) -> None:
+    with (
+        yolofs.mounted() as view,
+        (view / "being-written").open("w"),
+        Terminal(yolofs.project, ["review"], size=(200, 24)) as terminal,
+    ):
+        terminal.wait_for_screen("being-written", gone="comparing")
+        terminal.type("a\r")
+        terminal.wait_for_screen(
+            "enter commits", f"process {os.getpid()}, has {yolofs.project}/being-written open for writing"
+        )
+        terminal.type("xqy")
+        terminal.wait()

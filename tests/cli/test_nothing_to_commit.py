@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.cli.terminal import Terminal
 
 
 def _made_and_removed(view: Path) -> None:
@@ -133,3 +134,31 @@ def _look(top: Path) -> dict[str, tuple[int, int, str]]:
         content = path.read_text() if path.is_file() and path.name != ".yolofs.toml" else ""
         found[str(path.relative_to(top))] = (st.st_mode, st.st_mtime_ns, content)
     return found
+
+
+@pytest.mark.mount
+@pytest.mark.parametrize("letter", ["s", "c"])
+def test_what_the_user_skips_was_not_asked_for_and_is_no_failure(yolofs: Program, letter: str) -> None:
+    for name in ("one", "other", "two"):
+        (yolofs.project / name).write_text("old\n")
+    with yolofs.mounted() as view:
+        for name in ("one", "other", "two"):
+            (view / name).write_text("staged\n")
+        for name in ("one", "two"):
+            (yolofs.project / name).write_text("the host's\n")
+        with Terminal(yolofs.project, ["commit"]) as terminal:
+            for count in (1, 2) if letter == "s" else (1,):
+                terminal.wait_for("[q]uit?", count)
+                terminal.type(f"{letter}\n")
+            terminal.wait_for("[y/N]")
+            terminal.type("y\n")
+            assert terminal.wait() == 0
+            assert "2 changes stay staged" in terminal.text
+        assert (yolofs.project / "other").read_text() == "staged\n"
+        assert (yolofs.project / "one").read_text() == "the host's\n"
+        assert (view / "one").read_text() == "staged\n"
+        with Terminal(yolofs.project, ["commit", "one"]) as terminal:
+            terminal.wait_for("[q]uit?")
+            terminal.type("s\n")
+            assert terminal.wait() == 1
+            assert "nothing committed" in terminal.text

@@ -299,3 +299,11 @@ def test_a_path_that_is_hidden_is_told_as_one_that_is_nowhere(yolofs: Program) -
 def test_a_word_that_is_no_command_is_told_so_inside_too(yolofs: Program) -> None:
     done = inside(yolofs, "y stauts", code=2)
     assert "yolofs: no such command 'stauts'. Did you mean 'status'?" in done.err
+
+
+def test_nobody_inside_is_told_which_programs_of_the_host_have_a_file_open(yolofs: Program) -> None:
+    name = shlex.quote(f"{yolofs.project}/being-written")
+    done = inside(yolofs, f"exec 3> {name}; y status --json")
+    document = json.loads(done.out)
+    assert [change["path"] for change in document["changes"]] == [f"{yolofs.project}/being-written"]
+    assert document["open_files"] == []

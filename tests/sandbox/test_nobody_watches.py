@@ -80,6 +80,16 @@ def test_an_ask_gets_the_default_soon_once_for_a_path_and_the_summary_says_what_
     assert asking("run", "sh", "-c", "cat secret/a 'secret/b b'; echo x > secret/new").out == "the secret\nanother\n"
 
 
+def test_what_allows_a_path_allows_too_what_was_refused_there_after_the_ask(asking: Program) -> None:
+    done = asking("run", "sh", "-c", "cat secret/a; echo x >> secret/a; true")
+    command = done.err.splitlines()[-1]
+    assert command == f"  yolofs rule allow {asking.project}/secret/a"
+    asking(*shlex.split(command)[1:])
+    assert asking("run", "sh", "-c", "cat secret/a; echo x >> secret/a; cat secret/a").out == (
+        "the secret\nthe secret\nx\n"
+    )
+
+
 def test_a_refusal_because_of_names_that_are_not_known_says_so(asking: Program, tmp_path: Path) -> None:
     """And not that the rule of the path allows it."""
     for number in range(6_000):  # more than are looked at for other names

@@ -19,7 +19,7 @@ import msgspec
 
 from yolofs.changes.contents import is_same_content
 from yolofs.changes.matching import GONE, Match, Node, StateReader, match
-from yolofs.paths import RelPath, StoreIno, split
+from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
 from yolofs.store import copying
@@ -206,16 +206,7 @@ def _order(change: Change) -> tuple[bytes, bool]:
 
 
 def _is_wanted(found: Match, tops: frozenset[RelPath]) -> bool:
-    return any(node is not None and _is_below_any(node.path, tops) for node in (found.old, found.new))
-
-
-def _is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
-    """Tell whether a path is one of some others or lies below one, however many they are."""
-    while path not in tops:
-        if not path:
-            return False
-        path = split(path)[0]
-    return True
+    return any(node is not None and is_below_any(node.path, tops) for node in (found.old, found.new))
 
 
 def compare_two(old: Node, new: Node, old_state: StateReader, new_state: StateReader) -> Change | None:

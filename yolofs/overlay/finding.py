@@ -61,6 +61,17 @@ class Finding:
         inode.lookups += 1
         return inode, self._attributes.attr_of(inode, found.st)
 
+    def lookup_inode(self, parent: Inode, name: bytes) -> Inode | None:
+        """Do what :meth:`lookup` does, without the attributes: those of a directory take long where
+        many of its names are staged.
+        """
+        found = self.find(parent, name)
+        if found is None:
+            return None
+        inode = self.inode_of(parent, name, found)
+        inode.lookups += 1
+        return inode
+
     def forget(self, number: int, count: int) -> None:
         """Take back ``count`` look-ups of an inode; unknown numbers are ignored."""
         inode = self._inodes.by_number.get(number)

@@ -65,6 +65,7 @@ class Overlay(Layers):
         self._reloading = Reloading(self, self.descriptors, finding)
 
         self.lookup = finding.lookup
+        self.lookup_inode = finding.lookup_inode
         self.forget = finding.forget
         self.is_stable_name = finding.is_stable_name
         self.names = finding.names

@@ -16,7 +16,7 @@ from yolofs.changes.changes import Change, compare
 from yolofs.commit.select.units import Units
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
-from yolofs.paths import Generation, RelPath, is_below, join, split
+from yolofs.paths import Generation, RelPath, is_below_any, join, split
 from yolofs.session.merge import drop
 from yolofs.session.named_states import Source
 from yolofs.session.session import Session
@@ -82,7 +82,8 @@ def _differing(session: Session, source: Source, paths: Sequence[RelPath]) -> li
     if source.tree is None:
         return sorted(_found_differing(StateFiles(session, session.state()), source.files, paths))
     found = compare(session.state(), source.tree, session.base, session.store, paths=paths, expand_renames=True)
-    return sorted({path for change in found for path in change.paths if any(is_below(path, top) for top in paths)})
+    tops = frozenset(paths)
+    return sorted({path for change in found for path in change.paths if is_below_any(path, tops)})
 
 
 def _found_differing(here: StateFiles, there: StateFiles, paths: Sequence[RelPath]) -> Iterator[RelPath]:
@@ -117,11 +118,11 @@ def _drop(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes)
     """Take out the changes of those paths at which base shows what is to come back, as far as they
     stand alone.
     """
-    wanted = [path for path in paths if _is_of_base(source, path)]
+    wanted = frozenset(path for path in paths if _is_of_base(source, path))
     if not wanted:
         return
     units = Units(session.state(), session.base, session.store)
-    alone = [unit for unit in units.all if all(any(is_below(path, top) for top in wanted) for path in unit.paths)]
+    alone = [unit for unit in units.all if all(is_below_any(path, wanted) for path in unit.paths)]
     if alone:
         drop(session, {path for unit in alone for path in unit.paths}, name)
 
@@ -145,22 +146,25 @@ def _copy(session: Session, source: Source, paths: Sequence[RelPath]) -> dict[Re
         bringing = _Copying(overlay, source.files)
         for path in differing:
             bringing.bring(path)
-        for directory in sorted(set(_directories_above(differing, paths)), key=len, reverse=True):
+        for directory in sorted(_directories_above(differing, paths), key=len, reverse=True):
             bringing.finish(directory)
         return bringing.left_out
     finally:
         overlay.close()
 
 
-def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> Iterator[RelPath]:
-    """Yield the directories whose times have changed as something in them has, those that lie in
+def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> set[RelPath]:
+    """Return the directories whose times have changed as something in them has, those that lie in
     one of the paths.
     """
+    tops, above = frozenset(paths), set[RelPath]()
     for path in found:
         while path:
             path = split(path)[0]
-            if any(is_below(path, top) for top in paths):
-                yield path
+            if path in above or not is_below_any(path, tops):
+                break
+            above.add(path)
+    return above
 
 
 class _Copying(ViewWriter):
@@ -207,7 +211,7 @@ class _Copying(ViewWriter):
         self.finish_one(directory, there)
 
     def _remove(self, path: RelPath) -> None:
-        with self.looked_up(path) as (inode, _):
+        with self.held(path) as inode:
             names = self.overlay.names(inode) if inode.is_directory else None
         for name in names or ():
             self._remove(join(path, name))

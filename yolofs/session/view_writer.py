@@ -39,23 +39,29 @@ class ViewWriter:
 
     @contextlib.contextmanager
     def looked_up(self, path: RelPath) -> Iterator[tuple[Inode, Attr]]:
+        """Do what :meth:`held` does; give the attributes, too."""
+        with self.held(path) as inode:
+            yield inode, self.overlay.getattr(inode)
+
+    @contextlib.contextmanager
+    def held(self, path: RelPath) -> Iterator[Inode]:
         """Look each name of a path up, and hold what is there for the time of the block.
 
         Raises:
             OSError: there is nothing.
         """
         overlay = self.overlay
-        inode, attr = overlay.root, overlay.getattr(overlay.root)
+        inode = overlay.root
         numbers: list[int] = []
         try:
             for name in path.split(b"/") if path else ():
-                found = overlay.lookup(inode, name) if inode.is_directory else None
+                found = overlay.lookup_inode(inode, name) if inode.is_directory else None
                 if found is None:
                     number = errno.ENOENT if inode.is_directory else errno.ENOTDIR
                     raise OSError(number, os.strerror(number), path)
-                inode, attr = found
+                inode = found
                 numbers.append(inode.number)
-            yield inode, attr
+            yield inode
         finally:
             for number in numbers:
                 overlay.forget(number, 1)
@@ -64,7 +70,7 @@ class ViewWriter:
     def parent(self, path: RelPath) -> Iterator[tuple[Inode, bytes]]:
         """Hold the directory that a path lies in, and give the name in it."""
         directory, name = split(path)
-        with self.looked_up(directory) as (inode, _):
+        with self.held(directory) as inode:
             yield inode, name
 
     def make_one(self, path: RelPath, there: File) -> None:
@@ -74,7 +80,7 @@ class ViewWriter:
         owner = Owner(os.geteuid(), os.getegid())
         with self.parent(path) as (parent, name):
             if first != path:
-                with self.looked_up(first) as (inode, _):
+                with self.held(first) as inode:
                     overlay.link(inode, parent, name)
                     overlay.forget(inode.number, 1)
                 return

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from yolofs.changes.changes import Change, compare
+from yolofs.changes.hunks import FileHunks
 from yolofs.changes.picks import Picks
 from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
@@ -42,11 +43,19 @@ class Dropped(msgspec.Struct, frozen=True):
     """
 
 
-def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths: Sequence[RelPath] = ()) -> Dropped:
+def drop_hunks(
+    session: Session,
+    old: Tree,
+    picks: Picks,
+    name: bytes,
+    *,
+    paths: Sequence[RelPath] = (),
+    known: Iterable[FileHunks] = (),
+) -> Dropped:
     """Stage of the picked hunks what the old state has; all others stay as they are.
 
-    What was there before is a generation, ``name`` is that of the new one.  Durable when it
-    returns; a crash leaves either all of it or nothing.  Blocks.
+    What was there before is a generation, ``name`` is that of the new one.  ``known`` is for
+    :class:`Hunks`.  Durable when it returns; a crash leaves either all of it or nothing.  Blocks.
 
     Raises:
         StaleHunkError: a hunk that was picked does not exist (any more); nothing is done.
@@ -56,7 +65,7 @@ def drop_hunks(session: Session, old: Tree, picks: Picks, name: bytes, *, paths:
         YolofsError: something cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
-    hunks = Hunks(session, old, paths=paths)
+    hunks = Hunks(session, old, paths=paths, known=known)
     kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=True)
     places = Places(hunks.changes)
     together = Dependencies(kept, places, session.base.root)
@@ -89,11 +98,17 @@ class Selected(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def select_hunks(
-    session: Session, picks: Picks, *, paths: Sequence[RelPath] = (), up_to: Generation | None = None
+    session: Session,
+    picks: Picks,
+    *,
+    paths: Sequence[RelPath] = (),
+    up_to: Generation | None = None,
+    known: Iterable[FileHunks] = (),
 ) -> Iterator[Selected]:
     """Make the state to commit, for the time of the block; unless it is kept, nothing of it stays.
 
-    The hunks are those of the view, or of what it showed at the generation ``up_to``.
+    The hunks are those of the view, or of what it showed at the generation ``up_to``; ``known`` is
+    for :class:`Hunks`.
 
     It is committed by :func:`yolofs.session.up_to.commit_up_to`.
 
@@ -102,7 +117,7 @@ def select_hunks(
     """
     session.check_no_interrupted_commit()
     base = Tree()
-    hunks = Hunks(session, base, new=session.state(up_to), paths=paths)
+    hunks = Hunks(session, base, new=session.state(up_to), paths=paths, known=known)
     kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
     places = Places(hunks.changes)
     together = Dependencies(kept, places, session.base.root)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Kind, compare
@@ -53,6 +54,8 @@ def take_back(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places)
         HardLinksError: it would part the names of one file.
         OSError: something cannot be read or written.
     """
+    if all(map(kept.is_whole, range(len(kept.changes)))):
+        return {}
     anew = _Anew()
     present = trying.state()
     if _is_base(old):
@@ -92,8 +95,14 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places)
     """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
-    alone = [unit for unit in units if _stands_alone(unit, kept, places)]
-    less = [unit for unit in units if unit not in alone and _comes_back(unit, kept, places)]
+    gone = _gone_for_good(kept, places)
+    alone: list[Unit] = []
+    less: list[Unit] = []
+    for unit in units:
+        if _stands_alone(unit, kept, places, gone):
+            alone.append(unit)
+        elif _comes_back(unit, kept, places):
+            less.append(unit)
     for wanted in ([*alone, *less], alone) if less else (alone,):
         dropped = {path for unit in wanted for path in unit.paths}
         if not dropped:
@@ -104,17 +113,17 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places)
             continue
         trying.append(begin_anew(coarse_clock_ns()), *restated.records)
         left = compare(old, trying.state(), trying.base, trying.store)
-        again = {path for unit in wanted for path in _kept_below(unit, kept, places)}
+        again = {path for unit in wanted for path in _below(unit.removed, gone)}
         return _Anew(_done(left, kept, places), tuple(sorted(again, reverse=True)))
     return _Anew()
 
 
-def _stands_alone(unit: Unit, kept: WantedHunks, places: Places) -> bool:
+def _stands_alone(unit: Unit, kept: WantedHunks, places: Places, gone: Sequence[RelPath]) -> bool:
     """Tell whether all changes of a unit are wholly taken back."""
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     if not touched or not all(map(kept.is_none, touched)):
         return False
-    return not _kept_below(unit, kept, places)
+    return not _below(unit.removed, gone)
 
 
 def _comes_back(unit: Unit, kept: WantedHunks, places: Places) -> bool:
@@ -127,14 +136,21 @@ def _comes_back(unit: Unit, kept: WantedHunks, places: Places) -> bool:
     )
 
 
-def _kept_below(unit: Unit, kept: WantedHunks, places: Places) -> list[RelPath]:
-    """Return what lay in the directories that a unit deletes and is not to be there still."""
-    return [
-        path
-        for top in unit.removed
-        for path, index in places.left.items()
-        if is_below(path, top) and not kept.is_none(index)
-    ]
+def _gone_for_good(kept: WantedHunks, places: Places) -> list[RelPath]:
+    """Return the sorted paths of the old state of which what lay there is not to be there still."""
+    return sorted(path for path, index in places.left.items() if not kept.is_none(index))
+
+
+def _below(tops: Iterable[RelPath], paths: Sequence[RelPath]) -> list[RelPath]:
+    """Return which of sorted paths are at or below some others."""
+    found: list[RelPath] = []
+    for top in tops:
+        if not top:
+            return list(paths)
+        at = bisect_left(paths, top)
+        found += paths[at : at + 1] if paths[at : at + 1] == [top] else []
+        found += paths[bisect_left(paths, top + b"/") : bisect_left(paths, top + b"0")]  # "0" follows "/"
+    return found
 
 
 def _done(left: list[Change], kept: WantedHunks, places: Places) -> frozenset[int]:
@@ -195,7 +211,7 @@ class _TakingBack(ViewWriter):
     def remove(self, paths: Iterable[RelPath]) -> None:
         """Remove what has come back with the directory that it lay in."""
         for path in paths:
-            with self.looked_up(path) as (inode, _):
+            with self.held(path) as inode:
                 is_directory = inode.is_directory
             with self.parent(path) as (parent, name):
                 (self.overlay.rmdir if is_directory else self.overlay.unlink)(parent, name)
@@ -253,7 +269,7 @@ class _TakingBack(ViewWriter):
         self.make_one(path, there)
         self.finish_one(path, there)
         if change.new is not None and any(hunk.kind is HunkKind.OWNER and hunk.id in kept for hunk in stays):
-            with self.looked_up(path) as (inode, _):
+            with self.held(path) as inode:
                 self.overlay.setattr(inode, uid=change.new.uid, gid=change.new.gid)
 
     def _parted(self, path: RelPath) -> HardLinksError:
@@ -336,7 +352,7 @@ class _TakingBack(ViewWriter):
 
     def _remove(self, index: int) -> bool:
         path = self._moving.new(self._changes[index].path)
-        with self.looked_up(path) as (inode, _):
+        with self.held(path) as inode:
             is_directory = inode.is_directory
             if is_directory and self.overlay.names(inode):
                 return False

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
 from yolofs.changes.picks import Picks, check_picks, refuse_missing
-from yolofs.paths import RelPath, is_below
+from yolofs.paths import RelPath, is_below_any
 from yolofs.progress import Progress
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
@@ -29,15 +29,18 @@ class Hunks:
         new: Tree | None = None,
         paths: Sequence[RelPath] = (),
         progress: Progress | None = None,
+        known: Iterable[FileHunks] = (),
     ) -> None:
         """Compare the states; ``new`` is the view, unless it is given.
 
-        With ``paths`` the hunks are those of what lies at or below these.  Blocks while files are
+        With ``paths`` the hunks are those of what lies at or below these.  ``known`` were read
+        since nobody else can write to the session, and are not read again.  Blocks while files are
         read of which both states have their own copy.
         """
         self._store = session.store
+        self._known = {(file.change.path, file.change.kind): file for file in known}
         self._regions = session.regions
-        self._paths = tuple(paths)
+        self._paths = frozenset(paths)
         self.changes: Sequence[Change] = compare(
             old, new if new is not None else session.state(), session.base, session.store, progress=progress
         )
@@ -56,6 +59,9 @@ class Hunks:
 
     def read(self, change: Change) -> FileHunks:
         """Return the hunks of one change; blocks while it reads both versions."""
+        known = self._known.get((change.path, change.kind))
+        if known is not None and known.change == change:
+            return known
         return hunks_of(change, self._store, max_text_bytes=MAX_TEXT_BYTES)
 
     def texts(self, file: FileHunks) -> tuple[bytes, bytes] | None:
@@ -93,4 +99,4 @@ class Hunks:
         return _ORDER.index(self._regions.of_all(self.changes[index].paths))
 
     def _is_wanted(self, change: Change) -> bool:
-        return not self._paths or any(is_below(path, top) for path in change.paths for top in self._paths)
+        return not self._paths or any(is_below_any(path, self._paths) for path in change.paths)
