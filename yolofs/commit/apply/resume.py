@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from functools import cached_property
 
 from yolofs.commit.apply.done_steps import READING, reading
 from yolofs.commit.apply.found import is_mixture, places_of
@@ -42,6 +43,11 @@ from yolofs.store.restored import Stamp
 
 class ResumedSteps(SwappedOut):
     """Does what is left of the steps."""
+
+    @cached_property
+    def _new_directories(self) -> frozenset[RelPath]:
+        """Those that the commit made: a later commit looks at each name in them by itself."""
+        return frozenset(step.path for step in self._plan.steps if isinstance(step, MakeDirectory))
 
     def do(self, step: Step) -> None:
         """Do one step, or the rest of it, unless it is done.
@@ -90,9 +96,9 @@ class ResumedSteps(SwappedOut):
         """
         match step:
             case FinishDirectory():
-                is_as_given = self.has_time_given(step)
+                is_ours = self.has_time_given(step) or step.path in self._new_directories
                 self.do(step)
-                return is_as_given  # else the host may have put something in it
+                return is_ours  # else the host may have put something in it
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
                 now = self._seen(spot)
