@@ -176,7 +176,7 @@ def test_the_json_tells_what_stays_and_what_is_held_back(yolofs: Program) -> Non
     document = yolofs("commit", "--yes", "--json").json
     assert list(document) == [
         "commit", "steps", "changes", "stays", "held", "host_code", "excluded", "conflicts", "left_out",
-        "held_hunks", "merged", "dropped", "left",
+        "held_hunks", "open_files", "merged", "dropped", "left",
     ]  # fmt: skip
     assert [change["region"] for change in document["stays"]] == ["scratch", "outside", "outside"]
     assert document["held"] == [
