@@ -440,7 +440,7 @@ def _complete(
         note_parted(parking, names_in(copies, os.path.join(parking, b"replaced")))
         copy_log.add(parking, copies_noted(copies), durable=durable)
         noted = note_before(parking, copies, plan) if arrived is not None else []
-        parted = put_in_place(copies)
+        parted = put_in_place(copies, os.path.join(parking, b"new"))
         had_leftovers = steps.has_leftovers
         steps.discard_leftovers()
         if is_again:  # a leftover may have gone, and its directory not have got its time back

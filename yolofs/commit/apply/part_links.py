@@ -45,6 +45,10 @@ _NOTE = b"parted"
 """In a commit's directory: which file each of the names in ``replaced`` was a name of that has a
 copy now.
 """
+TIMES = b"times-in-replaced"
+"""In the folder ``new``: which times the directories in ``replaced`` are to have in which names get
+copies; paths are relative to the commit's directory.
+"""
 _MOST_BYTES = 1 << 30
 
 
@@ -173,16 +177,19 @@ class Ctimes(NamedTuple):
     after: int
 
 
-def put_in_place(copies: list[Apart]) -> dict[int, Ctimes]:
+def put_in_place(copies: list[Apart], new: bytes) -> dict[int, Ctimes]:
     """Let copies, which are durable, take the place of the names that they are made for.
 
     Return what that did to the ctimes of the files, by inode number.  A crash leaves each name
-    either; doing it all again does the rest.
+    either; doing it all again does the rest.  Directories keep the times that they had in base.
+
+    ``new``: the folder that the copies are in.
 
     Raises:
         OSError: the disk failed.
     """
     ctimes: dict[int, Ctimes] = {}
+    times = _note_times(copies, new)
     for apart in copies:
         fd = os.open(apart.names[0], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -191,7 +198,32 @@ def put_in_place(copies: list[Apart]) -> dict[int, Ctimes]:
             ctimes[apart.file[1]] = Ctimes(before, os.fstat(fd).st_ctime_ns)
         finally:
             os.close(fd)
+    for directory, (atime_ns, mtime_ns) in times.items():
+        with contextlib.suppress(FileNotFoundError):  # somebody has removed what is kept
+            copying.may_set_ns(directory, atime_ns, mtime_ns)
     return ctimes
+
+
+def _note_times(copies: list[Apart], new: bytes) -> dict[bytes, tuple[int, int]]:
+    """Note durably, before any name is replaced, which times the directories have that the names
+    are in; return these (atime and mtime, in ns) by path, and those that were noted before a crash.
+    """
+    place, parking = os.path.join(new, TIMES), os.path.dirname(new)
+    text = read_note(place, _MOST_BYTES)
+    try:
+        noted = msgspec.json.decode(text, type=dict[bytes, tuple[int, int]]) if text is not None else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        noted = {}
+    inside = {os.path.relpath(os.path.dirname(name), parking) for apart in copies for name in apart.names}
+    found = {
+        directory: (st.st_atime_ns, st.st_mtime_ns)
+        for directory in inside
+        if b"/" in directory  # those names that lie in the folder of what is kept are in none of base's
+        for st in [os.stat(os.path.join(parking, directory))]
+    } | noted
+    if found != noted:
+        replace_note(place, msgspec.json.encode(found))
+    return {os.path.join(parking, directory): both for directory, both in found.items()}
 
 
 def _put_one(apart: Apart) -> None:
@@ -199,8 +231,8 @@ def _put_one(apart: Apart) -> None:
     try:
         for name in apart.names[1:]:
             os.link(apart.copy, link, follow_symlinks=False)
-            _put(link, name)
-        _put(apart.copy, apart.names[0])
+            os.rename(link, name)
+        os.rename(apart.copy, apart.names[0])
     except PermissionError:  # they are in a directory that may not be written in
         for path in (link, apart.copy):
             with contextlib.suppress(FileNotFoundError):
@@ -260,11 +292,3 @@ def metadata_of(was: Attributes) -> copying.Metadata:
     times = {"st_atime_ns": was.atime_ns, "st_mtime_ns": was.mtime_ns}
     st = os.stat_result((was.mode, 0, 0, 1, was.uid, was.gid, 0, 0, 0, 0), times)
     return copying.Metadata(st, tuple((os.fsdecode(name), value) for name, value in was.xattrs))
-
-
-def _put(copy: bytes, name: bytes) -> None:
-    """Rename over a name, and leave its directory the times that it had in base."""
-    directory = os.path.dirname(name)
-    st = os.stat(directory)
-    os.rename(copy, name)
-    copying.may_set_times(directory, st)

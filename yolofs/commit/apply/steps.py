@@ -284,7 +284,7 @@ def _is_first(step: Rewrite | SetMetadata) -> bool:
 
 
 def _is_note(name: bytes) -> bool:
-    return b"-replaces-" in name or MADE_BY_STEP + b"-" in name or name.endswith(UNMADE)
+    return b"-replaces-" in name or MADE_BY_STEP + b"-" in name or name.endswith(UNMADE) or name == part_links.TIMES
 
 
 def _is_opened_up(st: os.stat_result, mode: int) -> bool:

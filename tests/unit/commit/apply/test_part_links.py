@@ -159,14 +159,17 @@ def test_what_a_crash_left_half_done_is_finished(
     def crash(*_: object, **__: object) -> None:
         raise Crash
 
-    def crashing(copies: list[Apart]) -> None:
+    def crashing(copies: list[Apart], new: bytes) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(os, failing, crash)
-            put_in_place(copies)
+            put_in_place(copies, new)
 
-    os.link(base / "a", base / "a-third")
-    scribe.remove(b"a-other")
-    scribe.remove(b"a-third")
+    (base / "gone").mkdir()
+    for name in ("a-third", "gone/a-fourth"):
+        os.link(base / "a", base / name)
+    os.utime(base / "gone", ns=(OLD, OLD))
+    for path in (b"a-other", b"a-third", b"gone"):
+        scribe.remove(path)
     plan = scribe.plan()
     with monkeypatch.context() as patch:
         if failing == "sync_filesystem":
@@ -178,7 +181,9 @@ def test_what_a_crash_left_half_done_is_finished(
     assert not (parking / "done").exists()
     resume(plan, scribe.store, parking=os.fsencode(parking))
     assert (base / "a").stat().st_nlink == 1
-    assert [node.content for node in kept(parking).values()] == [b"base a"] * 2
+    found = kept(parking)
+    assert [node.content for node in found.values() if stat.S_ISREG(node.kind)] == [b"base a"] * 3
+    assert [node.mtime_ns for node in found.values()] == [OLD] * 4
     assert os.listdir(parking / "new") == []
     assert (parking / "done").exists()
 
