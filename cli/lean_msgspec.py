@@ -37,11 +37,11 @@ def import_msgspec() -> None:
     meant |= {name: _stand_in(name, classes) for name, classes in _CLASSES.items()}
     meant |= {f"msgspec.{name}": _stand_in(name, names) for name, names in _PARTS.items()}
     with contextlib.suppress(ImportError):
-        import _datetime  # type: ignore[import-not-found]
+        import _datetime  # type: ignore[import-not-found]  # typeshed does not have it
 
         meant["datetime"] = _datetime
     standing = {name: module for name, module in meant.items() if name not in sys.modules}
-    sys.modules.update(standing)  # type: ignore[arg-type]
+    sys.modules.update(standing)  # type: ignore[arg-type]  # None is not in its type, but in the language
     try:
         import msgspec
     except (ImportError, AttributeError):

@@ -84,6 +84,7 @@ need zsh command -v zsh
 need fish command -v fish
 need xfsprogs test -x /usr/sbin/mkfs.xfs -o -x /sbin/mkfs.xfs
 need btrfs-progs test -x /usr/sbin/mkfs.btrfs -o -x /sbin/mkfs.btrfs
+need bindfs command -v bindfs
 if [ "${1-}" = --nightly ]; then
     need npm command -v npm
     need apt command -v apt-get

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.program import Program, wait_until
 from tests.property.core_driver import CoreDriver
+from tests.support.required import do_without
 
 pytestmark = pytest.mark.mount
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.mount
 @pytest.fixture
 def on_bindfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
     if shutil.which("bindfs") is None:
-        pytest.skip("there is no bindfs")
+        do_without("there is no bindfs")
     monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "state"))
     (tmp_path / "disk/project").mkdir(parents=True)
     (tmp_path / "shown").mkdir()
