@@ -11,28 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, run_code
+from tests.crash.at_a_call import program_in_which
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.support.sharing_disk import disk_image
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
-_FAILING = """
-import fcntl, importlib, os, struct, sys
-from yolofs.cli import main
-module, _, name = sys.argv[1].rpartition(":")
-owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
-really, left = getattr(owner, name), int(sys.argv[2])
-def fail(*arguments, **options):
-    global left
-    left -= 1
-    if left == 0:
-        disk = os.open(sys.argv[3], os.O_RDONLY)
-        fcntl.ioctl(disk, 0x8004587D, struct.pack("I", 2))  # FS_IOC_SHUTDOWN: without what was not synced
-        os.close(disk)
-    return really(*arguments, **options)
-setattr(owner, name, fail)
-sys.exit(main.main(sys.argv[4:]))
-"""
+# FS_IOC_SHUTDOWN, without what was not synced
+_FAILING = program_in_which("fcntl.ioctl(os.open(place, os.O_RDONLY), 0x8004587D, struct.pack('I', 2))")
 NOT_BEGUN, INTERRUPTED = 17, 12
 
 

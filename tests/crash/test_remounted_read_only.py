@@ -11,26 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, run_code
+from tests.crash.at_a_call import program_in_which
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.support.sharing_disk import disk_image
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
-_REMOUNTING = """
-import importlib, subprocess, sys
-from yolofs.cli import main
-module, _, name = sys.argv[1].rpartition(":")
-owner, name = getattr(importlib.import_module(module), name.split(".")[0]), name.split(".")[1]
-really, left = getattr(owner, name), int(sys.argv[2])
-def remount(*arguments, **options):
-    global left
-    left -= 1
-    if left == 0:
-        subprocess.run(["mount", "-o", "remount,ro", sys.argv[3]], check=True)
-    return really(*arguments, **options)
-setattr(owner, name, remount)
-sys.exit(main.main(sys.argv[4:]))
-"""
+_REMOUNTING = program_in_which("subprocess.run(['mount', '-o', 'remount,ro', place], check=True)")
 NOT_BEGUN, INTERRUPTED = 17, 12
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.part_links import Apart, Ctimes
-from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Remove, Rewrite, SetMetadata
+from yolofs.commit.plan.plan import Create, Duplicate, Plan, Remove, Rewrite, SetMetadata, directories_made
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.store.restored import Stamp, by_names
 from yolofs.system.plain_files import read_note, replace_note
@@ -103,7 +103,7 @@ def came_by(
     """
     lines = step_log.read(directory)
     stamps = {(line.came.inode, line.came.ctime_ns) for line in lines if line.came is not None}
-    made = {step.path for step in plan.steps if isinstance(step, MakeDirectory)}
+    made = directories_made(plan)
     for step, line in zip(plan.steps, lines, strict=False):
         if line.came is not None and step.path in made:
             stamps.add(by_names((line.came.inode, line.came.ctime_ns)))

@@ -35,6 +35,7 @@ from yolofs.commit.plan.plan import (
     Rewrite,
     SetMetadata,
     Step,
+    directories_made,
 )
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
@@ -47,7 +48,7 @@ class ResumedSteps(SwappedOut):
     @cached_property
     def _new_directories(self) -> frozenset[RelPath]:
         """Those that the commit made: a later commit looks at each name in them by itself."""
-        return frozenset(step.path for step in self._plan.steps if isinstance(step, MakeDirectory))
+        return directories_made(self._plan)
 
     def do(self, step: Step) -> None:
         """Do one step, or the rest of it, unless it is done.

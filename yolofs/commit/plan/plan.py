@@ -309,3 +309,8 @@ def describe(step: Step, root: bytes = b"") -> str:
             return f"set the metadata of directory {path}"
         case _:
             assert_never(step)
+
+
+def directories_made(plan: Plan) -> frozenset[RelPath]:
+    """Return the paths of the directories that a commit makes."""
+    return frozenset(step.path for step in plan.steps if isinstance(step, MakeDirectory))
