@@ -13,32 +13,36 @@ export YOLOFS_TEST_SEED := $(SEED)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-elsewhere picture test-compiled wheels bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup ready demo test test-elsewhere picture test-compiled wheels bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
 
-setup: ## install what is missing (Debian packages as root, Python packages into .venv)
+setup: ready ## install what is missing (Debian packages as root, Python packages into .venv), compile the core
+	@scripts/compile-core.sh
+
+# What the rest needs.  What runs here then are the sources as they are, as long as nobody has compiled them.
+ready:
 	@scripts/setup.sh
 
-demo: setup ## work through a view of the Python standard library, then commit
+demo: ready ## work through a view of the Python standard library, then commit
 	@scripts/demo.sh
 
-test: setup ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
+test: ready ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
 	$(BIN)/python -m pytest $(SPREAD)
 
-test-elsewhere: setup ## some of them again, if root runs it: as an ordinary user, and as root in a container
+test-elsewhere: ready ## some of them again, if root runs it: as an ordinary user, and as root in a container
 	$(BIN)/python tests/support/elsewhere.py $(SPREAD)
 
-test-compiled: setup build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
+test-compiled: ready build/compiled ## run all tests on the compiled core (docs/design/compiled.md); TESTS=... chooses
 	PATH="$(CURDIR)/build/compiled/bin:$${PATH#$(CURDIR)/$(BIN):}" \
 	    build/compiled/bin/python -P -m pytest $(SPREAD) $(TESTS)
 
-wheels: setup ## build into dist/ a wheel that runs anywhere, and one with the core compiled for this Python and machine
+wheels: ready ## build into dist/ a wheel that runs anywhere, and one with the core compiled for this Python and machine
 	scripts/build-wheels.sh dist 0 1
 
 .PHONY: build/compiled
-build/compiled: setup
+build/compiled: ready
 	scripts/install-compiled.sh $@
 
 # One seed for both parts: of what is drawn the first leaves to the second.
@@ -55,26 +59,26 @@ nightly: ## run the tests that take long or need the network, and the model test
 
 check: format lint types layers docs shell ## everything that is checked without running the program
 
-format: setup
+format: ready
 	$(BIN)/ruff format --check .
 
-lint: setup
+lint: ready
 	$(BIN)/ruff check .
 
-types: setup
+types: ready
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-layers: setup
+layers: ready
 	$(BIN)/lint-imports --no-cache --no-logo
 
-docs: setup
+docs: ready
 	$(BIN)/python scripts/check_docs.py
 
-shell: setup
+shell: ready
 	$(BIN)/shellcheck scripts/*.sh .ci/run
 
-picture: setup ## draw docs/session.svg, the session in README.md, from a real run
+picture: ready ## draw docs/session.svg, the session in README.md, from a real run
 	$(BIN)/python scripts/make_picture.py docs/session.svg
 
 bench: setup bench-core ## all benchmarks, at full size: hours, on a machine that does nothing else
@@ -85,17 +89,17 @@ bench-quick: setup ## yolofs beside the plain directory, OverlayFS and fuse-over
 	@scripts/setup-bench.sh
 	$(BIN)/python -m benchmarks --size quick --rounds 3 --json benchmarks.json --svg benchmarks.svg
 
-bench-core: setup ## our own code without a mount: tree, rules, journal, changes, plan, requests; how a session grows
+bench-core: ready ## our own code without a mount: tree, rules, journal, changes, plan, requests; how a session grows
 	$(BIN)/python -m benchmarks.core
 	$(BIN)/python -m benchmarks.answering
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.rules
 	$(BIN)/python -m benchmarks.startup
 
-bench-compiled: setup build/compiled ## what the compiled core saves of each kind of request
+bench-compiled: ready build/compiled ## what the compiled core saves of each kind of request
 	$(BIN)/python -m benchmarks.compiled build/compiled/bin/python
 
-coverage: setup ## run all tests and show which lines and branches none of them ran
+coverage: ready ## run all tests and show which lines and branches none of them ran
 	$(BIN)/coverage run -m pytest
 	$(BIN)/coverage report
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import yolofs
+from yolofs import checkout_core
 from yolofs.cli.run.untrusted_settings import waiting_lines
 from yolofs.cli.which_project import session_directory
 from yolofs.commit import plan_commit
@@ -112,7 +113,18 @@ def _core() -> Finding:
         return Finding("core", Level.WARN, message, "install yolofs again, or remove the .so beside it")
     if is_compiled():
         return Finding("core", Level.OK, "compiled")
-    return Finding("core", Level.OK, "pure Python; pip compiles it where a C compiler and Python's headers are")
+    found = checkout_core.find()
+    if found is None:
+        message = (
+            "pure Python; pip, or make setup in a checkout, compiles it where a C compiler and Python's headers are"
+        )
+        return Finding("core", Level.OK, message)
+    if not checkout_core.is_of_these_sources(found):
+        message = "pure Python, as sources have changed since build/core was compiled from them"
+        return Finding("core", Level.OK, message, "for a faster view: make setup, then mount again")
+    if os.environ.get(checkout_core.AS_IT_IS) == "python":
+        return Finding("core", Level.OK, f"pure Python, as {checkout_core.AS_IT_IS} says")
+    return Finding("core", Level.OK, "compiled for mounts, in build/core; commands run the sources")
 
 
 def _kernel() -> Finding:

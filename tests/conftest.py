@@ -41,6 +41,9 @@ for _number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT", "MAKE_TERMERR"):
     os.environ.pop(_name, None)
 
+# What is tested is what stands here, whatever `make setup` compiled of it.
+os.environ["YOLOFS_CORE"] = "python"
+
 SEED = seed()
 settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=30)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)

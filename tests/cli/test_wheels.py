@@ -158,3 +158,62 @@ def test_an_editable_install_runs_the_sources_whatever_was_compiled_beside_them(
     command = [sys.executable, "setup.py", "editable_wheel", "--dist-dir", str(tmp_path / "dist")]
     subprocess.run(command, cwd=fresh, check=True, capture_output=True)
     assert not list(fresh.rglob("*.so"))
+
+
+WHERE = "from yolofs import checkout_core; checkout_core.use(); from yolofs import paths; print(paths.__file__)"
+
+
+@pytest.fixture
+def checkout(fresh: Path) -> Path:
+    """Return a copy that is set up, but for the core."""
+    shutil.copytree(ROOT / "scripts", fresh / "scripts")
+    (fresh / ".venv").symlink_to(ROOT / ".venv")
+    return fresh
+
+
+def compile_core(checkout: Path, **env: str) -> str:
+    """Compile the core of a checkout where that can be done; return what was said."""
+    usual = {name: value for name, value in os.environ.items() if name not in ("YOLOFS_COMPILE", "CC")}
+    command = [str(checkout / "scripts/compile-core.sh")]
+    done = subprocess.run(command, env=usual | env, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    return done.stdout
+
+
+def core_in_use(checkout: Path) -> Path:
+    """Return where a daemon of a checkout loads a module of the core from."""
+    env = os.environ | {"PYTHONPATH": str(checkout), "YOLOFS_CORE": ""}
+    command = [str(ROOT / ".venv/bin/python"), "-c", WHERE]
+    done = subprocess.run(command, cwd="/", env=env, check=True, capture_output=True, text=True)
+    return Path(done.stdout.strip()).relative_to(checkout)
+
+
+def test_setup_compiles_the_core_of_a_checkout_for_as_long_as_its_sources_stay(checkout: Path) -> None:
+    assert core_in_use(checkout) == Path(CORE)
+    said = "setup: compiling the core into build/core (a minute or two; YOLOFS_COMPILE=0 leaves it out)\n"
+    assert compile_core(checkout) == said
+    assert core_in_use(checkout) == Path(f"build/core/yolofs/paths{SUFFIX}")
+    assert compile_core(checkout) == ""
+    assert not list((checkout / "yolofs").rglob("*.so"))
+    with (checkout / CORE).open("a") as source:
+        source.write("# edited\n")
+    assert core_in_use(checkout) == Path(CORE)
+    assert compile_core(checkout, YOLOFS_COMPILE="0") == ""
+    assert core_in_use(checkout) == Path(CORE)
+
+
+@pytest.mark.parametrize(
+    ("compiler", "why"),
+    [
+        ("/not-there/cc", "there is no C compiler (/not-there/cc)"),
+        pytest.param(None, "CompileError: ", marks=pytest.mark.nightly),
+    ],
+)
+def test_setup_goes_on_without_a_compiled_core_and_says_so_in_one_line(
+    checkout: Path, refusing: str, compiler: str | None, why: str
+) -> None:
+    first, second = compile_core(checkout, CC=compiler or refusing).splitlines()
+    assert first.startswith("setup: compiling the core")
+    assert second.startswith(f"setup: the core is not compiled, and slower: {why}")
+    assert core_in_use(checkout) == Path(CORE)
+    assert not (checkout / "build/core").exists()
