@@ -47,7 +47,7 @@ class Owners:
         self._lock = Lock()
         self._is_whole = False
         """Whether the file is known to end with a whole line."""
-        self._is_durable = True
+        self._writes = self._durable_writes = 0
         self.of: dict[int, tuple[int, int]] = {}
         self.refresh()
 
@@ -59,7 +59,8 @@ class Owners:
         """
         with self._lock:
             found = _decode(read_note(self._path, _MOST_BYTES) or b"")
-            self._is_whole, self._is_durable = False, not found
+            self._is_whole = False
+            self._writes += bool(found)
             self.of.clear()
             self.of.update(found)
 
@@ -94,7 +95,8 @@ class Owners:
             return
         with self._lock:
             replace_note(self._path, b"".join(_line(b"%d %d %d" % (ino, *owner)) for ino, owner in left.items()))
-            self._is_whole = self._is_durable = True
+            self._is_whole = True
+            self._durable_writes = self._writes
             self.of.clear()
             self.of.update(left)
 
@@ -104,15 +106,16 @@ class Owners:
         Raises:
             OSError: the disk failed.
         """
-        if self._is_durable:
+        writes = self._writes
+        if writes == self._durable_writes:
             return
-        with self._lock, open(open_plain(self._path, os.O_RDONLY), "rb") as file:
-            os.fsync(file.fileno())
-            self._is_durable = True
+        with open(open_plain(self._path, os.O_RDONLY), "rb") as file:
+            os.fsync(file.fileno())  # without the lock: who notes an owner does not wait for the disk
+        with self._lock:
+            self._durable_writes = max(self._durable_writes, writes)
 
     def _write(self, text: bytes) -> None:
         with self._lock, open(open_plain(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "r+b", 0) as file:
-            self._is_durable = False
             size = os.fstat(file.fileno()).st_size
             is_torn = not self._is_whole and size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
             self._is_whole = False
@@ -120,6 +123,7 @@ class Owners:
             while left:
                 left = left[os.write(file.fileno(), left) :]
             self._is_whole = True
+            self._writes += 1  # after it: a sync that has begun meanwhile may have missed it
 
 
 class Giving:

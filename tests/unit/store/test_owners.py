@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -39,6 +40,28 @@ def test_what_was_noted_last_counts_for_the_next_who_reads(directory: bytes) -> 
     owners.forget(3)
     assert owners.of == Owners(directory).of == {1: (1000, 34)}
     assert note_file(directory).stat().st_mode & 0o777 == 0o600
+
+
+def test_who_notes_does_not_wait_for_the_disk_and_is_synced_by_the_next(
+    directory: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owners = Owners(directory)
+    owners.note(1, 1000, 33)
+    synced: list[int] = []
+
+    def note_meanwhile(fd: int) -> None:
+        synced.append(os.fstat(fd).st_size)
+        if len(synced) == 1:
+            noting = Thread(target=owners.note, args=(2, 1000, 33), daemon=True)
+            noting.start()
+            noting.join(timeout=30)
+            assert not noting.is_alive()
+
+    monkeypatch.setattr(os, "fsync", note_meanwhile)
+    for _ in range(3):
+        owners.sync()
+    assert len(synced) == 2
+    assert synced[1] == note_file(directory).stat().st_size > synced[0]
 
 
 def test_the_same_again_is_not_written(directory: bytes) -> None:
