@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import yolofs
+from yolofs import checkout_core
 
 
 def describe(scratch: Path) -> dict[str, str]:
@@ -21,6 +22,7 @@ def describe(scratch: Path) -> dict[str, str]:
         "disk": _first_line("stat", "--file-system", "--format=%T", str(scratch)),
         "python": platform.python_version(),
         "yolofs": yolofs.__version__,
+        "core": "compiled" if checkout_core.choose() is not None else "as it is",
         "fuse-overlayfs": _line_of("fuse-overlayfs", "fuse-overlayfs", "--version"),
         "fio": _first_line("fio", "--version"),
         "gcc": _first_line("gcc", "--version"),

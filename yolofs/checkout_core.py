@@ -40,16 +40,21 @@ def is_of_these_sources(directory: str, checkout: str | None = None) -> bool:
         return False
 
 
+def choose(checkout: str | None = None) -> str | None:
+    """Return where a daemon takes the compiled core from; None if it runs the sources."""
+    directory = None if os.environ.get(AS_IT_IS) == "python" else find(checkout)
+    return directory if directory is not None and is_of_these_sources(directory, checkout) else None
+
+
 def use(checkout: str | None = None) -> bool:
     """Have this process import the compiled core from now on, if there is one of these sources.
 
     To be called before any module of the core is imported.  Returns whether it is used.
     """
-    directory = None if os.environ.get(AS_IT_IS) == "python" else find(checkout)
-    if directory is None or not is_of_these_sources(directory, checkout):
-        return False
-    sys.meta_path.insert(0, _Compiled(directory))
-    return True
+    directory = choose(checkout)
+    if directory is not None:
+        sys.meta_path.insert(0, _Compiled(directory))
+    return directory is not None
 
 
 class _Compiled:
