@@ -104,6 +104,7 @@ class Journal:
         self._counted = (form.header_bytes, 0)  # an offset, and how many records stand before it
         self._is_whole = True  # False: after a failed write the file may be longer than size
         self._notes_length = False  # it is to be read, or not in its place yet
+        self._writes, self._durable_writes = 0, -1  # of what was there already nobody knows
 
     # --- opening and closing ---
 
@@ -250,8 +251,19 @@ class Journal:
             offset = end
 
     def sync(self) -> None:
-        """Make durable what was appended (fdatasync).  Blocks; may run in another thread."""
-        os.fdatasync(self._fd)
+        """Make durable what was appended (fdatasync), if it is not.  Blocks; may run in another
+        thread.
+
+        A disk is told to write out its cache even where nothing is to be written, which takes as
+        long as a write.
+
+        Raises:
+            OSError: the disk failed.
+        """
+        writes = self._writes
+        if writes != self._durable_writes:
+            os.fdatasync(self._fd)
+            self._durable_writes = max(self._durable_writes, writes)
 
     def note_length(self) -> None:
         """Note how many records there are, for whoever opens the journal next.  Some
@@ -283,6 +295,7 @@ class Journal:
         try:
             journal_file.write_whole(self._fd, data)
             self.size += len(data)
+            self._writes += 1  # after it: a sync that has begun meanwhile may have missed it
             self._is_whole = True
         finally:
             if not self._is_whole:
@@ -391,7 +404,9 @@ class Journal:
         if was_cut:
             self._forget_lines()
             self._scan()
-        return was_cut or self.size != before
+        if is_new := was_cut or self.size != before:
+            self._writes += 1
+        return is_new
 
     def _forget_lines(self) -> None:
         self.size, self._record_count = self.form.header_bytes, 0

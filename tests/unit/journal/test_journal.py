@@ -340,3 +340,55 @@ def test_what_was_taken_of_the_disk_for_more_is_given_back(path: bytes) -> None:
         journal.give_back()
     with Journal.open(path) as journal:
         assert list(journal.read()) == [A, B]
+
+
+# --- what is durable ---
+
+
+def test_a_sync_waits_for_the_disk_where_something_is_new(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(path, A)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", lambda fd: synced.append(os.fstat(fd).st_size))
+    with Journal.open(path) as journal, Journal.open(path, read_only=True) as reader:
+        journal.sync()  # whoever wrote it before may not have waited
+        journal.sync()
+        assert synced == [journal.size]
+        journal.append(B)
+        journal.append(C)
+        journal.sync()
+        journal.sync()
+        assert synced[1:] == [journal.size]
+        reader.sync()
+        journal.append(A)
+        reader.refresh()
+        reader.refresh()
+        reader.sync()
+        reader.sync()
+        assert synced[2:] == [reader.size - len(encode(A, journal.form.key)), reader.size]
+
+
+def test_what_is_appended_during_a_sync_is_synced_by_the_next(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[int] = []
+
+    def append_meanwhile(fd: int) -> None:
+        synced.append(os.fstat(fd).st_size)
+        if len(synced) == 1:
+            journal.append(B)
+
+    monkeypatch.setattr(os, "fdatasync", append_meanwhile)
+    with create(path) as journal:
+        journal.append(A)
+        for _ in range(3):
+            journal.sync()
+        assert len(synced) == 2
+        assert synced[1] == journal.size
+
+
+def test_a_sync_that_failed_is_done_again(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with create(path) as journal:
+        journal.append(A)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fdatasync", lambda _: os.stat("/not-there"))
+            for _ in range(2):
+                with pytest.raises(FileNotFoundError):
+                    journal.sync()
