@@ -274,7 +274,9 @@ class AttributeReader:
         self._attribute = ctypes.create_string_buffer(attribute)
         self._value = ctypes.create_string_buffer(_MOST_XATTR_BYTES)
         room = _XattrRoom(ctypes.addressof(self._value), _MOST_XATTR_BYTES, 0)
-        self._room, self._room_bytes = ctypes.byref(room), ctypes.sizeof(room)
+        self._room = ctypes.byref(room)
+        # The seventh argument of syscall(2) lies on the stack, where an int takes half of its place.
+        self._room_bytes = ctypes.c_size_t(ctypes.sizeof(room))
 
     def read(self, directory: int, name: bytes) -> bytes | None:
         """Return the attribute of a name in an open directory, of a link itself; None if it has
