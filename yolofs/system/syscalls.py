@@ -275,7 +275,7 @@ class AttributeReader:
         self._value = ctypes.create_string_buffer(_MOST_XATTR_BYTES)
         room = _XattrRoom(ctypes.addressof(self._value), _MOST_XATTR_BYTES, 0)
         self._room = ctypes.byref(room)
-        # The seventh argument of syscall(2) lies on the stack, where an int takes half of its place.
+        # The seventh argument of syscall(2) lies on the stack, where an int takes half of a place.
         self._room_bytes = ctypes.c_size_t(ctypes.sizeof(room))
 
     def read(self, directory: int, name: bytes) -> bytes | None:
