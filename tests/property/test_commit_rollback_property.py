@@ -42,6 +42,7 @@ from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.plan.plan import Step
 from yolofs.errors import CommitError
 from yolofs.paths import RelPath
+from yolofs.state.drift import may_have_drifted
 from yolofs.store import restored
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.restored import Stamp
@@ -247,7 +248,9 @@ def commit_of(scribe: CommitScribe, parking: bytes) -> BrokenOff:
 
 
 def conflicts_of(scribe: CommitScribe, known: set[Stamp]) -> list[RelPath]:
-    return find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
+    found = find_conflicts(scribe.tree, scribe.base, scribe.store, restored=known)
+    assert may_have_drifted(scribe.tree, scribe.base, scribe.store, known) or not found
+    return found
 
 
 def check(

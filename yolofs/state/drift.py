@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from collections.abc import Set as AbstractSet
 
 from yolofs.journal.records import NOTHING, Fingerprint, owner_of
@@ -158,6 +158,7 @@ def may_have_drifted(
     if any(has_changed(staged, base, store, restored, unset) for staged in tree.staged.values()):
         return True
     in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
+    in_use.update(_shown(tree))
     todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]
     while todo:
         parent, source = todo.pop()
@@ -169,7 +170,7 @@ def may_have_drifted(
             if staged is not None and staged.base is not None and staged.home == natural:
                 continue  # it is where it was, and is what it was
             here = base.look(natural)
-            if _may_drift(entry, natural, base) or is_gone(entry, natural, here):
+            if _is_cut_off(entry, base) or is_gone(entry, natural, here):
                 return True
             is_shown = entry.source is not None and entry.source == natural
             if not is_shown and natural not in in_use and is_later(here, natural, entry, tree, base, in_use, restored):
@@ -177,11 +178,22 @@ def may_have_drifted(
     return False
 
 
-def _may_drift(entry: Entry, natural: RelPath | None, base: Base) -> bool:
-    """Tell whether a name was moved, leads to what is gone, or may lie in a directory that is."""
+def _shown(tree: Tree) -> Iterator[RelPath]:
+    """Yield the base paths that names which stand in the tree show of base."""
+    todo = [tree.root]
+    while todo:
+        for entry in (todo.pop().children or {}).values():
+            if entry.children:
+                todo.append(entry)
+            if entry.source is not None:
+                yield entry.source
+
+
+def _is_cut_off(entry: Entry, base: Base) -> bool:
+    """Tell whether a name leads to what base has no more, or lies in a directory that is gone."""
     if entry.is_tombstone:
         return False
-    if entry.staged is None and (entry.base != natural or base.look(natural) is None):
+    if entry.staged is None and base.look(entry.base) is None:
         return True
     directory = entry.parent.source if entry.parent is not None else None
     if directory is None:

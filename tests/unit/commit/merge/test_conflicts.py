@@ -15,6 +15,7 @@ from tests.support.commit_model import CommitScribe
 from yolofs.commit import find_conflicts
 from yolofs.errors import ConflictError
 from yolofs.journal.records import Change, Delete, Rename
+from yolofs.state.drift import may_have_drifted
 
 
 class RealTimeScribe(CommitScribe):
@@ -53,7 +54,9 @@ def scribe(tmp_path: Path, base: Path) -> RealTimeScribe:
 
 
 def conflicts(scribe: CommitScribe) -> list[bytes]:
-    return list(find_conflicts(scribe.tree, scribe.base, scribe.store))
+    found = list(find_conflicts(scribe.tree, scribe.base, scribe.store))
+    assert may_have_drifted(scribe.tree, scribe.base, scribe.store, frozenset()) or not found
+    return found
 
 
 def test_a_changed_file_whose_names_are_all_unknown(scribe: RealTimeScribe, base: Path) -> None:
@@ -63,6 +66,19 @@ def test_a_changed_file_whose_names_are_all_unknown(scribe: RealTimeScribe, base
     assert conflicts(scribe) == []
     (base / "other").write_bytes(b"by the host")
     assert conflicts(scribe) == [b"a"]
+
+
+def test_without_drift_that_is_cheap_to_find_whatever_was_renamed(scribe: RealTimeScribe, base: Path) -> None:
+    let_clocks_pass()
+    scribe.rename(b"a", b"d/a")
+    scribe.rename(b"d", b"e")
+    scribe.write(b"e/new", b"new")
+    assert not may_have_drifted(scribe.tree, scribe.base, scribe.store, frozenset())
+    (base / "a").write_text("by the host, and still what the view shows")
+    assert not may_have_drifted(scribe.tree, scribe.base, scribe.store, frozenset())
+    (base / "a").unlink()
+    assert may_have_drifted(scribe.tree, scribe.base, scribe.store, frozenset())
+    assert conflicts(scribe) == [b"e/a"]
 
 
 def work(scribe: CommitScribe) -> None:
