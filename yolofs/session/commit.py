@@ -265,10 +265,6 @@ def put_away(session: Session, directory: bytes) -> str:
             return error.message
         except OSError as error:
             return reason_and_path(error)
-    try:
-        session.check_no_interrupted_commit()
-    except OSError as error:  # the commit is done all the same
-        return reason_and_path(error)
     return ""
 
 
