@@ -115,11 +115,11 @@ def _before_a_commit(session: Session, path: RelPath) -> LastChange | None:
 
 def _is_about(chapter: Chapter, path: RelPath) -> bool:
     """Tell whether a commit has changed a path of base, or a directory that it lies in."""
-    from yolofs.commit.undo.applied import Later  # it takes all that commits need along
+    from yolofs.commit.undo.applied import LaterCommit  # it takes all that commits need along
 
     assert chapter.commit is not None
     try:
-        return Later.read(chapter.commit, chapter.directory).touches(path)
+        return LaterCommit.read(chapter.commit, chapter.directory).touches(path)
     except (YolofsError, OSError):
         return False
 

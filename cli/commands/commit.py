@@ -15,7 +15,7 @@ from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_pi
 from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
 from yolofs.cli.commit.open_files import find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
-    Shown,
+    CommitPreview,
     check_named,
     emit_document,
     emit_refusal,
@@ -30,7 +30,7 @@ from yolofs.cli.commit.report import (
     warn_of_cut_links,
     warn_of_unfinished,
 )
-from yolofs.cli.commit.settling import Settled, Wish, check_settled
+from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.guard import PathGuard
@@ -50,7 +50,7 @@ from yolofs.state.regions import Region
 from yolofs.system.gc_pause import no_garbage_collection
 
 
-class Asked(NamedTuple):
+class CommitRequest(NamedTuple):
     """What the user asked for."""
 
     paths: tuple[bytes, ...]
@@ -70,7 +70,7 @@ class Asked(NamedTuple):
         """
         return session.timeline.resolve(self.up_to) if self.up_to is not None else None
 
-    def options(self, wish: Wish) -> tuple[str, ...]:
+    def options(self, wish: ConflictWish) -> tuple[str, ...]:
         """Return the options that say which version of a path is taken, and what it may replace."""
         return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
 
@@ -235,13 +235,13 @@ def command(
         raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
-    wish = Wish(merge=merges, ours=force, theirs=theirs)
+    wish = ConflictWish(merge=merges, ours=force, theirs=theirs)
     if as_script and (merges or theirs):
         raise UsageError("a script merges nothing", hint="leave out --merge and --theirs, or print no --script")
     if up_to is not None and (merges or theirs):
         raise UsageError("--up-to merges nothing: what came after stays staged", hint="leave out --merge and --theirs")
     project = find_project()
-    asked = Asked(paths, outside, scratch, excludes, trusted, up_to, unfolds)
+    asked = CommitRequest(paths, outside, scratch, excludes, trusted, up_to, unfolds)
     if dry_run or as_script:
         with reading_whole(project) as session, no_garbage_collection():
             dry_run_of(session, asked.selection(session), asked.generation(session), wish, as_script=as_script)
@@ -264,7 +264,7 @@ def command(
             looked = look_at_base(session, split)
             if up_to is None:
                 wish.take_base(looked.unchanged)
-            settled = Settled()
+            settled = SettledConflicts()
             try:
                 if looked.conflicts and wish.is_given:
                     if up_to is not None and looked.marked:  # what they were is about the present view
@@ -362,7 +362,7 @@ def _check_alone(*others: object) -> None:
         )
 
 
-def _show_and_ask(project: bytes, guard: PathGuard | None, wish: Wish, asked: Asked) -> Shown:
+def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
     """Show what would be committed and what not, and ask; return what was shown.
 
     Raises:

@@ -14,7 +14,7 @@ from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.archive import End, commit_directory
 from yolofs.session.commit_counts import read_counts, read_runs
-from yolofs.session.ended_commits import Ended, ended_commits, named
+from yolofs.session.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.system.disk_usage import size_text
 from yolofs.system.plain_files import is_there
@@ -55,7 +55,7 @@ def _older(session: bytes, numbers: Iterable[int]) -> int:
     return sum(any(is_there(os.path.join(one, end.value)) for end in End) for one in directories)
 
 
-def _line(commit: Ended, kept_bytes: int) -> str:
+def _line(commit: EndedCommit, kept_bytes: int) -> str:
     counts = read_counts(commit.directory)
     did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
     runs = read_runs(commit.directory)
@@ -67,7 +67,7 @@ def _line(commit: Ended, kept_bytes: int) -> str:
     return "  ".join(words)
 
 
-def _state(commit: Ended) -> str:
+def _state(commit: EndedCommit) -> str:
     part = "" if commit.is_undone else "in part "
     words = []
     if commit.is_given_up:
@@ -79,7 +79,7 @@ def _state(commit: Ended) -> str:
     return f"[{'; '.join(words)}]" if words else ""
 
 
-def age_and_runs(commit: Ended) -> str:
+def age_and_runs(commit: EndedCommit) -> str:
     """Return when a commit was made and what had changed the files, in words."""
     runs = read_runs(commit.directory)
     by = f", of run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
@@ -95,7 +95,7 @@ def _ago(time_ns: int) -> str:
     return "just now"
 
 
-def _fields(commit: Ended, kept_bytes: int) -> dict[str, Any]:
+def _fields(commit: EndedCommit, kept_bytes: int) -> dict[str, Any]:
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,

@@ -20,7 +20,7 @@ from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
 from yolofs.cli.show.audit_lines import comes_before, note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import Place, say_left_out
-from yolofs.cli.show.record_lines import Entry, record_fields, record_line
+from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
 from yolofs.cli.visible_records import count_since, is_about, may_show, paths_of
 from yolofs.journal.records import Travel
@@ -30,7 +30,7 @@ from yolofs.session.session import Session
 from yolofs.state.regions import Region, Regions
 
 
-class Span(NamedTuple):
+class ChapterSpan(NamedTuple):
     """What of a chapter is wanted."""
 
     chapter: Chapter
@@ -79,9 +79,9 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
             find_run(session.directory, run)
         range_text, typed = range_and_paths(session, words, paths_given())
         start, end = session.timeline.parse_range(range_text)
-        spans = [Span(found[-1], start, end)]
+        spans = [ChapterSpan(found[-1], start, end)]
         if range_text == ALL:
-            spans = [*(Span(chapter, start, None) for chapter in found[:-1]), *spans]
+            spans = [*(ChapterSpan(chapter, start, None) for chapter in found[:-1]), *spans]
         paths = relative_paths(session, typed)
         check_somewhere(session, paths, typed)
         wanted = Wanted(session, paths, run)
@@ -98,7 +98,7 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
 # ---- all of it
 
 
-def _emit_all(spans: Sequence[Span], wanted: Wanted, left_out: _LeftOut) -> None:
+def _emit_all(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: _LeftOut) -> None:
     session = wanted.session
     place = Place(session.base.root, session.base.relative(session.project))
     width = _width(spans)
@@ -106,7 +106,7 @@ def _emit_all(spans: Sequence[Span], wanted: Wanted, left_out: _LeftOut) -> None
         is_past, is_empty = span.chapter.commit is not None, True
         for item in _items(span, wanted, left_out):
             is_empty = False
-            if isinstance(item, Entry):
+            if isinstance(item, RecordEntry):
                 line = record_line(item, place, width) + ("" if item.is_live else "  [dead]")
                 emit(paint(line, "dim") if is_past or not item.is_live else line)
             else:
@@ -116,18 +116,18 @@ def _emit_all(spans: Sequence[Span], wanted: Wanted, left_out: _LeftOut) -> None
             emit(paint(_commit_line(span.chapter, width), "dim"))
 
 
-def _documents(spans: Sequence[Span], wanted: Wanted, left_out: _LeftOut) -> Iterator[dict[str, Any]]:
+def _documents(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: _LeftOut) -> Iterator[dict[str, Any]]:
     root = wanted.session.base.root
     for span in spans:
         number = span.chapter.commit
         more = {"commit": number} if number is not None else {}
         for item in _items(span, wanted, left_out):
-            yield (record_fields(item, root) if isinstance(item, Entry) else note_fields(item)) | more
+            yield (record_fields(item, root) if isinstance(item, RecordEntry) else note_fields(item)) | more
         if number is not None and not (wanted.paths or wanted.run is not None):
             yield {"kind": "commit", "time_ns": span.chapter.ended_ns, **more}
 
 
-def _items(span: Span, wanted: Wanted, left_out: _LeftOut) -> Iterator[Entry | Note]:
+def _items(span: ChapterSpan, wanted: Wanted, left_out: _LeftOut) -> Iterator[RecordEntry | Note]:
     """Yield the records and notes of a chapter that are wanted, in their order."""
     root, paths, run = wanted.session.base.root, wanted.paths, wanted.run
     entries = _entries(span, paths)
@@ -162,7 +162,7 @@ class _LeftOut:
         self._regions = regions
         self.count = 0
 
-    def shows(self, entry: Entry) -> bool:
+    def shows(self, entry: RecordEntry) -> bool:
         paths = paths_of(entry.record)
         if self._regions is None or not paths or self._regions.of_all(paths) is not Region.SCRATCH:
             return True
@@ -170,7 +170,7 @@ class _LeftOut:
         return False
 
 
-def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry | Note]:
+def _in_place(entries: Iterable[RecordEntry], notes: Iterable[Note]) -> Iterator[RecordEntry | Note]:
     """Yield records in their order, and each note before the first record that is later.
 
     A note that says how many records came before it is placed by that number, and among equal
@@ -185,7 +185,7 @@ def _in_place(entries: Iterable[Entry], notes: Iterable[Note]) -> Iterator[Entry
     yield from heapq.merge(counted, timed, key=_time_ns)
 
 
-def _take_due(notes: deque[Note], entry: Entry) -> Iterator[Note]:
+def _take_due(notes: deque[Note], entry: RecordEntry) -> Iterator[Note]:
     """Take notes from the front as long as they are older than a record."""
     while notes and comes_before(notes[0], entry.records, entry.record.time_ns):
         yield notes.popleft()
@@ -199,7 +199,7 @@ def _records(note: Note) -> int:
     return records_before(note) or 0
 
 
-def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
+def _entries(span: ChapterSpan, paths: Sequence[RelPath]) -> Iterator[RecordEntry]:
     """Yield the records of a span, or only those that touch ``paths``, without markers then."""
     live = _live(span)
     counts = span.chapter.journal.segment_counts()
@@ -208,13 +208,13 @@ def _entries(span: Span, paths: Sequence[RelPath]) -> Iterator[Entry]:
     for segment in range(span.start + 1, span.last + 1):
         for number, record in enumerate(span.chapter.journal.read_segment(segment), at):
             if not paths or any(is_about(record, path) for path in paths):
-                yield Entry(segment, segment in live, record, number)
+                yield RecordEntry(segment, segment in live, record, number)
         at += counts[segment - 1] + 1
         if segment in markers and not paths:
             yield markers[segment]
 
 
-def _markers(span: Span) -> Iterator[Entry]:
+def _markers(span: ChapterSpan) -> Iterator[RecordEntry]:
     """Yield the markers of a span; no record is read."""
     timeline, journal = span.chapter.timeline, span.chapter.journal
     live = _live(span)
@@ -222,11 +222,11 @@ def _markers(span: Span) -> Iterator[Entry]:
     at = sum(counts[: span.start]) + span.start
     for segment in range(span.start + 1, min(span.last, timeline.present) + 1):
         at += counts[segment - 1]
-        yield Entry(segment, segment in live, journal.markers[segment - 1].marker, at)
+        yield RecordEntry(segment, segment in live, journal.markers[segment - 1].marker, at)
         at += 1
 
 
-def _live(span: Span) -> set[int]:
+def _live(span: ChapterSpan) -> set[int]:
     """Return the segments that led to the present, including those before it was written anew."""
     timeline = span.chapter.timeline
     return {int(node.number) for node in timeline.nodes() if node.is_live} | {timeline.present + 1}
@@ -235,7 +235,7 @@ def _live(span: Span) -> set[int]:
 # ---- in short
 
 
-def _emit_short(spans: Sequence[Span], session: Session) -> None:
+def _emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
     """Write a line for each run, marker and commit, and count what is not shown."""
     place = Place(session.base.root, session.base.relative(session.project))
     width = _width(spans)
@@ -265,7 +265,7 @@ def _emit_short(spans: Sequence[Span], session: Session) -> None:
         say(f"note: {', '.join(counts)} not shown; -v shows them")
 
 
-def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
+def _run_line(run: Run, span: ChapterSpan, notes: Sequence[Note], width: int) -> str:
     """Return a run in one line: the generation that it made, its command, how it ended, what was
     asked and refused.
     """
@@ -279,7 +279,7 @@ def _run_line(run: Run, span: Span, notes: Sequence[Note], width: int) -> str:
     return f"{local_time(run.start.time_ns)}  {number:>{width}}  {'run':<8}  {text}  ({told})"
 
 
-def _beside(span: Span, notes: Sequence[Note]) -> Counter[str]:
+def _beside(span: ChapterSpan, notes: Sequence[Note]) -> Counter[str]:
     """Return how much of a span the short form leaves out, by kind."""
     found = Counter({"record": sum(span.chapter.journal.segment_counts()[span.start : span.last])})
     found.update(_counted(note for note in notes if not isinstance(note, RunStart | RunEnd)))
@@ -302,5 +302,5 @@ def _commit_line(chapter: Chapter, width: int) -> str:
     return f"{when:<19}  {'':>{width}}  {'commit':<8}  {chapter.commit}"
 
 
-def _width(spans: Sequence[Span]) -> int:
+def _width(spans: Sequence[ChapterSpan]) -> int:
     return max(len(str(span.chapter.timeline.present + 1)) for span in spans)

@@ -19,8 +19,8 @@ from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageErro
 from yolofs.journal.journal import Journal
 from yolofs.paths import display, in_shell
 from yolofs.registry.identity import NO_IDENTITY, identity_of
-from yolofs.registry.registry import Entry, Registry
-from yolofs.registry.search import Found, session_of
+from yolofs.registry.registry import Registry, SessionEntry
+from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.start import check_owner
 from yolofs.session.archive import interrupted_commit, journal_loss
 from yolofs.session.forget import forget
@@ -92,12 +92,12 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
         _list(entries, as_json=as_json)
 
 
-def _registered() -> list[Entry]:
+def _registered() -> list[SessionEntry]:
     with Registry.open() as registry:
         return list(registry)
 
 
-def _list(entries: list[Entry], *, as_json: bool) -> None:
+def _list(entries: list[SessionEntry], *, as_json: bool) -> None:
     if as_json:
         emit_json_list("sessions", map(_fields, entries))
         return
@@ -116,12 +116,12 @@ def _list(entries: list[Entry], *, as_json: bool) -> None:
         _emit_troubles(entry, condition)
 
 
-def _place(entry: Entry) -> str:
+def _place(entry: SessionEntry) -> str:
     """Return where the project of a session is, or was."""
     return display(entry.project_path) if entry.project else "(not known)"
 
 
-def _emit_troubles(entry: Entry, condition: Condition) -> None:
+def _emit_troubles(entry: SessionEntry, condition: Condition) -> None:
     """Write why a session cannot be used now.  If its project exists, also write the command that
     tells more.
     """
@@ -135,7 +135,7 @@ def _emit_troubles(entry: Entry, condition: Condition) -> None:
         emit(f"  {damage}" + (f"{command} doctor" if is_there else ""))
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
+def _fields(entry: SessionEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         **text_fields("project", entry.project_path),
@@ -147,7 +147,7 @@ def _fields(entry: Entry) -> dict[str, Any]:
     }
 
 
-def condition_of(entry: Entry) -> Condition:
+def condition_of(entry: SessionEntry) -> Condition:
     """Return how a session and its project are."""
     if not os.path.isdir(entry.session_path):
         return Condition.UNREACHABLE
@@ -162,7 +162,7 @@ def condition_of(entry: Entry) -> Condition:
     return Condition.MOUNTED if _is_mounted(entry) else Condition.READY
 
 
-def has_staged(entry: Entry) -> bool:
+def has_staged(entry: SessionEntry) -> bool:
     """Tell whether the journal of a session holds any record.  A missing journal counts as one that
     does.
     """
@@ -175,7 +175,7 @@ def has_staged(entry: Entry) -> bool:
         return True
 
 
-def interrupted_number(entry: Entry) -> int | None:
+def interrupted_number(entry: SessionEntry) -> int | None:
     """Return the number of the commit of a session that was interrupted, None if there is none, or
     a process is at work on it still.
     """
@@ -185,7 +185,7 @@ def interrupted_number(entry: Entry) -> int | None:
     return int(os.path.basename(directory)) if directory is not None else None
 
 
-def damage_of(entry: Entry) -> str | None:
+def damage_of(entry: SessionEntry) -> str | None:
     """Return, as a sentence, why the journal of a session cannot be read; None if it can, or the
     session is not there.
 
@@ -204,11 +204,11 @@ def damage_of(entry: Entry) -> str | None:
     return None
 
 
-def _journal_of(entry: Entry) -> bytes:
+def _journal_of(entry: SessionEntry) -> bytes:
     return os.path.join(entry.session_path, JOURNAL)
 
 
-def _is_mounted(entry: Entry) -> bool:
+def _is_mounted(entry: SessionEntry) -> bool:
     try:
         client = Client.connect(entry.session_path)
     except DaemonError:  # it is there, and does not answer
@@ -219,7 +219,7 @@ def _is_mounted(entry: Entry) -> bool:
     return True
 
 
-def _chosen(entries: list[Entry], session: str | None) -> Entry:
+def _chosen(entries: list[SessionEntry], session: str | None) -> SessionEntry:
     """Return the session that an id names, or the only one whose project is gone."""
     if session is not None:
         return entry_of(session)
@@ -232,7 +232,7 @@ def _chosen(entries: list[Entry], session: str | None) -> Entry:
     return gone[0]
 
 
-def _forget(entry: Entry, *, yes: bool) -> None:
+def _forget(entry: SessionEntry, *, yes: bool) -> None:
     place = _place(entry)
     if condition_of(entry) is Condition.UNREACHABLE:
         _take_off_the_list(entry, yes=yes)
@@ -247,7 +247,7 @@ def _forget(entry: Entry, *, yes: bool) -> None:
     say(f"session {entry.id} of {place} is removed")
 
 
-def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
+def _take_off_the_list(entry: SessionEntry, *, yes: bool) -> None:
     """Forget a session whose directory is not there, and so cannot be removed."""
     where = display(entry.session_path)
     if not yes:
@@ -259,13 +259,13 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
     say(f"session {entry.id} is no longer listed; what is staged in it, if it is still there, stays in {where}")
 
 
-def _check_unmounted(entry: Entry) -> None:
+def _check_unmounted(entry: SessionEntry) -> None:
     """Raise SessionBusyError if a session is mounted."""
     if _is_mounted(entry):
         raise SessionBusyError(f"session {entry.id} of {_place(entry)} is mounted", hint=f"yolofs unmount {entry.id}")
 
 
-def _rebase(entry: Entry, target: bytes) -> None:
+def _rebase(entry: SessionEntry, target: bytes) -> None:
     target = os.path.realpath(target)
     if not os.path.isdir(target):
         raise UsageError(f"{display(target)} is not a directory", hint="name the one that the project is now")
@@ -282,5 +282,5 @@ def _rebase(entry: Entry, target: bytes) -> None:
         )
     _check_unmounted(entry)
     before = _place(entry)
-    move_session(Found(target, entry))
+    move_session(FoundProject(target, entry))
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")

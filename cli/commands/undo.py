@@ -26,14 +26,14 @@ from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.undo.applied import Later
+from yolofs.commit.undo.applied import LaterCommit
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, NotPreparedError, UnnamedError, UsageError
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, absolute, display, in_shell
-from yolofs.session.ended_commits import Ended
+from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
-from yolofs.session.undo import Prepared, UndoResult, choose, prepare, undo
+from yolofs.session.undo import PreparedUndo, UndoResult, choose, prepare, undo
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
@@ -129,11 +129,11 @@ def _number(text: str | None) -> int | None:
     return int(text)
 
 
-def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Selection | None:
+def _selection(session: Session, commit: EndedCommit, paths: tuple[bytes, ...]) -> Selection | None:
     if not paths:
         return None
     chosen = tuple(relative_paths(session, paths))
-    check_paths_of_undo(session, chosen, commit.number, Later.read(commit.number, commit.directory).paths)
+    check_paths_of_undo(session, chosen, commit.number, LaterCommit.read(commit.number, commit.directory).paths)
     return Selection(session.regions, paths=chosen)
 
 
@@ -201,7 +201,9 @@ def _show_and_ask(looking: _Looking) -> bool:
         return True
 
 
-def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change], *, unfolds: bool) -> None:
+def _show(
+    session: Session, commit: EndedCommit, prepared: PreparedUndo, changes: list[Change], *, unfolds: bool
+) -> None:
     root = session.base.root
     say(f"to undo commit {commit.number} ({age_and_runs(commit)}) would do this to the real files:")
     place = Place(root, session.base.relative(session.project))

@@ -26,7 +26,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.effects import Drop, Prepare, Stop, Wanted
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.session_changes import Prepared, commit, drop, prepare, stage_edit
+from yolofs.cli.review.session_changes import PreparedCommit, commit, drop, prepare, stage_edit
 from yolofs.cli.show.listing import Place, is_marked
 from yolofs.errors import UsageError, YolofsError
 from yolofs.hostcode.code_files import patterns_anywhere
@@ -368,7 +368,7 @@ def _commit(reader: Reader, end: _EndState) -> None:
     if not ask("commit that?"):
         say("nothing committed")
         return
-    assert isinstance(page.prepared, Prepared)
+    assert isinstance(page.prepared, PreparedCommit)
     say(commit(reader, page.prepared))
 
 

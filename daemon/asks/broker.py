@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import trio
 
 from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, check_settles_some, rules_of
-from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter, how_it_ended
+from yolofs.access.asks import Ask, AskOutcome, EndedAsk, Queue, Waiter, how_it_ended
 from yolofs.access.questions import Decision, Question
 from yolofs.audit.audit import UNATTENDED
 from yolofs.daemon.asks.auditor import Auditor
@@ -72,7 +72,7 @@ class Watcher(Protocol):
     def asked(self, ask: Ask) -> None:
         """An ask is new, or has changed."""
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedAsk) -> None:
         """An ask that the watcher has heard of waits no longer."""
 
     def warned(self, warnings: tuple[str, ...]) -> None:
@@ -89,7 +89,7 @@ class Watcher(Protocol):
         ...
 
 
-class Answered(NamedTuple):
+class AnsweredAsks(NamedTuple):
     """What an answer was for, by the numbers of asks."""
 
     ids: list[int]
@@ -279,7 +279,7 @@ class Broker:
         self._take_inbox()
         asks = list(self._queue)
         for ask in asks:
-            self._end(ask, Outcome.ENDED, Decision.DENY, by="the end of the mount")
+            self._end(ask, AskOutcome.ENDED, Decision.DENY, by="the end of the mount")
         return len(asks)
 
     def find(self, ask_id: int) -> Ask:
@@ -307,7 +307,7 @@ class Broker:
         listed: bool = False,
         only: bool = False,
         by: str,
-    ) -> Answered:
+    ) -> AnsweredAsks:
         """Answer an ask and, unless ``only``, its group; return which were answered.
 
         Only those asks of the group count whose number is not above ``seen``, and with ``listed``
@@ -329,7 +329,7 @@ class Broker:
             rules = rules_of(answer, members)
             with self._claimed(members):
                 await trio.to_thread.run_sync(lambda: self._make_rules(rules, answer.lifetime, members))
-        outcome = Outcome.ALLOWED if decision is Decision.ALLOW else Outcome.DENIED
+        outcome = AskOutcome.ALLOWED if decision is Decision.ALLOW else AskOutcome.DENIED
         settled = {ask.id for ask in members if self._is_settled(ask)}
         makes_rules = answer.lifetime is not Lifetime.ONCE
         for ask in members:
@@ -342,7 +342,7 @@ class Broker:
         self.attention_changed()  # there is somebody who answers
         ids = [ask.id for ask in members]
         waiting = [number for number in unseen if self._queue.get(number) is not None]
-        return Answered(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
+        return AnsweredAsks(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
 
     def _make_rules(self, rules: Sequence[PathRule], lifetime: Lifetime, asks: Sequence[Ask]) -> None:
         """Put the rules that an answer to some asks makes in force, from another thread.
@@ -369,19 +369,19 @@ class Broker:
         """End the asks that the rules have settled."""
         for ask in self._queue:
             if not ask.is_claimed and self._is_settled(ask):
-                self._end(ask, Outcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
+                self._end(ask, AskOutcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
 
     def _is_settled(self, ask: Ask) -> bool:
         return not ask.question.is_still_asked_under(self._book.at(ask.question.path))
 
-    def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
+    def _end(self, ask: Ask, outcome: AskOutcome, decision: Decision, *, by: str) -> None:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
 
     def _record_count(self) -> int | None:
         """Return how many records the journal has: read before the answer, which may add one."""
         return self._auditor.record_count() if self._auditor is not None else None
 
-    def _on_end(self, ended: Ended) -> None:
+    def _on_end(self, ended: EndedAsk) -> None:
         if self._auditor is not None:
             self._auditor.ended(ended)
         if ended.ask.is_shown:
@@ -451,7 +451,7 @@ class Broker:
         """
         runs = {waiter.requester.run for waiter in ask.waiters}
         is_attended = ask.deadline == ask.full_deadline
-        self._end(ask, Outcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
+        self._end(ask, AskOutcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
         unattended = [run for run in runs if not self._is_attended(run)]
         if not unattended:
             return

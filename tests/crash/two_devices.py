@@ -19,7 +19,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.support.required import do_without
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.commit.apply.step_log import Line
+from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.session.commit import commit
@@ -137,7 +137,7 @@ def killed_before_line(root: bytes, last: int) -> bool:
         try:
             calls, really = itertools.count(1), Steps.seen
 
-            def seen(self: Steps, step: Step) -> Line:
+            def seen(self: Steps, step: Step) -> LoggedStep:
                 if next(calls) == last:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return really(self, step)

@@ -43,8 +43,8 @@ class Ownership:
         self._attributes = attributes
 
     def inherit(self, directory: Inode, mode: int, owner: Owner) -> tuple[int, Owner]:
-        """Return the mode of what is to be made in a directory, and its owner with the lists that it
-        gets.
+        """Return the mode that a new file in a directory is made with, and its owner with the
+        access control lists that it gets.
         """
         if owner.umask is None:
             return mode, owner

@@ -12,7 +12,7 @@ from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.data import Data
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.finding import Finding
-from yolofs.overlay.held_directories import Later
+from yolofs.overlay.held_directories import CallLater
 from yolofs.overlay.inodes import NO_PAGES, Inode, Version
 from yolofs.overlay.layers import Layers
 from yolofs.overlay.name_checks import NameChecks
@@ -133,7 +133,7 @@ class Overlay(Layers):
         *,
         is_shared: bool,
         lately_ns: int,
-        later: Later,
+        later: CallLater,
         run_of_request: Callable[[], int],
         close_removed: Callable[[int], object] = os.close,
     ) -> None:

@@ -17,7 +17,7 @@ from yolofs.session.session import Session
 from yolofs.session.undo_notes import Undoes, read_undoes
 
 
-class Ended(msgspec.Struct, frozen=True):
+class EndedCommit(msgspec.Struct, frozen=True):
     """A commit that has ended."""
 
     number: int
@@ -34,7 +34,7 @@ class Ended(msgspec.Struct, frozen=True):
     """Whether it took another one back; the undo of an undo does not, it applies a commit again."""
 
 
-def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[Ended]:
+def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[EndedCommit]:
     """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
     or of those ``since`` a number, those that have.
 
@@ -43,7 +43,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     Raises:
         TrustError: the state directory is not the user's alone.
     """
-    found: dict[int, Ended] = {}
+    found: dict[int, EndedCommit] = {}
     numbers = sorted(number for number in commit_numbers(session.directory) if number >= since)
     numbers = numbers[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
@@ -67,7 +67,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     return list(found.values())
 
 
-def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
+def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | None:
     """Return a commit of the session in a directory, as far as it tells of itself; None if it has
     not ended.
 
@@ -82,7 +82,7 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
         return None
     undoes = read_undoes(directory)
     takes_back = undoes is not None and not undoes.applies_again
-    return Ended(number, directory, began_ns(sealed) or 0, is_given_up, undoes, takes_back=takes_back)
+    return EndedCommit(number, directory, began_ns(sealed) or 0, is_given_up, undoes, takes_back=takes_back)
 
 
 def named(numbers: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yolofs.commit.merge.merging import RefusedError, read_base
+from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.paths import RelPath
 from yolofs.state.kept_bases import find_kept, known_by, owned
 from yolofs.state.tree import Staged
@@ -34,7 +34,7 @@ def still_as_kept(base: Base, store: Store, places: Iterable[tuple[RelPath, Stag
         path, staged = wanted[place]
         try:
             theirs = read_base(base, path)
-        except (OSError, RefusedError):
+        except (OSError, UnmergeableError):
             continue
         is_same_file = staged.base is not None and base.number(theirs.st) == staged.base.ino
         if theirs.st.st_nlink != (staged.links or 1) or (staged.links and not is_same_file):

@@ -104,7 +104,7 @@ def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> b
 
     really, count = BackSteps.undo, 0
 
-    def undo(self: BackSteps, step: Step, said: step_log.Line | None, *, is_next: bool) -> None:
+    def undo(self: BackSteps, step: Step, said: step_log.LoggedStep | None, *, is_next: bool) -> None:
         nonlocal count
         count += 1
         if count == number + 1:

@@ -15,7 +15,7 @@ import trio.testing
 
 from tests.unit.daemon.asks.broker_driver import ALLOW, DENY, Driver, process, question, run
 from yolofs.access.answers import Answer, Lifetime
-from yolofs.access.asks import Outcome
+from yolofs.access.asks import AskOutcome
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.audit.audit import AskNote, AuditLog, read_audit
 from yolofs.daemon.asks import broker as broker_module
@@ -31,7 +31,7 @@ def test_an_answer_reaches_the_process_that_asked_and_everybody_sees_it() -> Non
         (ask,) = await driver.asks(b"/a")
         assert (await driver.broker.answer(ask.id, ALLOW, by="me")).ids == [ask.id]
         assert driver.answers == {b"/a": [Decision.ALLOW]}
-        assert [(end.ask, end.outcome, end.by) for end in driver.ends] == [(ask, Outcome.ALLOWED, "me")]
+        assert [(end.ask, end.outcome, end.by) for end in driver.ends] == [(ask, AskOutcome.ALLOWED, "me")]
         assert driver.broker.waiting == []
 
     run(test)
