@@ -139,7 +139,7 @@ WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged an
         )
     ],
 )
-def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
+def test_what_the_host_writes_to_a_file_that_was_edited_and_removed_is_drift(
     tmp_path: Path, host: str, is_drift: bool, way: str, is_checkpointed: bool
 ) -> None:
     """As with one that is staged still: another name of it is no change of it, another mode is."""

@@ -1,5 +1,6 @@
-"""A commit that is killed anywhere is finished by who says so, or by the mount that lent it the
-session: base is what the view was."""
+"""A commit that is killed anywhere is finished if the user says so, or by the mount that lent it
+the session: base is what the view was.
+"""
 
 from __future__ import annotations
 
@@ -165,7 +166,7 @@ def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     project.run("unmount")
 
 
-def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
+def test_nothing_else_can_be_done_before_it_is_finished(tmp_path: Path) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)

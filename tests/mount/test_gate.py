@@ -161,7 +161,6 @@ PLACES: dict[str, Callable[[Path, str, RuleState], Rule]] = {
     "name": lambda _, name, state: NameRule(name.encode(), state, "test:1"),
     "suffix": lambda _, name, state: SuffixRule(name[name.index(".") :].encode(), state, "test:1"),
 }
-ANSWERS = {"allow": Decision.ALLOW, "deny": Decision.DENY}
 
 
 def expected(state: RuleState, column: str, place: str) -> int | str:

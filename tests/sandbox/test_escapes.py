@@ -239,7 +239,7 @@ def test_nothing_is_typed_into_the_users_terminal(scene: Scene, script: str) -> 
     os.geteuid() != 0 and Path("/proc/sys/dev/tty/legacy_tiocsti").read_text() == "0\n",
     reason="this kernel lets nobody but root type into a terminal",
 )
-def test_without_the_filter_it_would_be(scene: Scene) -> None:
+def test_without_the_filter_something_is_typed_into_the_users_terminal(scene: Scene) -> None:
     plain = ["bwrap", "--dev-bind", "/", "/", "/usr/bin/python3", "-c", TYPE]
     assert _in_terminal(plain) == 0
 

@@ -99,7 +99,9 @@ def source_package(yolofs: Program) -> Path:
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", NIGHTLY)
-def test_work_that_needs_the_network_too(yolofs: Program, name: str, request: pytest.FixtureRequest) -> None:
+def test_work_that_needs_the_network_is_done_without_an_ask_too(
+    yolofs: Program, name: str, request: pytest.FixtureRequest
+) -> None:
     if "hello" in NIGHTLY[name][0]:
         request.getfixturevalue("source_package")
     check(yolofs, *NIGHTLY[name])

@@ -184,7 +184,7 @@ def test_what_has_lost_its_known_names_is_written_once_and_first(scribe: CommitS
     assert read(scribe, b"e/other") == b"by the host, later"
 
 
-def test_metadata_of_what_has_lost_its_known_names(scribe: CommitScribe, parking: bytes) -> None:
+def test_what_has_lost_its_known_names_gets_its_metadata(scribe: CommitScribe, parking: bytes) -> None:
     os.link(scribe.base.path(RelPath(b"a")), scribe.base.path(RelPath(b"e/other")))
     scribe.chmod(b"a", 0o600)
     scribe.remove(b"a")
