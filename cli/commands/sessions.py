@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
 from typing import Any
 
 import click
@@ -12,44 +11,24 @@ from yolofs.cli.completing import session_ids
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.cli.path_types import PATH
+from yolofs.cli.session_condition import (
+    Condition,
+    condition_of,
+    damage_of,
+    has_staged,
+    interrupted_number,
+    is_mounted,
+)
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.which_project import entry_of, unregistered
-from yolofs.daemon.rpc.client import Client
-from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
-from yolofs.journal.journal import Journal
+from yolofs.errors import SessionBusyError, UsageError
 from yolofs.paths import display, in_shell
-from yolofs.registry.identity import NO_IDENTITY, identity_of
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.start import check_owner
-from yolofs.session.archive import interrupted_commit, journal_loss
 from yolofs.session.forget import forget
-from yolofs.session.lock import command_at_work
 from yolofs.session.moved_project import move_session
-from yolofs.state import checkpoint
-from yolofs.system.own_names import JOURNAL
-from yolofs.system.plain_files import open_plain
 
-
-class Condition(Enum):
-    """How a session and its project are; the value is the word for it."""
-
-    MOUNTED = "mounted"
-    READY = "ready"
-    GONE = "gone"
-    """The project is not at its path any more; if it was moved, the next command in it finds
-    out.
-    """
-    UNLISTED = "unlisted"
-    """The registry has no entry of it that can be read."""
-    REPLACED = "replaced"
-    """Another directory is at the project's path."""
-    UNREACHABLE = "unreachable"
-    """The session's own directory is not there: its disk, perhaps."""
-
-
-_HEADER_BYTES = 1 << 10
-"""Above the length of a journal's first line."""
 _ADVICE = {
     Condition.GONE: "if it was moved, run any command in its new place; for a copy: yolofs sessions --rebase PATH {id}",
     Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
@@ -106,9 +85,9 @@ def _list(entries: list[SessionEntry], *, as_json: bool) -> None:
     for entry in entries:
         condition = condition_of(entry)
         staged = "staged" if has_staged(entry) else ""
-        is_mounted = condition in _ADVICE and _is_mounted(entry)
+        is_still_mounted = condition in _ADVICE and is_mounted(entry)
         emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {_place(entry)}")
-        if is_mounted:
+        if is_still_mounted:
             emit(f"  still mounted: yolofs unmount {entry.id}")
         if condition in _ADVICE:
             place = in_shell(entry.project_path) if entry.project else "PATH"
@@ -145,78 +124,6 @@ def _fields(entry: SessionEntry) -> dict[str, Any]:
         "interrupted": interrupted_number(entry),
         "damage": damage_of(entry),
     }
-
-
-def condition_of(entry: SessionEntry) -> Condition:
-    """Return how a session and its project are."""
-    if not os.path.isdir(entry.session_path):
-        return Condition.UNREACHABLE
-    if entry.identity == NO_IDENTITY:
-        return Condition.UNLISTED
-    try:
-        is_there = entry.identity.is_same(identity_of(entry.project_path))
-    except OSError:
-        return Condition.GONE
-    if not is_there:
-        return Condition.REPLACED
-    return Condition.MOUNTED if _is_mounted(entry) else Condition.READY
-
-
-def has_staged(entry: SessionEntry) -> bool:
-    """Tell whether the journal of a session holds any record.  A missing journal counts as one that
-    does.
-    """
-    try:
-        with open(open_plain(_journal_of(entry), os.O_RDONLY), "rb") as journal:
-            return bool(journal.readline(_HEADER_BYTES) and journal.read(1))
-    except (FileNotFoundError, NotADirectoryError):
-        return journal_loss(entry.session_path) is not None
-    except OSError:  # something else is there now
-        return True
-
-
-def interrupted_number(entry: SessionEntry) -> int | None:
-    """Return the number of the commit of a session that was interrupted, None if there is none, or
-    a process is at work on it still.
-    """
-    directory = interrupted_commit(entry.session_path)
-    if directory is not None and command_at_work(entry.session_path) is not None:
-        return None
-    return int(os.path.basename(directory)) if directory is not None else None
-
-
-def damage_of(entry: SessionEntry) -> str | None:
-    """Return, as a sentence, why the journal of a session cannot be read; None if it can, or the
-    session is not there.
-
-    Blocks while that is read from the last checkpoint on.
-    """
-    known = checkpoint.read(entry.session_path)
-    try:
-        Journal.open(_journal_of(entry), read_only=True, known=known.known if known is not None else None).close()
-    except FileNotFoundError:
-        lost = journal_loss(entry.session_path)
-        return lost.message if lost is not None else None
-    except JournalError as error:
-        return error.message
-    except OSError as error:
-        return f"{display(_journal_of(entry))} cannot be read: {error.strerror}"
-    return None
-
-
-def _journal_of(entry: SessionEntry) -> bytes:
-    return os.path.join(entry.session_path, JOURNAL)
-
-
-def _is_mounted(entry: SessionEntry) -> bool:
-    try:
-        client = Client.connect(entry.session_path)
-    except DaemonError:  # it is there, and does not answer
-        return True
-    if client is None:
-        return False
-    client.close()
-    return True
 
 
 def _chosen(entries: list[SessionEntry], session: str | None) -> SessionEntry:
@@ -261,7 +168,7 @@ def _take_off_the_list(entry: SessionEntry, *, yes: bool) -> None:
 
 def _check_unmounted(entry: SessionEntry) -> None:
     """Raise SessionBusyError if a session is mounted."""
-    if _is_mounted(entry):
+    if is_mounted(entry):
         raise SessionBusyError(f"session {entry.id} of {_place(entry)} is mounted", hint=f"yolofs unmount {entry.id}")
 
 
