@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -77,22 +76,6 @@ def _state(commit: EndedCommit) -> str:
     if commit.undone_by:
         words.append(f"undone {part}by {named(commit.undone_by)}")
     return f"[{'; '.join(words)}]" if words else ""
-
-
-def age_and_runs(commit: EndedCommit) -> str:
-    """Return when a commit was made and what had changed the files, in words."""
-    runs = read_runs(commit.directory)
-    by = f", of run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
-    return f"made {_ago(commit.began_ns)}{by}"
-
-
-def _ago(time_ns: int) -> str:
-    seconds = max(0, time.time_ns() - time_ns) // 1_000_000_000
-    for length, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= length:
-            count = seconds // length
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"
 
 
 def _fields(commit: EndedCommit, kept_bytes: int) -> dict[str, Any]:
