@@ -54,7 +54,7 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
 
     For each it prints an id; whether it is mounted, ready, or its project is gone; whether anything
     is staged; where the project is; and whether a commit was interrupted or the journal is damaged.
-    yolofs finds a project that was moved by itself. A project that was restored from a copy is
+    If a project was moved, yolofs finds it by itself. A project that was restored from a copy is
     another directory: --rebase says that it takes the place of the first one. You may leave out ID
     if only one session's project is gone.
     """
