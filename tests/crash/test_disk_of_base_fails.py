@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
+from tests.cli.program import run_code
 from tests.crash.at_a_call import program_in_which
-from tests.crash.test_commit_every_line import exactly, prepare
+from tests.crash.commit_or_undo import ready_for
+from tests.crash.test_commit_every_line import exactly
 from tests.crash.test_commit_preparation import tree_of
 from tests.support.sharing_disk import disk_image
 
@@ -57,11 +58,7 @@ def test_what_the_disk_has_lost_is_not_taken_for_done(
     disk: Path, words: tuple[str, ...], goes_back: bool, where: str, at: int
 ) -> None:
     project = disk / "project"
-    expected = prepare(project)
-    program = Program(project)
-    if words[0] == "undo":
-        expected = tree_of(project)
-        program("commit", "--yes")
+    program, expected = ready_for(words[0], project)
     subprocess.run(["sync", "--file-system", project], check=True)
     before = exactly(project)
     done = commit_failing(project, where, at, *words)
