@@ -58,7 +58,7 @@ def test_whoever_cannot_be_seen_is_asked_about_all_the_same_and_waits(pid: int) 
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a", pid=pid)
         assert ask.waiters[0].requester == Requester(pid)
-        await trio.sleep(1)
+        await trio.sleep(1)  # in which each requester is looked at twice
         assert driver.broker.waiting == [ask]
         await driver.broker.answer(ask.id, DENY, by="me")
 
@@ -222,7 +222,7 @@ def test_a_thousand_wait_and_each_is_answered_once() -> None:
     async def test(driver: Driver) -> None:
         await driver.asks(*paths)
         assert len(driver.broker.waiting) == 1000
-        await trio.sleep(1)
+        await trio.sleep(1)  # in which each requester is looked at twice
         assert len((await driver.broker.answer(1000, ALLOW, by="me")).ids) == 1000
 
     driver = run(test)

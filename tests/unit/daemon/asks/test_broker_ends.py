@@ -66,7 +66,7 @@ def test_signals_that_are_blocked_or_ignored_interrupt_nobody() -> None:
             (ask,) = await driver.asks(b"/a", pid=child.pid)
             for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGWINCH):
                 child.send_signal(number)
-            await trio.sleep(1.2)
+            await trio.sleep(1.2)  # in which each requester is looked at three times
             assert driver.broker.waiting == [ask]
 
     run(test)
