@@ -117,8 +117,9 @@ def _divide(comparison: Comparison) -> tuple[int, list[Change]]:
     """Return how many changes are of what the host would run or trust, and the others.
 
     A tool gets nothing of the former, not even in directories that are exempt otherwise, and no old
-    version: an editor acts on it as soon as it opens a directory, and does not know this one for
-    one of an agent's.  And it is accepted one by one, which a tool has no key for.
+    version.  An editor acts on such files as soon as it opens their directory, and does not know
+    that an agent has written them.  And each has to be accepted by itself, for which a tool has no
+    key.
     """
     patterns = patterns_anywhere()
 

@@ -186,8 +186,9 @@ class Preparing(Places):
         return True
 
     def _folder_of_group(self, step: Create | MakeDirectory | Duplicate) -> Folder | None:
-        """Return a folder in which all gets the group that a step's thing is to have, if the user
-        could not give it that; None if it can be given it, or there is no place for such a folder.
+        """Return a folder whose new files get the group that what a step makes is to have.
+
+        None if the user can give it that group, or if there is no place for such a folder.
         """
         owner = self._store.shown_owner(step.ino)
         if owner is None:

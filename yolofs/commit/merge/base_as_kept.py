@@ -1,6 +1,7 @@
-"""Whether a file of base still is what was kept of it when the view took over its name, whatever
-its times say: the host has touched it, or has written the same again, as ``git checkout`` does to
-and fro.
+"""Whether a file of base still is what was kept of it when the view took over its name.
+
+Its times do not count: the host may have touched it, or written the same again, as two calls of
+``git checkout`` do.
 
 What is kept, and of which files, :mod:`yolofs.state.kept_bases` tells.
 """
