@@ -54,7 +54,7 @@ def scribe(tmp_path: Path, base: Path) -> RealTimeScribe:
 
 
 def conflicts(scribe: CommitScribe) -> list[bytes]:
-    found = list(find_conflicts(scribe.tree, scribe.base, scribe.store))
+    found: list[bytes] = list(find_conflicts(scribe.tree, scribe.base, scribe.store))
     assert may_have_drifted(scribe.tree, scribe.base, scribe.store, frozenset()) or not found
     return found
 
