@@ -42,7 +42,7 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT
     os.environ.pop(_name, None)
 
 SEED = seed()
-settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=30)
+settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=20)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

@@ -154,7 +154,7 @@ def shown(yolofs: Program, *words: str | bytes | Path, **how: Any) -> Done:
 
 
 @pytest.mark.parametrize("command", JSON_COMMANDS)
-@pytest.mark.some(8)
+@pytest.mark.some(6)
 def test_what_is_printed_as_json_is_safe(yolofs: Program, command: str) -> None:
     code = 0
     if command == "doctor":
