@@ -115,7 +115,7 @@ def counted(project: bytes) -> int:
 
 
 @pytest.mark.parametrize("number", ERRORS, ids=lambda number: errno.errorcode[number])
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, number: int) -> None:
     made = 1
     one = staged(place, 0)
