@@ -118,6 +118,7 @@ def _make_what_each_makes_once() -> None:
 
     from yolofs.cli.group import COMMANDS, cli
     from yolofs.hostcode import code_files
+    from yolofs.sandbox import namespaces
 
     argparse.ArgumentParser()  # compiles its patterns
     context = click.Context(cli, **cli.context_settings)
@@ -130,6 +131,8 @@ def _make_what_each_makes_once() -> None:
     home = os.path.abspath(os.path.expanduser(b"~"))
     code_files.built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
     code_files.patterns_anywhere()
+    with contextlib.suppress(OSError):
+        namespaces.find_possible()  # a process whose kernel may answer otherwise is no fork of ours
 
 
 def _look_at_fields(above: type) -> None:
