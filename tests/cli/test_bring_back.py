@@ -75,7 +75,7 @@ def _move(top: Path) -> None:
     points(
         list(itertools.product([_remove, _replace, _change, _move], ["base", "generation"], [False, True])),
         "brought back",
-        some=5,
+        some=4,
     ),
 )
 def test_all_that_was_there_comes_back(

@@ -135,7 +135,7 @@ WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged an
             id=f"{host}-{way}" + " from a checkpoint" * is_checkpointed,
         )
         for (host, is_drift), way, is_checkpointed in points(
-            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=12
+            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=8
         )
     ],
 )

@@ -170,7 +170,7 @@ BEFORE_AND_AFTER = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after"), points(BEFORE_AND_AFTER, "hard links up to", some=5))
+@pytest.mark.parametrize(("before", "after"), points(BEFORE_AND_AFTER, "hard links up to", some=4))
 def test_names_of_a_file_with_hard_links_may_change_before_and_after(
     yolofs: Program, before: Callable[[Path], None], after: Callable[[Path], None]
 ) -> None:

@@ -109,6 +109,7 @@ def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[ob
 
 @pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
+@pytest.mark.some(2)
 def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
@@ -137,6 +138,7 @@ def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Pat
 
 @pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
+@pytest.mark.some(2)
 def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     tmp_path: Path, finisher: str, point: int
 ) -> None:

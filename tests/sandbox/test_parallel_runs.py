@@ -71,7 +71,7 @@ def test_a_file_that_both_write_into_is_in_both_summaries(yolofs: Program) -> No
         "mv both moved; mv moved both",
     ],
 )
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 def test_each_way_to_change_a_file_that_another_has_made_counts(yolofs: Program, change: str) -> None:
     with stepped(yolofs, "--json") as one, stepped(yolofs, "--json") as two:
         one.do("echo first > both")

@@ -9,6 +9,7 @@ import ctypes
 import os
 import resource
 import stat
+import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -231,7 +232,7 @@ def test_devices_and_owners_are_committed(scribe: CommitScribe, parking: bytes) 
 
 def test_a_deep_path_needs_neither_recursion_nor_descriptors(scribe: CommitScribe, parking: bytes) -> None:
     deep = b"e"
-    for _ in range(1500):
+    for _ in range(sys.getrecursionlimit() + 100):
         deep += b"/n"
         scribe.mkdir(deep)
     scribe.write(deep + b"/file", b"deep")
