@@ -61,6 +61,7 @@ class Identified(Steps):
         self._made = dict(ready.made)
         self._far.reopen()
         self._before = ready.directories
+        self._kept_before = ready.kept
         self._recall_looks(ready)
         self._is_settled = is_there(os.path.join(self._parking, SETTLED))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -11,6 +12,8 @@ from yolofs.commit.apply.directories import rename_between, rename_out
 from yolofs.commit.apply.keeping import Keeping
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot
+from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.plan import Fetch
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
 from yolofs.system import syscalls
@@ -75,13 +78,38 @@ class MovingOut(Keeping):
 
     def _move_kept(self, source: Spot, target: Spot) -> None:
         """Move something between what an earlier commit keeps and what is on its way; directories
-        keep their times.
+        keep their times and modes.
         """
-        times = [(self._fd(spot), os.stat(self._fd(spot))) for spot in (source, target)]
         src, dst = (self._fd(source), source.name), (self._fd(target), target.name)
-        rename_between(src, dst, syscalls.rename_noreplace)
-        for fd, st in times:
+        before = [(fd, os.stat(fd)) for fd in (src[0], dst[0])]
+        opened = [
+            (fd, st) for fd, st in before if st.st_uid == os.geteuid() and st.st_mode & stat.S_IRWXU != stat.S_IRWXU
+        ]
+        for fd, st in opened:
+            os.chmod(fd, stat.S_IMODE(st.st_mode) | stat.S_IRWXU)
+        try:
+            rename_between(src, dst, syscalls.rename_noreplace)
+        finally:
+            for fd, st in opened:
+                os.chmod(fd, stat.S_IMODE(st.st_mode))
+        for fd, st in before:
             copying.may_set_times(fd, st)  # if not, what is kept there is none the worse
+
+    def give_kept_back(self) -> None:
+        """Give directories that earlier commits keep their times and modes back, which a process
+        may not have come to that was killed.
+        """
+        before = {one.path: one for one in self._kept_before}
+        for step in self._plan.steps if before else ():
+            if not isinstance(step, Fetch):
+                continue
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # somebody has removed what is kept
+                fd = self._fd(self._kept_at(step))
+                was = before.pop(os.path.dirname(Kept(step.commit, step.slot, step.inside).path(b"")), None)
+                if was is not None:
+                    if stat.S_IMODE(os.stat(fd).st_mode) != was.mode:
+                        os.chmod(fd, was.mode)
+                    copying.may_set_ns(fd, was.atime_ns, was.mtime_ns)
 
 
 def half_of(spot: Spot) -> Spot:

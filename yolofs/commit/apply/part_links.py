@@ -45,11 +45,19 @@ _NOTE = b"parted"
 """In a commit's directory: which file each of the names in ``replaced`` was a name of that has a
 copy now.
 """
-TIMES = b"times-in-replaced"
-"""In the folder ``new``: which times the directories in ``replaced`` are to have in which names get
-copies; paths are relative to the commit's directory.
+DIRECTORIES = b"directories-in-replaced"
+"""In the folder ``new``: which modes and times the directories in ``replaced`` are to have in which
+names get copies; paths are relative to the commit's directory.
 """
 _MOST_BYTES = 1 << 30
+
+
+class _Directory(msgspec.Struct, frozen=True, array_like=True):
+    """A directory in ``replaced``, as it was in base."""
+
+    mode: int
+    atime_ns: int
+    mtime_ns: int
 
 
 class PartedCopy(NamedTuple):
@@ -181,7 +189,8 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
     """Let copies, which are durable, take the place of the names that they are made for.
 
     Return what that did to the ctimes of the files, by inode number.  A crash leaves each name
-    either; doing it all again does the rest.  Directories keep the times that they had in base.
+    either; doing it all again does the rest.  Directories keep the modes and times that they had in
+    base.
 
     ``new``: the folder that the copies are in.
 
@@ -189,7 +198,9 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
         OSError: the disk failed.
     """
     ctimes: dict[int, Ctimes] = {}
-    times = _note_times(copies, new)
+    directories = _note_directories(copies, new)
+    for directory, was in directories.items():
+        _open_up(directory, was)
     for apart in copies:
         fd = os.open(apart.names[0], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -198,32 +209,41 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
             ctimes[apart.file[1]] = Ctimes(before, os.fstat(fd).st_ctime_ns)
         finally:
             os.close(fd)
-    for directory, (atime_ns, mtime_ns) in times.items():
+    for directory, was in directories.items():
         with contextlib.suppress(FileNotFoundError):  # somebody has removed what is kept
-            copying.may_set_ns(directory, atime_ns, mtime_ns)
+            if stat.S_IMODE(os.stat(directory).st_mode) != was.mode:
+                os.chmod(directory, was.mode)
+            copying.may_set_ns(directory, was.atime_ns, was.mtime_ns)
     return ctimes
 
 
-def _note_times(copies: list[PartedCopy], new: bytes) -> dict[bytes, tuple[int, int]]:
-    """Note durably, before any name is replaced, which times the directories have that the names
-    are in; return these (atime and mtime, in ns) by path, and those that were noted before a crash.
+def _open_up(directory: bytes, was: _Directory) -> None:
+    """Make a directory of ours writable that forbids that."""
+    with contextlib.suppress(FileNotFoundError):
+        if was.mode & stat.S_IRWXU != stat.S_IRWXU and os.stat(directory).st_uid == os.geteuid():
+            os.chmod(directory, was.mode | stat.S_IRWXU)
+
+
+def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _Directory]:
+    """Note durably, before any name is replaced, which modes and times the directories have that
+    the names are in; return these by path, and those that were noted before a crash.
     """
-    place, parking = os.path.join(new, TIMES), os.path.dirname(new)
+    place, parking = os.path.join(new, DIRECTORIES), os.path.dirname(new)
     text = read_note(place, _MOST_BYTES)
     try:
-        noted = msgspec.json.decode(text, type=dict[bytes, tuple[int, int]]) if text is not None else {}
+        noted = msgspec.json.decode(text, type=dict[bytes, _Directory]) if text is not None else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
         noted = {}
     inside = {os.path.relpath(os.path.dirname(name), parking) for apart in copies for name in apart.names}
     found = {
-        directory: (st.st_atime_ns, st.st_mtime_ns)
+        directory: _Directory(stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
         for directory in inside
         if b"/" in directory  # those names that lie in the folder of what is kept are in none of base's
         for st in [os.stat(os.path.join(parking, directory))]
     } | noted
     if found != noted:
         replace_note(place, msgspec.json.encode(found))
-    return {os.path.join(parking, directory): both for directory, both in found.items()}
+    return {os.path.join(parking, directory): was for directory, was in found.items()}
 
 
 def _put_one(apart: PartedCopy) -> None:
@@ -233,7 +253,7 @@ def _put_one(apart: PartedCopy) -> None:
             os.link(apart.copy, link, follow_symlinks=False)
             os.rename(link, name)
         os.rename(apart.copy, apart.names[0])
-    except PermissionError:  # they are in a directory that may not be written in
+    except PermissionError:  # they are in another user's directory
         for path in (link, apart.copy):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)

@@ -11,12 +11,14 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from yolofs.commit.apply import cross_device_copies, other_devices
 from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
-from yolofs.commit.apply.ready import LINKED, DirectoryBefore, MadeObject, Ready, check
+from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, MadeObject, Ready, check
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
@@ -41,6 +43,10 @@ class Preparing(Places):
         """What has been made before the first step, whole and durable, by number."""
         self._before: list[DirectoryBefore] = []
         """The directories that the steps work in, as they were."""
+        self._kept_before: list[KeptBefore] = []
+        """The directories that earlier commits keep and steps fetch from, as they were, if another
+        process has begun.
+        """
         self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
         self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}
         """Device and mount, by directory of base."""
@@ -91,7 +97,7 @@ class Preparing(Places):
         ready = check(self._plan, commits, self._moves)
         cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
-        return Ready(self._made, ready.directories, ready.looks, self._with_made(ready.births), ready.disks)
+        return msgspec.structs.replace(ready, made=self._made, births=self._with_made(ready.births))
 
     def _with_made(self, births: dict[int, int]) -> dict[int, int]:
         """Return by inode number when things of base were born, and the directories that were made.

@@ -91,6 +91,16 @@ class DirectoryBefore(msgspec.Struct, frozen=True, array_like=True):
     mtime_ns: int
 
 
+class KeptBefore(msgspec.Struct, frozen=True, array_like=True):
+    """A directory that an earlier commit keeps, out of which something is fetched, as it was."""
+
+    path: bytes
+    """Relative to the directory of all commits."""
+    mode: int
+    atime_ns: int
+    mtime_ns: int
+
+
 Looks: TypeAlias = tuple[int, int, int, int, int]
 
 
@@ -120,6 +130,7 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     """
     disks: dict[int, bytes] = {}
     """By device number: which disk that was, as :attr:`yolofs.system.disks.OnDisk.disk` says it."""
+    kept: list[KeptBefore] = []
 
     def looks_by_number(self) -> dict[int, set[Looks]]:
         """Return all that had an inode number, by that."""
@@ -168,6 +179,7 @@ class _Check:
         """Directories that move or go, and have to be opened up for that."""
         self._looks: set[tuple[int, Looks]] = set()
         self._births: dict[int, int] = {}
+        self._kept: dict[bytes, KeptBefore] = {}
         self._disks = {os.lstat(plan.root).st_dev: b""}
         self._overlays: dict[bytes, bool] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
@@ -188,7 +200,7 @@ class _Check:
         ]
         self._note_disk(os.lstat(self._commits))
         births = {number: birth for number, birth in self._births.items() if birth}
-        return Ready({}, directories, sorted(self._looks), births, self._disks)
+        return Ready({}, directories, sorted(self._looks), births, self._disks, list(self._kept.values()))
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""
@@ -228,6 +240,17 @@ class _Check:
             raise OSError(errno.ESTALE, f"commit {step.commit} does not keep it any more", step.path)
         if syscalls.may_never_change(path):
             raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", step.path)
+        if step.inside:
+            self._note_kept(os.path.dirname(path))
+
+    def _note_kept(self, directory: bytes) -> None:
+        """Note what a directory is that an earlier commit keeps, before names are taken out of
+        it.
+        """
+        path = os.path.relpath(directory, self._commits)
+        if path not in self._kept:
+            st = os.lstat(directory)
+            self._kept[path] = KeptBefore(path, stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
 
     def _check_arrival(self, path: RelPath, replaced: int | None) -> None:
         directory = split(path)[0]

@@ -186,6 +186,7 @@ class BackSteps(BackInPlace):
         self._undo_late()
         self._directories.release()
         self.close_again(lambda path: path)
+        self.give_kept_back()
         for before in self._before:
             self._times[before.path] = before.atime_ns, before.mtime_ns
         for path in sorted(self._times, key=len, reverse=True):

@@ -121,6 +121,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         self._directories.release()
         self.close_again(lambda path: None if (now := self._moves.after(path)) in self._given_modes else now)
         self._close_kept()
+        self.give_kept_back()
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
         """Give directories their modes back that another process has opened up, which was killed.
@@ -286,7 +287,9 @@ def _is_first(step: Rewrite | SetMetadata) -> bool:
 
 
 def _is_note(name: bytes) -> bool:
-    return b"-replaces-" in name or MADE_BY_STEP + b"-" in name or name.endswith(UNMADE) or name == part_links.TIMES
+    return (
+        b"-replaces-" in name or MADE_BY_STEP + b"-" in name or name.endswith(UNMADE) or name == part_links.DIRECTORIES
+    )
 
 
 def _is_opened_up(st: os.stat_result, mode: int) -> bool:
