@@ -29,6 +29,17 @@ from tests.support.model_steps import so_many
     ],
     [(b"d/b", b"c/b", b"b")],
 )
+@example(  # something else takes one of several names, which comes back where the view has that
+    [
+        (
+            [("rename", b"e f", b"b")],
+            [],
+            [],
+            Committing((), None, "", None, merge=False, side="", trusted=True, is_undone=True),
+        )
+    ],
+    [(b"b", b"c", b"link")],
+)
 @example(  # the host takes the name by which a file with several was changed
     [
         (

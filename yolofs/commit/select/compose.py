@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -188,6 +188,8 @@ class _Composing:
             found = self._show(path, thing, slot, entry, rel)
             if found is not None:
                 below.append(found)
+            if entry is not None and path not in self._linked.paths:
+                self._count_replaced(path, slot, entry)
         return below
 
     @staticmethod
@@ -214,15 +216,37 @@ class _Composing:
     def _hide(self, path: RelPath, entry: Entry | None) -> None:
         """Hide what base will have at a name."""
         self._anew.add(Keep(0, path))
-        todo = [entry] if entry is not None else []
+        if entry is not None:
+            self._count_hidden(self._links_made(entry))
+
+    def _count_replaced(self, path: RelPath, slot: RelPath | None, entry: Entry) -> None:
+        """Count the names that base will have where the view has been told to show something
+        else.
+        """
+        links = self._links_made(entry)
+        record = self._anew.record_at(path) if links else None
+        if record is not None and slot not in (record.source, record.origin):
+            self._count_hidden(links)
+
+    def _links_made(self, top: Entry) -> list[int]:
+        """Return the numbers of the files of which the first tree makes hard links, at a name and
+        below it, a number for each link; these files stay.
+        """
+        found: list[int] = []
+        todo = [top]
         while todo:
-            hidden = todo.pop()
-            todo += hidden.children.values() if hidden.children else ()
-            staged = hidden.staged
+            entry = todo.pop()
+            todo += entry.children.values() if entry.children else ()
+            staged = entry.staged
             if staged is None or staged.base is None or len(staged.names) < 2 or kept_of(staged.ino) is not None:
                 continue
-            if hidden not in self._survivors.of:  # the first tree makes it a hard link of what stays
-                self._anew.unlinked[staged.base.ino] = self._anew.unlinked.get(staged.base.ino, 0) + 1
+            if entry not in self._survivors.of:
+                found.append(staged.base.ino)
+        return found
+
+    def _count_hidden(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self._anew.unlinked[number] = self._anew.unlinked.get(number, 0) + 1
 
     def _show(
         self, path: RelPath, thing: ShownName, slot: RelPath | None, there: Entry | None, rel: RelPath | None

@@ -230,6 +230,12 @@ class StagedAnew:
         self._noted.add(record.path)
         self.found.records.append(self._sign(record, staged))
 
+    def record_at(self, path: RelPath) -> Keep | None:
+        """Return the record that was added for a path, None if there is none."""
+        if path not in self._noted:
+            return None
+        return next((record for record in reversed(self.found.records) if record.path == path), None)
+
     def add_nameless(self, record: Keep, staged: Staged | None = None) -> None:
         """Add the record of a file that the view shows by no entry of its own."""
         self.found.records.append(self._sign(record, staged))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,83 @@ def test_a_staged_file_that_the_host_has_removed_is_known_by_what_it_was(commits
     left = commits.undo(1, by=2).left
     (record,) = (record for record in left if record.path == b"a")
     assert (record.home, record.base) == (b"a", entry.base)
+
+
+def make_another_file(view: CoreDriver) -> None:
+    view.unlink(b"a")
+    view.create(b"a", b"another\n", 0o644)
+
+
+def make_a_directory(view: CoreDriver) -> None:
+    view.unlink(b"a")
+    view.mkdir(b"a", 0o755)
+    view.create(b"a/file", b"file\n", 0o644)
+
+
+def move_a_directory_there(view: CoreDriver) -> None:
+    view.unlink(b"a")
+    view.mkdir(b"new", 0o755)
+    view.rename(b"new", b"a")
+
+
+def rename_over_it(view: CoreDriver) -> None:
+    view.rename(b"file", b"a")
+
+
+def exchange_and_remove(view: CoreDriver) -> None:
+    view.rename(b"file", b"a", 2)
+    view.unlink(b"file")
+
+
+def link_over_it(view: CoreDriver) -> None:
+    view.link(b"file", b"new")
+    view.rename(b"new", b"a")
+
+
+def remove_the_directory(view: CoreDriver) -> None:
+    view.unlink(b"d/one too")
+    view.create(b"a too", b"a too\n", 0o644)
+    view.unlink(b"d/one")
+    view.rmdir(b"d")
+    view.create(b"d", b"a file\n", 0o644)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        make_another_file,
+        make_a_directory,
+        move_a_directory_there,
+        rename_over_it,
+        exchange_and_remove,
+        link_over_it,
+        remove_the_directory,
+    ],
+    ids=lambda one: one.__name__,
+)
+@pytest.mark.parametrize("is_renamed", [False, True], ids=["stays", "is renamed"])
+def test_a_name_that_comes_back_where_the_view_has_something_else_is_no_name_of_the_view(
+    tmp_path: Path, act: Callable[[CoreDriver], None], is_renamed: bool
+) -> None:
+    base = tmp_path / "base"
+    (base / "d").mkdir(parents=True)
+    (base / "file").write_text("file\n")
+    (base / "a").write_text("a\n")
+    (base / "other").hardlink_to(base / "a")
+    (base / "d/one").hardlink_to(base / "a")
+    (base / "d/one too").hardlink_to(base / "a")
+    view = CoreDriver(os.fsencode(base))
+    act(view)
+    if is_renamed:
+        view.rename(b"other", b"renamed")
+    shown = view.tree()
+    view.commit()
+    assert view.tree() == shown
+    view.close()
+    with Session.open(os.fsencode(base), Access.WRITE) as session:
+        undo(session, choose(session, 1))
+    again = CoreDriver(os.fsencode(base))
+    assert again.tree() == shown
+    again.commit()
+    assert again.tree() == shown
+    again.close()
