@@ -76,7 +76,7 @@ def command(
         commit = choose(session, which)
         try:
             with progress("undoing") as update:
-                selection = _selection(session, commit, paths)
+                selection = _selection(session, commit, paths, says_unchanged=yes)
                 result = undo(session, commit, selection=selection, force=force, progress=update)
         except ConflictError as error:
             error.root = session.base.root
@@ -102,11 +102,16 @@ def _number(text: str | None) -> int | None:
     return int(text)
 
 
-def _selection(session: Session, commit: EndedCommit, paths: tuple[bytes, ...]) -> Selection | None:
+def _selection(session: Session, commit: EndedCommit, paths: tuple[bytes, ...], *, says_unchanged: bool) -> Selection | None:
+    """Return what of a commit is to be undone; ``says_unchanged``: print at which of the paths it
+    changed nothing.
+    """
     if not paths:
         return None
     chosen = tuple(relative_paths(session, paths))
-    check_paths_of_undo(session, chosen, commit.number, LaterCommit.read(commit.number, commit.directory).paths)
+    changed = LaterCommit.read(commit.number, commit.directory).paths
+    for path in check_paths_of_undo(session, chosen, commit.number, changed) if says_unchanged else ():
+        say(f"{display(absolute(session.base.root, path))}: commit {commit.number} changed nothing there")
     return Selection(session.regions, paths=chosen)
 
 
@@ -148,7 +153,7 @@ def _show_and_ask(looking: _Looking) -> bool:
     paths = looking.paths
     with reading_whole(looking.project) as session, _scratch_store(session) as into:
         commit = choose(session, looking.which)
-        selection = _selection(session, commit, paths)
+        selection = _selection(session, commit, paths, says_unchanged=True)
         try:
             with _said(session, f"yolofs undo {commit.number}"):
                 prepared = prepare(session, commit, selection=selection, force=looking.is_forced, into=into)

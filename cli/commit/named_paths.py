@@ -32,25 +32,25 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
     return unchanged
 
 
-def check_paths_of_undo(session: Session, paths: Sequence[RelPath], number: int, changed: Collection[RelPath]) -> None:
-    """Check that each of some paths is one that a commit ``changed``, lies above or below such a
-    one, or is somewhere.
+def check_paths_of_undo(
+    session: Session, paths: Sequence[RelPath], number: int, changed: Collection[RelPath]
+) -> list[RelPath]:
+    """Return those of some paths that lie neither at, above nor below one that a commit
+    ``changed``.
 
     Raises:
-        UsageError: one is not, so it is misspelt.
+        UsageError: some of these are neither in the view nor in base, so they are misspelt.
     """
     known = sorted(changed)
-    nowhere = [
-        path
-        for path in paths
-        if not (_has_below(known, path) or any(is_below(path, one) for one in known) or _is_anywhere(session, path))
-    ]
+    unchanged = [path for path in paths if not (_has_below(known, path) or any(is_below(path, one) for one in known))]
+    nowhere = [path for path in unchanged if not _is_anywhere(session, path)]
     if nowhere:
         raise UsageError(
             f"there is nothing at {_listed(session, nowhere)}, and commit {number} changed nothing there,"
             " so nothing is undone",
             hint=f"yolofs undo {number} --dry-run",
         )
+    return unchanged
 
 
 def _listed(session: Session, paths: Sequence[RelPath]) -> str:

@@ -42,7 +42,12 @@ def test_base_is_what_it_was_and_the_view_what_it_is(
     told = yolofs("commits", "--json").json["commits"]
     assert [(one["undoes"], one["undone_by"]) for one in told] == [(None, [2]), (1, []), (None, [4]), (3, [])]
     assert "there is no commit to undo" in yolofs.refused("undo", "--yes", code=1)
-    assert "commit 3 is undone already, by commit 4" in yolofs.refused("undo", "3", "--yes", code=1)
+    refused = yolofs.refused("undo", "3", "--yes", code=1)
+    assert "commit 3 is undone already, by commit 4" in refused
+    assert "what it had applied is staged: yolofs status" in refused
+    refused = yolofs.refused("undo", "1", "--yes", code=1)  # commit 3 has applied it again, and is undone, too
+    assert "commit 1 is undone already, by commit 2" in refused
+    assert "hint: what it had applied was staged again then, and a later commit may have applied it" in refused
     yolofs("undo", "4", "--yes")  # an undo is a commit
     assert looks(yolofs.project) == after
 
@@ -218,6 +223,18 @@ def test_a_path_that_is_nowhere_is_misspelt(committed: Committed) -> None:
     assert "nothing of commit 1 is to be undone" in yolofs("undo", "1", "--yes", "dir/b.txt").err
     yolofs("undo", "1", "--yes", "gone/deep/y")  # its other name stays what it is, so it need not be named
     assert (yolofs.project / "gone/deep/y").samefile(yolofs.project / "other name of y")
+
+
+def test_a_path_at_which_the_commit_changed_nothing_is_told(committed: Committed) -> None:
+    yolofs, _ = committed
+    (yolofs.project / "host's own").write_text("host\n")
+    told = f"{yolofs.project}/host's own: commit 1 changed nothing there\n"
+    for options in (("--yes",), ("--dry-run",)):
+        assert yolofs("undo", "1", *options, "host's own").err.startswith(told)
+    said = yolofs("undo", "1", "--yes", "host's own", "a.txt").err
+    assert said.startswith(told)
+    assert said.count("changed nothing there") == 1
+    assert "commit 1 is undone in part by commit 2" in said
 
 
 def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:

@@ -130,11 +130,17 @@ def choose(session: Session, number: int | None) -> EndedCommit:
     if found.is_undone:
         raise YolofsError(
             f"commit {number} is undone already, by {named(found.undone_by)}",
-            hint="what it had taken back is in base again: yolofs commits"
-            if found.takes_back
-            else "what it had applied is staged: yolofs status; yolofs commit applies it again",
+            hint=_what_became_of(session, found),
         )
     return found
+
+
+def _what_became_of(session: Session, undone: EndedCommit) -> str:
+    if undone.takes_back:
+        return "what it had taken back is in base again: yolofs commits"
+    if session.next_commit() > max(undone.undone_by) + 1:
+        return "what it had applied was staged again then, and a later commit may have applied it: yolofs commits"
+    return "what it had applied is staged: yolofs status; yolofs commit applies it again"
 
 
 def _newest_first(session: Session) -> Iterator[EndedCommit]:
