@@ -188,7 +188,7 @@ class _Composing:
             found = self._show(path, thing, slot, entry, rel)
             if found is not None:
                 below.append(found)
-            if entry is not None and path not in self._linked.paths:
+            if entry is not None:
                 self._count_replaced(path, slot, entry)
         return below
 

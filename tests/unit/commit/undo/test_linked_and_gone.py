@@ -161,3 +161,22 @@ def test_a_name_that_comes_back_where_the_view_has_something_else_is_no_name_of_
     again.commit()
     assert again.tree() == shown
     again.close()
+
+
+def test_a_name_that_comes_back_where_a_name_of_another_file_is_staged_is_not_counted(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    for name in ("a", "b"):
+        (base / name).write_text(f"{name}\n")
+        (base / f"{name} too").hardlink_to(base / name)
+    view = CoreDriver(os.fsencode(base))
+    view.rename(b"b", b"a")
+    view.commit()
+    view.chmod(b"a", 0o600)
+    shown = view.tree()
+    view.close()
+    with Session.open(os.fsencode(base), Access.WRITE) as session:
+        undo(session, choose(session, 1))
+    again = CoreDriver(os.fsencode(base))
+    assert again.tree() == shown
+    again.close()
