@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -109,6 +109,10 @@ class _Composing:
         """The paths in the view at which base has something afterwards, or had it before the host
         took it.
         """
+        self._hidden: list[Entry] = []
+        """What base has afterwards at names at which the view shows something else, or nothing."""
+        self._compared: set[RelPath] = set()
+        """Where base has the directories afterwards that the view shows; each is gone through."""
         self._left_alone: dict[RelPath, RelPath] = {}
         """The base paths at which the second tree has something else, and the first one leaves all
         as it is; where base has them afterwards.
@@ -122,6 +126,7 @@ class _Composing:
         self._in_base |= self._linked.tell()
         while todo:
             todo += self._compare(todo.pop())
+        self._count_hidden()
         self._linked.count_told()
         for number, count in self._anew.unlinked.items():
             if count <= 0:
@@ -164,6 +169,8 @@ class _Composing:
         be looked at.
         """
         below: list[_Directory] = []
+        if directory.place is not None:
+            self._compared.add(directory.place)
         first = self._first.find(directory.place) if directory.place is not None else None
         names = set(directory.entry.children or ()) if directory.entry is not None else set()
         names.update((first.children or ()) if first is not None else ())
@@ -189,7 +196,7 @@ class _Composing:
             if found is not None:
                 below.append(found)
             if entry is not None:
-                self._count_replaced(path, slot, entry)
+                self._note_replaced(path, slot, entry)
         return below
 
     @staticmethod
@@ -217,36 +224,28 @@ class _Composing:
         """Hide what base will have at a name."""
         self._anew.add(Keep(0, path))
         if entry is not None:
-            self._count_hidden(self._links_made(entry))
+            self._hidden.append(entry)
 
-    def _count_replaced(self, path: RelPath, slot: RelPath | None, entry: Entry) -> None:
-        """Count the names that base will have where the view has been told to show something
-        else.
-        """
-        links = self._links_made(entry)
-        record = self._anew.record_at(path) if links else None
+    def _note_replaced(self, path: RelPath, slot: RelPath | None, entry: Entry) -> None:
+        """Note what base will have at a name where the view shows something else."""
+        record = self._anew.record_at(path)
         if record is not None and slot not in (record.source, record.origin):
-            self._count_hidden(links)
+            self._hidden.append(entry)
 
-    def _links_made(self, top: Entry) -> list[int]:
-        """Return the numbers of the files of which the first tree makes hard links, at a name and
-        below it, a number for each link; these files stay.
+    def _count_hidden(self) -> None:
+        """Count the names that base will have and the view lacks, of files of which the first tree
+        makes hard links and that stay.
         """
-        found: list[int] = []
-        todo = [top]
+        todo = self._hidden
         while todo:
             entry = todo.pop()
-            todo += entry.children.values() if entry.children else ()
+            if entry.children and entry.path() not in self._compared:
+                todo += entry.children.values()
             staged = entry.staged
             if staged is None or staged.base is None or len(staged.names) < 2 or kept_of(staged.ino) is not None:
                 continue
             if entry not in self._survivors.of:
-                found.append(staged.base.ino)
-        return found
-
-    def _count_hidden(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            self._anew.unlinked[number] = self._anew.unlinked.get(number, 0) + 1
+                self._anew.unlinked[staged.base.ino] = self._anew.unlinked.get(staged.base.ino, 0) + 1
 
     def _show(
         self, path: RelPath, thing: ShownName, slot: RelPath | None, there: Entry | None, rel: RelPath | None

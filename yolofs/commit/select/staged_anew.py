@@ -67,7 +67,7 @@ class StagedAnew:
         """Store inodes that stand for base files with several names, by device and inode number."""
         self._copies_of_staged: dict[StoreIno, StoreIno] = {}
         """Those that stand for staged files whose data was in base and is not afterwards."""
-        self._noted: set[RelPath] = set()
+        self._noted: dict[RelPath, Keep] = {}
 
     def stage(
         self, path: RelPath, thing: ShownName, st: os.stat_result, slot: RelPath | None, there: Entry | None
@@ -147,7 +147,7 @@ class StagedAnew:
         fingerprint = self._after.fingerprint(name)
         if links:
             self.count_name(-key)
-        self._noted.discard(path)
+        self._noted.pop(path, None)
         self.found.records = [record for record in self.found.records if record.path != path]
         origin = place if has_data else None
         self.add(Keep(0, path, ino, origin=origin, home=place, base=fingerprint, key=key, links=links))
@@ -227,14 +227,12 @@ class StagedAnew:
         """Add a record, unless there is one for its path."""
         if record.path in self._noted:
             return
-        self._noted.add(record.path)
+        self._noted[record.path] = record
         self.found.records.append(self._sign(record, staged))
 
     def record_at(self, path: RelPath) -> Keep | None:
         """Return the record that was added for a path, None if there is none."""
-        if path not in self._noted:
-            return None
-        return next((record for record in reversed(self.found.records) if record.path == path), None)
+        return self._noted.get(path)
 
     def add_nameless(self, record: Keep, staged: Staged | None = None) -> None:
         """Add the record of a file that the view shows by no entry of its own."""

@@ -180,3 +180,22 @@ def test_a_name_that_comes_back_where_a_name_of_another_file_is_staged_is_not_co
     again = CoreDriver(os.fsencode(base))
     assert again.tree() == shown
     again.close()
+
+
+def test_a_name_that_comes_back_in_a_directory_that_moved_is_counted_once(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    (base / "d").mkdir(parents=True)
+    (base / "a").write_text("a\n")
+    (base / "d/one").hardlink_to(base / "a")
+    (base / "d/two").hardlink_to(base / "a")
+    view = CoreDriver(os.fsencode(base))
+    view.unlink(b"d/one")
+    view.commit()
+    view.rename(b"d", b"moved")
+    shown = view.tree()
+    view.close()
+    with Session.open(os.fsencode(base), Access.WRITE) as session:
+        undo(session, choose(session, 1))
+    again = CoreDriver(os.fsencode(base))
+    assert again.tree() == shown
+    again.close()
