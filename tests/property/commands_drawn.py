@@ -123,6 +123,8 @@ class Interruption(NamedTuple):
     goes_back: bool
     commits_first: bool
     """Whether somebody tries another commit first."""
+    gives_up: bool = False
+    """Whether it is given up, neither finished nor taken back."""
 
 
 calls_of_switch = st.tuples(st.integers(0, 8), st.just(True))
@@ -135,6 +137,7 @@ interruptions = st.builds(
     st.just([]) | edits,
     st.booleans(),
     st.booleans(),
+    st.sampled_from((False, False, False, False, True)),
 )
 sure_commits = st.builds(
     Committing,

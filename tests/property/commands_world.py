@@ -106,6 +106,10 @@ class World:
         """Return all that base is, but for the link that leads to the session."""
         return {path: node for path, node in scan(self.root).items() if path != b".yolofs"}
 
+    def staged(self) -> set[bytes]:
+        """Return what the store has."""
+        return contents(os.path.join(os.path.dirname(self.commits), b"files"))
+
     def kept(self) -> set[bytes]:
         """Return what commits keep."""
         found: set[bytes] = set()

@@ -28,7 +28,7 @@ from yolofs.errors import (
     YolofsError,
 )
 from yolofs.session.archive import commit_numbers
-from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.commit import commit, discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session
 from yolofs.session.undo import choose, undo
 
@@ -38,7 +38,7 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
     what is done then.
     """
     note(f"{command} {over}")
-    one, last = Round(world), last_commit(world)
+    one, last, staged = Round(world), last_commit(world), world.staged()
     in_child(world, command, over)
     shows_the_same = isinstance(command, Undoing) or not (command.merge or command.side or command.ways)
     with world.session() as session:
@@ -56,6 +56,9 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
         with world.session() as session, pytest.raises((CommitError, TrustError)):
             commit(session)
         assert world.base() == half
+    if over.gives_up:
+        give_up(world, one, staged if not over.edits else set())
+        return
     ways = [roll_back_interrupted, finish_interrupted][:: 1 if over.goes_back else -1]
     end = next((way for way in ways if may_end(world, way)), None)
     event(f"ended by: {end.__name__ if end is not None else 'nothing'}")
@@ -101,6 +104,24 @@ def may_end(world: World, way: Callable[[Session], object]) -> bool:
             note(f"{way.__name__}: {error.message}")
             return False
     return True
+
+
+def give_up(world: World, one: Round, staged: set[bytes]) -> None:
+    """Give up what was interrupted: nothing is lost, the ``staged`` contents neither, the view is
+    base, and the next commit goes through.
+    """
+    with world.session() as session:
+        discard_interrupted(session)
+    event("given up")
+    there = contents(world.root) | contents(world.commits)
+    assert one.had - world.host.thrown_away <= there
+    assert world.host.written <= there
+    assert staged <= there | world.staged()
+    assert world.view().keys() | {b""} == world.base().keys()
+    world.act([("create", b"made afterwards", b"after\n", 0o644)])
+    with world.session() as session:
+        commit(session)
+    assert world.base()[b"made afterwards"].content == b"after\n"
 
 
 def last_commit(world: World) -> int:
