@@ -25,7 +25,7 @@ from yolofs.commit.undo.applied import LaterCommit
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, NotPreparedError, UsageError
 from yolofs.os_errors import said_as
-from yolofs.paths import in_shell
+from yolofs.paths import absolute, display, in_shell
 from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
 from yolofs.session.undo import choose, prepare, undo
@@ -102,7 +102,9 @@ def _number(text: str | None) -> int | None:
     return int(text)
 
 
-def _selection(session: Session, commit: EndedCommit, paths: tuple[bytes, ...], *, says_unchanged: bool) -> Selection | None:
+def _selection(
+    session: Session, commit: EndedCommit, paths: tuple[bytes, ...], *, says_unchanged: bool
+) -> Selection | None:
     """Return what of a commit is to be undone; ``says_unchanged``: print at which of the paths it
     changed nothing.
     """

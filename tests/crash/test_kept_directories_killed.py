@@ -48,14 +48,15 @@ def project_of(place: Path, name: str, modes: dict[str, int], *, is_root: bool) 
         (project / path).write_text(path)
     os.link(project / "d/one", project / "one")
     os.link(project / "d/sub/three", project / "three")
-    tree = sorted(scan(os.fsencode(project)), reverse=True)
+    root = os.fsencode(project)
+    tree = sorted(scan(root), reverse=True)
     if not is_root:
         os.chown(place / "state", NOBODY, NOBODY)
-    for path in tree if not is_root else []:
-        os.chown(os.path.join(os.fsencode(project), path), NOBODY, NOBODY)
+    for entry in tree if not is_root else []:
+        os.chown(os.path.join(root, entry), NOBODY, NOBODY)
     assert in_child(lambda: Session.create(os.fsencode(project)), is_root=is_root) == 0
-    for path in tree:
-        os.utime(os.path.join(os.fsencode(project), path), ns=(OLD, OLD))
+    for entry in tree:
+        os.utime(os.path.join(root, entry), ns=(OLD, OLD))
     for directory, mode in modes.items():
         (project / directory).chmod(mode)
     return os.fsencode(project)

@@ -12,7 +12,7 @@ from yolofs.commit.apply.directories import rename_between, rename_out
 from yolofs.commit.apply.keeping import Keeping
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import Fetch
 from yolofs.paths import RelPath, split
 from yolofs.store import copying
@@ -105,7 +105,7 @@ class MovingOut(Keeping):
                 continue
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # somebody has removed what is kept
                 fd = self._fd(self._kept_at(step))
-                was = before.pop(os.path.dirname(Kept(step.commit, step.slot, step.inside).path(b"")), None)
+                was = before.pop(os.path.dirname(KeptObject(step.commit, step.slot, step.inside).path(b"")), None)
                 if was is not None:
                     if stat.S_IMODE(os.stat(fd).st_mode) != was.mode:
                         os.chmod(fd, was.mode)
