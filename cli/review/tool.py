@@ -376,7 +376,7 @@ def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
         case "c":
             _commit(reader, end)
         case "d":
-            said, done, _ = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True))
+            said, done, _ = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True), Stop())
             before = f"; to undo that: yolofs travel {done.before}" if done is not None else ""
             say(said.partition(";")[0] + before)
         case _:

@@ -58,6 +58,7 @@ def test_a_selection_is_everything_if_nothing_can_be_left_out(selection: Selecti
 class Counted(frozenset[RelPath]):
     """Paths, and how often somebody has gone through all of them."""
 
+    __slots__ = ()
     times = 0
 
     def __iter__(self) -> Iterator[RelPath]:
@@ -68,6 +69,7 @@ class Counted(frozenset[RelPath]):
 class CountedTuple(tuple[RelPath, ...]):
     """The same in an order."""
 
+    __slots__ = ()
     times = 0
 
     def __iter__(self) -> Iterator[RelPath]:
