@@ -117,7 +117,7 @@ def _differ(here: StateFiles, now: File, there: StateFiles, then: File) -> bool:
     return one.data != other.data and b"".join(here.chunks(now)) != b"".join(there.chunks(then))
 
 
-def _with_other_names(session: Session, source: Source, paths: Sequence[RelPath]) -> Sequence[RelPath]:
+def _with_other_names(session: Session, source: NamedState, paths: Sequence[RelPath]) -> Sequence[RelPath]:
     """Return the paths, and the other names that base has for edited files at them, where base is
     what comes back.
 
