@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -25,6 +26,8 @@ VARIABLE = "_YOLOFS_COMPLETE"
 """What a shell sets to have words completed."""
 PATHS_KEY = "yolofs.paths"
 """Under this the context of a command has the paths after ``--``, where there may be any."""
+is_after_dashes = ContextVar("is_after_dashes", default=False)
+"""Whether ``--`` stands before what is completed, so that it is no option."""
 _MOST = 500
 _FILES = CompletionItem("", type="file")
 """Has the shell offer the names of files, if there is nothing else."""
@@ -43,7 +46,7 @@ def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Complet
         found: list[CompletionItem] = []
         with contextlib.suppress(Exception), _session(context) as session:
             for item in find(session, incomplete):
-                if PATHS_KEY not in context.meta and item.value.startswith("-") and item.value != "-":
+                if not is_after_dashes.get() and item.value.startswith("-") and item.value != "-":
                     continue
                 found.append(item)
                 if len(found) == _MOST:
@@ -74,6 +77,17 @@ def generation_words(session: Session, incomplete: str) -> Iterator[CompletionIt
     for word in ("base", "-"):
         if word.startswith(incomplete):
             yield CompletionItem(word)
+
+
+def range_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the generations; after two dots those that a range may end with."""
+    begin, dots, end = incomplete.rpartition("..")
+    if not dots:
+        yield from generation_words(session, incomplete)
+        return
+    for item in generation_words(session, end):
+        if item.value != "-":
+            yield CompletionItem(f"{begin}..{item.value}", help=item.help)
 
 
 def _staged_paths(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -191,6 +205,13 @@ def undone_paths(context: click.Context, parameter: click.Parameter, incomplete:
     return offered(lambda session, text: _of_commit(session, number, text))(context, parameter, incomplete)
 
 
+def without_needless_files(found: Iterable[CompletionItem]) -> list[CompletionItem]:
+    """Return what is offered by several, each once; files only if there is nothing else."""
+    items = list({(item.type, item.value): item for item in found}.values())
+    return [item for item in items if item.type != _FILES.type] or items
+
+
+ranges = offered(range_words)
 _any_generation = offered(generation_words)
 staged_paths = offered(_staged_paths)
 runs = offered(_runs)

@@ -13,13 +13,21 @@ from typing import ClassVar
 import click
 from click.shell_completion import BashComplete, CompletionItem, ShellComplete, ZshComplete, split_arg_string
 
-from yolofs.cli.completing import VARIABLE
+from yolofs.cli.completing import VARIABLE, is_after_dashes
 
 _BREAKS = frozenset(":=@")
 """Characters that a word may contain, but that bash treats as words of their own."""
 
 
-class _Bash(BashComplete):
+class _Shell(ShellComplete):
+    """Takes note of what stands before the word that is completed."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        is_after_dashes.set("--" in args)
+        return super().get_completions(args, incomplete)
+
+
+class _Bash(_Shell, BashComplete):
     """Gets a line for each word: its type, and what of the word is to stand for the last piece.
 
     Bash takes the line apart at each colon, too, and puts in what goes for the last piece.
@@ -57,7 +65,7 @@ complete -o nosort -F _yolofs_completion yolofs
         return f"{item.type},{item.value[self._at :]}"
 
 
-class _Zsh(ZshComplete):
+class _Zsh(_Shell, ZshComplete):
     """Gets three lines for each word: its type, the word, and what is said of it."""
 
     script: ClassVar[str] = f"""\
@@ -93,7 +101,7 @@ fi
         return f"{item.type}\n{item.value}\n{_one_line(item.help)}"
 
 
-class _Fish(ShellComplete):
+class _Fish(_Shell):
     """Gets a line for each word: its type, the word, and after a tab what is said of it."""
 
     name = "fish"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.completing import PATHS_KEY, generations, staged_paths
+from yolofs.cli.completing import PATHS_KEY, ranges, staged_paths, without_needless_files
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say
 from yolofs.cli.project import relative_paths
@@ -67,8 +68,11 @@ def paths_given() -> Sequence[bytes]:
 
 
 def ranges_and_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Offer generations and staged paths."""
-    return [*generations(context, parameter, incomplete), *staged_paths(context, parameter, incomplete)]
+    """Offer generations and staged paths; after ``--`` these alone."""
+    if PATHS_KEY in context.meta:
+        return staged_paths(context, parameter, incomplete)
+    found = ranges(context, parameter, incomplete), staged_paths(context, parameter, incomplete)
+    return without_needless_files(chain.from_iterable(found))
 
 
 def range_and_paths(session: Session, words: Sequence[str], typed: Sequence[bytes]) -> tuple[str, tuple[bytes, ...]]:

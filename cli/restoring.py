@@ -60,7 +60,8 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
     project = find_project()
     with reading_whole(project) as session:  # whoever names what is gone keeps nobody waiting
         paths = relative_paths(session, typed)
-        Hunks(session, tree_of(session, text)[0], paths=paths).find(picks)
+        found = Hunks(session, tree_of(session, text)[0], paths=paths, only_apart=True).find(picks)
+        paths = [path for file in found.values() for path in file.change.paths]  # where an id is, it stays
     with changing(project, LoanKind.RESTORE) as (session, _):
         source, named = tree_of(session, text)
         done = drop_hunks(session, source, picks, f"hunks as in {named}".encode(), paths=paths)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.completing import PATHS_KEY, generation_words, offered, staged_paths
+from yolofs.cli.completing import PATHS_KEY, generation_words, offered, range_words, staged_paths, without_needless_files
 from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
@@ -116,7 +116,9 @@ def ranges_and_versions(context: click.Context, parameter: click.Parameter, inco
     if PATHS_KEY in context.meta:
         return staged_paths(context, parameter, incomplete)
     found = offered(_ranges_and_versions)(context, parameter, incomplete)
-    return found if ":" in incomplete else [*found, *staged_paths(context, parameter, incomplete)]
+    return found if ":" in incomplete else without_needless_files(
+        [*found, *staged_paths(context, parameter, incomplete)]
+    )
 
 
 def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -126,7 +128,7 @@ def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
 
 
 def _ranges_and_versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    yield from generation_words(session, incomplete)
+    yield from range_words(session, incomplete)
     yield from _paths_of(session, incomplete)
 
 

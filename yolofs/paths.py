@@ -9,6 +9,8 @@ journal; they become ``str`` only at the terminal and in TOML, by :func:`display
 from __future__ import annotations
 
 import functools
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NewType
 
 from yolofs.text.characters import is_harmless
@@ -71,6 +73,15 @@ def is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
             return False
         path = split(path)[0]
     return True
+
+
+def first_below(paths: Sequence[RelPath], directory: bytes) -> RelPath | None:
+    """Return the first of sorted paths that lies in a directory, None if none does, however many
+    they are.
+    """
+    start = directory + b"/" if directory else b"\0"  # no path begins with that, and each is greater but the root
+    at = bisect_left(paths, start)
+    return paths[at] if at < len(paths) and is_below(paths[at], directory) else None
 
 
 def display(path: bytes) -> str:

@@ -53,6 +53,8 @@ class Chosen(NamedTuple):
     picks: dict[str, Lines | None]
     paths: tuple[RelPath, ...]
     """The paths of the files of which something was taken: each has been shown."""
+    paths_by_id: dict[str, str]
+    """The files of which something was taken, as they were named, by the ids of what was."""
     was_asked: bool
     """Whether there was anything to ask about."""
 
@@ -83,7 +85,8 @@ def ask_about_hunks(
         dialogue.run()
     taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
     shown = tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths))
-    return Chosen(picks_of(taken), shown, bool(chunks))
+    by_id = {hunk.id: place.show_path(hunk.path) for chunk in taken for hunk in chunk.file.hunks}
+    return Chosen(picks_of(taken), shown, by_id, bool(chunks))
 
 
 def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -> list[Change]:

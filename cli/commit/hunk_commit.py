@@ -82,8 +82,15 @@ def commit_by_hunk(wanted: HunkOptions) -> None:
     try:
         commit_picked(project, chosen.picks, wanted._replace(paths=()), shown_paths=chosen.paths)
     except StaleHunkError as error:
-        error.hint = "yolofs commit -p asks about what is there now"
-        raise
+        changed = list(dict.fromkeys(chosen.paths_by_id[name] for name in error.ids if name in chosen.paths_by_id))
+        if not changed:
+            raise
+        more = f" and {len(changed) - 1} more have" if len(changed) > 1 else " has"
+        raise StaleHunkError(
+            f"{changed[0]}{more} changed since you were asked, so nothing is committed",
+            ids=error.ids,
+            hint="yolofs commit -p asks about what is there now",
+        ) from error
 
 
 def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Sequence
 
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import parse_picks
+from yolofs.cli.at_terminal import how_it_ended, run_at_terminal
 from yolofs.cli.output import ask, can_ask, say
 from yolofs.cli.project import changing, reading_whole, relative_paths
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -109,10 +109,10 @@ def _edit(patch: bytes, session: bytes) -> bytes:
         path = os.path.join(directory, b"hunk.diff")
         with open(path, "wb") as file:
             file.write(patch)
-        done = subprocess.run(["/bin/sh", "-c", f'{editor} "$@"', editor, path], check=False)
-        if done.returncode:
+        code = run_at_terminal(editor, [path])
+        if code:
             raise YolofsError(
-                f"the editor {display(os.fsencode(editor))} ended with exit code {done.returncode}",
+                f"the editor {display(os.fsencode(editor))} {how_it_ended(code)}",
                 hint="set EDITOR to one that works",
             )
         try:

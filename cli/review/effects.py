@@ -31,11 +31,11 @@ class Compare(NamedTuple):
 
 
 class LookStoppedError(Exception):
-    """The user does not want to wait for what a commit would do."""
+    """The user does not want to wait for what a commit would do, or for a drop."""
 
 
 class Stop:
-    """Tells from one thread that what another one looks at is not wanted any more."""
+    """Tells from one thread that what another one does is not wanted any more."""
 
     def __init__(self) -> None:
         self._is_set = threading.Event()

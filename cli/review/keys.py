@@ -31,7 +31,7 @@ from yolofs.cli.review.effects import (
 )
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.moving import ASIDE_BYTES, MOVES, PAGE_ROWS, Moving
-from yolofs.cli.review.review_state import LOOKING, LOOKING_AGAIN, Focus, Mode
+from yolofs.cli.review.review_state import DROPPING, LOOKING, LOOKING_AGAIN, Focus, Mode
 from yolofs.paths import RelPath, display
 
 _THE_END = 1 << 30
@@ -293,7 +293,7 @@ class ReviewModel(Moving):
         is_note, self.mode = self.mode is Mode.NOTE, Mode.LIST
         if is_note:
             assert self._dropping is not None
-            self.busy = f"dropping {self._dropping.title}"
+            self.busy = f"{DROPPING} {self._dropping.title}; q stops that"
             return self._dropping._replace(note=self.typed.strip(), is_told=self.tells)
         self.searched = self.typed or self.searched
         return self._find(1)

@@ -28,6 +28,7 @@ from yolofs.paths import RelPath
 _KEPT_VIEWS = 64
 """The lines of so many changes are kept, those looked at last."""
 LOOKING = "looking at what the commit would do; q stops that"
+DROPPING = "dropping"
 LOOKING_AGAIN = "looking again; q stops that"
 NO_PLACE = Place(b"/", None)
 _MOST_STEPS_BACK = 1000
@@ -287,6 +288,15 @@ class ReviewState:
     def is_looking(self) -> bool:
         """Tell whether what is going on only looks, so that it may be stopped."""
         return self.busy in (LOOKING, LOOKING_AGAIN)
+
+    @property
+    def is_dropping(self) -> bool:
+        """Tell whether a drop is going on, which may be stopped until it is done."""
+        return self.busy.startswith(DROPPING)
+
+    def stopping(self) -> None:
+        """Take note that the user does not wait for a drop; it may be done all the same."""
+        self.busy = f"{DROPPING}: stopping"
 
     def stopped(self) -> None:
         """Take note that the user does not wait for the page before a commit."""

@@ -174,6 +174,10 @@ class _Screen:
             self._screen.redraw()
             if name != "c-c":
                 return
+        if self._model.is_dropping and name in _STOPS:
+            self._stop.set()
+            self._model.stopping()
+            self._screen.redraw()
         if self._model.busy:
             return  # what is typed now would be about something that nobody has seen yet
         if name != "c-c" and (self._typed or self._model.has_to_wait(name)):
@@ -206,7 +210,8 @@ class _Screen:
             case Edit():
                 self._screen.start(self._edit(command))
             case Drop():
-                self._screen.start(self._act(lambda: self._worker.drop(command), self._model.done))
+                self._stop = dropping = Stop()
+                self._screen.start(self._act(lambda: self._worker.drop(command, dropping), self._model.done))
             case Undo():
                 self._screen.start(self._act(lambda: (self._worker.take_back(command.done),), self._model.undone))
             case Prepare():
@@ -288,6 +293,8 @@ class _Screen:
                 self._carry_out(Compare())
             case YolofsError() | OSError():
                 self._model.failed(_text(done))
+            case LookStoppedError():
+                self._model.failed("stopped, nothing is dropped")
             case _:  # of a signal while a commit held them
                 self._model.failed("stopped")
         said = self._said.getvalue().strip()

@@ -38,6 +38,7 @@ from yolofs.session.commit import BaseLook, look_at_base
 from yolofs.session.named_states import source_of
 from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
+from yolofs.session.selecting.apart import compare_at
 from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region
@@ -83,19 +84,23 @@ def what_changed(reader: Reader, parts: Mapping[Key, AcceptedPart], comparison: 
 # ---- dropping
 
 
-def drop(reader: Reader, effect: Drop) -> tuple[str, Done | None, list[Carried]]:
+def drop(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Done | None, list[Carried]]:
     """Drop what was picked, and keep what the agent is told of it.
 
     Returns what to say, what was done, and what has become of the other hunks of the same files.
 
     Raises:
+        LookStoppedError: it is not wanted any more; nothing is done.
         StaleHunkError: something of it has changed since; nothing is done.
         YolofsError, OSError: as :func:`yolofs.session.selecting.drop_hunks`; nothing is done.
     """
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
-        files, picks = _gather(session, effect.what)
+        files, picks = _gather(session, effect.what, stop)
         old, _ = session.timeline.parse_range(reader.subject.range_text)
-        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=_paths(effect.what), known=files)
+        paths = _paths(effect.what)
+        dropped = drop_hunks(
+            session, session.state(old), picks, _DROPPED, paths=paths, known=files, check=stop.check
+        )
         if not dropped.changes:
             return _held_text(session, old, dropped.held) or "it was as before already", None, []
         number = None
@@ -119,7 +124,7 @@ def _carried(session: Session, reader: Reader, files: Iterable[FileHunks]) -> li
     paths = tuple(path for file in files for path in file.change.paths)
     trees = _old_tree(session, reader), session.state()
     found: list[Carried] = []
-    for change in compare(*trees, session.base, session.store, paths=paths):
+    for change in compare_at(*trees, session.base, session.store, paths):
         known = before.get(key_of(change))
         if known is None:
             continue

@@ -9,17 +9,17 @@ staged, and selected.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import signal
 import stat
-import subprocess
-from collections.abc import Collection, Container, Iterable, Mapping, Sized
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Sized
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Side
 from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import Lines, all_but
+from yolofs.cli.at_terminal import how_it_ended, run_at_terminal
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
@@ -28,7 +28,7 @@ from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.session_changes import PreparedCommit, commit, drop, prepare, stage_edit
 from yolofs.cli.show.listing import Place, is_marked
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
 from yolofs.paths import ROOT, RelPath, display, join
 from yolofs.system.plain_files import open_plain
@@ -40,6 +40,8 @@ _MOST_BYTES = 256 << 20
 files that are nothing but holes.
 """
 _GIT = b".git"
+_NO_REGULAR_FILE = (errno.EINVAL, errno.ENOTDIR)
+"""What :func:`yolofs.system.plain_files.open_plain` refuses such a thing with."""
 _NAMED = 10
 _NO_PROGRAM, _NO_SUCH_COMMAND = 126, 127
 """What a shell ends with that cannot run a command."""
@@ -106,7 +108,8 @@ def review_with(reader: Reader, tool: str) -> None:
                 "the tool has removed the whole directory of what is staged, so nothing is done",
                 hint="to drop everything, have it remove the files in there; or yolofs abort",
             )
-        end = _end_state(handed, right, top, place)
+        left = _files_in(right, tool)
+        end = _end_state(handed, right, left, top, place)
     if end.edited and not _stage_edited(reader, end, comparison.place):
         say("nothing done")
         return
@@ -195,22 +198,19 @@ def _run(tool: str, directory: bytes) -> None:
     """
     left, right = (os.path.join(directory, top) for top in (b"left", b"right"))
     environment = _without_bare_repositories(os.environ)
-    done = subprocess.run(["/bin/sh", "-c", f'{tool} "$@"', "sh", left, right], env=environment, check=False)
-    if done.returncode:
-        raise _failed(tool, done.returncode)
+    code = run_at_terminal(tool, [left, right], environment)
+    if code:
+        raise _failed(tool, code)
 
 
 def _failed(tool: str, code: int) -> YolofsError:
-    how, hint = (
-        f"ended with exit code {code}",
-        "if it ends so whenever something differs, wrap it in a script that ends with 0",
-    )
+    hint = "if it ends so whenever something differs, wrap it in a script that ends with 0"
     if code < 0:
-        how, hint = f"was ended by {signal.Signals(-code).name}", "yolofs review shows the same without a tool"
+        hint = "yolofs review shows the same without a tool"
     elif code in (_NO_PROGRAM, _NO_SUCH_COMMAND):
         what = "finds no such command" if code == _NO_SUCH_COMMAND else "cannot run this command"
         hint = f"the shell {what}; install it, or give its whole path"
-    return YolofsError(f"{display(os.fsencode(tool))} {how}, so nothing is done", hint=hint)
+    return YolofsError(f"{display(os.fsencode(tool))} {how_it_ended(code)}, so nothing is done", hint=hint)
 
 
 def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]:
@@ -230,7 +230,29 @@ def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]
 # ---- what it has left
 
 
-def _end_state(handed: Collection[_Handed], right: bytes, top: RelPath, place: Place) -> _EndState:
+def _files_in(right: bytes, tool: str) -> list[bytes]:
+    """Return the paths of all files that a tool has left.
+
+    Raises:
+        YolofsError: a directory cannot be read, so nobody knows what it has left there.
+    """
+
+    def refuse(error: OSError) -> None:
+        where = os.path.relpath(error.filename, right)
+        what = f"the directory {display(where)}" if where != b"." else "the directory of what is staged"
+        raise YolofsError(
+            f"{what} cannot be read any more, as {display(os.fsencode(tool))} has left it ({reason(error)}), "
+            "so nothing is done"
+        ) from error
+
+    found = os.walk(right, onerror=refuse)
+    return [os.path.join(directory, name) for directory, _, names in found for name in names]
+
+
+def _end_state(
+    handed: Collection[_Handed], right: bytes, left: Sequence[bytes], top: RelPath, place: Place
+) -> _EndState:
+    """Return what was left in the directory ``right``; ``left`` are the paths of its files."""
     end = _EndState({}, {}, [])
     not_taken: list[tuple[RelPath, str]] = []
     known = {one.right for one in handed}
@@ -241,8 +263,10 @@ def _end_state(handed: Collection[_Handed], right: bytes, top: RelPath, place: P
             picks = _picks_without_rename(one)
             if picks is not None:
                 known.add(one.right_before)
-        if isinstance(now, bool):
-            not_taken.append((change.path, ": it is no longer a regular file"))
+        if isinstance(now, OSError):
+            is_other = now.errno in _NO_REGULAR_FILE
+            what = "is no longer a regular file" if is_other else f"cannot be read: {reason(now)}"
+            not_taken.append((change.path, f": it {what}"))
             continue
         if picks is None and now is None:
             not_taken.append((change.path, ": to delete it was not staged; yolofs run -- rm does that"))
@@ -261,8 +285,7 @@ def _end_state(handed: Collection[_Handed], right: bytes, top: RelPath, place: P
             end.selected[key_of(change)] = change, picks
         if rest := all_but([one.file], picks or {}):
             end.rest[key_of(change)] = change, rest
-    found = (os.path.join(directory, name) for directory, _, names in os.walk(right) for name in names)
-    beside = [path[len(right) + 1 :] for path in found if path not in known and not _is_backup(path, known)]
+    beside = [path[len(right) + 1 :] for path in left if path not in known and not _is_backup(path, known)]
     not_taken += [(join(top, path), ": it was not handed out; yolofs run adds files") for path in beside]
     for path, text in not_taken[:_NAMED]:
         warn(f"{place.show_path(path)} is not taken{text}")
@@ -283,7 +306,7 @@ def _has_other_mode(one: _Handed) -> bool:
         return False
 
 
-def _picks(one: _Handed, now: bytes | bool | None) -> dict[str, Lines | None] | None:
+def _picks(one: _Handed, now: bytes | OSError | None) -> dict[str, Lines | None] | None:
     """Return what of a change makes what the tool has left, None if no part of it does."""
     if now == one.staged:
         return {hunk.id: None for hunk in one.file.hunks}
@@ -312,15 +335,15 @@ def _is_backup(path: bytes, known: Container[bytes]) -> bool:
     )
 
 
-def _read(place: bytes) -> bytes | bool | None:
-    """Return what is in a file, None if there is none, False if it is no regular one."""
+def _read(place: bytes) -> bytes | OSError | None:
+    """Return what is in a file, None if there is none, or why it cannot be read."""
     try:
         with open(open_plain(place, os.O_RDONLY), "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None
-    except OSError:
-        return False
+    except OSError as error:
+        return error
 
 
 # ---- what is done with it
@@ -353,7 +376,7 @@ def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
         case "c":
             _commit(reader, end)
         case "d":
-            said, done, _ = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True))
+            said, done, _ = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True), Stop())
             before = f"; to undo that: yolofs travel {done.before}" if done is not None else ""
             say(said.partition(";")[0] + before)
         case _:

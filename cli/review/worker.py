@@ -70,11 +70,15 @@ class Worker:
         """Tell whether somebody has worked in the view since the last comparison."""
         return self._reader.has_grown(changes)
 
-    def drop(self, effect: Drop) -> tuple[str, Done | None, list[Carried]]:
-        """Drop what was picked."""
+    def drop(self, effect: Drop, stop: Stop) -> tuple[str, Done | None, list[Carried]]:
+        """Drop what was picked.
+
+        Raises:
+            LookStoppedError: it is not wanted any more; nothing is done.
+        """
         from yolofs.cli.review.session_changes import drop
 
-        return drop(self._reader, effect)
+        return drop(self._reader, effect, stop)
 
     def take_back(self, done: Done) -> str:
         """Take a drop or an edit back."""

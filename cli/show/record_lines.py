@@ -79,6 +79,8 @@ def _kept_as(record: Keep, place: Place) -> str:
         return "what base had"
     if record.ino is not None:
         return "staged, metadata only" if record.origin is not None else "staged"
+    if record.source == record.path:
+        return "as in base"
     return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
 
 

@@ -159,14 +159,16 @@ def test_each_shell_has_a_script(yolofs: Program, shell: str) -> None:
     assert "_yolofs_completion" in script
 
 
-def completed_by_bash(yolofs: Program, *words: str) -> list[str]:
+def completed_by_bash(yolofs: Program, *words: str, last: str = "") -> list[str]:
     """Return what bash puts into the command line: just so, as no shell quotes it."""
     script = yolofs("completion", "bash").out
     program = yolofs.project / "yolofs"
     program.write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
     program.chmod(0o755)
-    line = f"COMP_WORDS=({program} {' '.join(words)} '')\nCOMP_CWORD={len(words) + 1}\n_yolofs_completion {program}"
-    line = f"COMP_LINE='{program} {' '.join(words)} '\nCOMP_POINT=${{#COMP_LINE}}\n{line}"
+    line = (
+        f"COMP_WORDS=({program} {' '.join(words)} '{last}')\nCOMP_CWORD={len(words) + 1}\n_yolofs_completion {program}"
+    )
+    line = f"COMP_LINE='{program} {' '.join(words)} {last}'\nCOMP_POINT=${{#COMP_LINE}}\n{line}"
     asks = f'{script}\n{line}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(
         ["bash", "--norc", "-c", asks], cwd=yolofs.project, capture_output=True, text=True, check=True
@@ -210,6 +212,23 @@ def test_a_staged_path_is_not_offered_as_an_option(yolofs: Program, shell: str) 
     assert "--trusted" not in offered(yolofs, "yolofs", "commit", "", shell=shell)
     assert offered(yolofs, "yolofs", "diff", "--", "", shell=shell) == ["--trusted"]
     assert "--force" not in offered(yolofs, "yolofs", "travel", "", shell=shell)
+    for command in ("commit", "restore", "blame", "review", "log"):
+        assert offered(yolofs, "yolofs", command, "--", "--t", shell=shell) == ["--trusted"]
+    assert offered(yolofs, "yolofs", "travel", "--", "--f", shell=shell) == ["--force"]
+
+
+def test_bash_gets_generations_where_no_staged_path_begins_so(staged: Program) -> None:
+    """Files, which bash would offer instead of them, are offered where there is nothing else."""
+    for command in ("diff", "log", "review", "hunks"):
+        assert completed_by_bash(staged, command, last="be") == ["before\\ it"]
+        assert completed_by_bash(staged, command, last="xx") == [""]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_end_of_a_range_is_offered(staged: Program, shell: str) -> None:
+    for command in ("diff", "log", "review", "hunks"):
+        assert offered(staged, "yolofs", command, "base..be", shell=shell) == ["base..before it"]
+        assert "..1" in offered(staged, "yolofs", command, "..", shell=shell)
 
 
 HOSTILE = """$(touch ran) `touch ran`;touch ran|&><*?[x]{y,z}~!1#'",\\:=%n -n"""

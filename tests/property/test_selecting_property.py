@@ -12,6 +12,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import pytest
 from hypothesis import event, example, given, note
@@ -27,7 +28,7 @@ from yolofs.changes.picks import Lines, all_but
 from yolofs.errors import HardLinksError, StaleHunkError
 from yolofs.paths import Generation
 from yolofs.session.commit import split_staged
-from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks
+from yolofs.session.selecting import HeldHunk, Hunks, actions, drop_hunks, select_hunks
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.tree import Tree
 
@@ -276,7 +277,8 @@ def check_dropped(done: Work, generation: int | None, data: st.DataObject) -> No
     files = listed(done, old)
     picks = drawn_picks(data, files)
     present = done.driver.session.timeline.present
-    dropped = drop_hunks(done.driver.session, old, picks, b"dropped")
+    with patch.object(actions, "_FEW", data.draw(st.sampled_from((0, 1, 100)))):
+        dropped = drop_hunks(done.driver.session, old, picks, b"dropped")
     event(f"held: {bool(dropped.held)}")
     done.look()
     assert done.facts(old=old) == expected(files, all_but(files, picks), dropped.held, is_drop=True)

@@ -209,9 +209,9 @@ def _is_wanted(found: Match, tops: frozenset[RelPath]) -> bool:
     return any(node is not None and is_below_any(node.path, tops) for node in (found.old, found.new))
 
 
-def compare_two(old: Node, new: Node, old_state: StateReader, new_state: StateReader) -> Change | None:
+def compare_two(old: Node | None, new: Node | None, old_state: StateReader, new_state: StateReader) -> Change | None:
     """Return what differs between two things, each of its own state, wherever they are; None if
-    nothing does.
+    nothing does.  Either may be nothing.
     """
     return _Judge(old_state, new_state, expand_renames=True).change(Match(old, new))
 

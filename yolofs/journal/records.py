@@ -129,7 +129,8 @@ class Keep(msgspec.Struct, frozen=True):
     """K: ``path`` has this entry, whatever led to it: what a commit of some changes left staged.
 
     Such records stand at the beginning of a journal, parents before children.  With ``ino`` the
-    entry is staged, with ``source`` it shows that base path, with neither it is a tombstone.
+    entry is staged, with ``source`` it shows that base path, with neither it is a tombstone.  One
+    that shows the base path ``path`` may also stand later: the change of a file there was dropped.
 
     With ``had`` it is about no entry: base had ``was`` at that base path when the view put
     something else there, or took it away.  ``path`` and ``source`` are the root then.

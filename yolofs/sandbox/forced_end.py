@@ -11,6 +11,8 @@ import signal
 import time
 from typing import NamedTuple
 
+from yolofs.system.processes import children
+
 LOOKS_S = 1.0
 """How often to look."""
 GRACE_S = 10.0
@@ -88,17 +90,6 @@ class _Status(NamedTuple):
         """Tell whether it handles a signal, and is not kept from doing so."""
         bit = 1 << number - 1
         return self.state not in (b"T", b"t") and bool(self.caught & ~self.blocked & bit)
-
-
-def children(pid: int) -> list[int]:
-    """Return the processes that a process has started, and those that it has been left, the oldest
-    first.
-    """
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
-            return [int(child) for child in file.read().split()]
-    except OSError:
-        return []
 
 
 def _read_status(pid: int) -> _Status | None:

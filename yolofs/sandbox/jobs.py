@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from yolofs.sandbox.forced_end import LOOKS_S, ForcedEnd, children
+from yolofs.sandbox.forced_end import LOOKS_S, ForcedEnd
+from yolofs.system.processes import children
 
 FORWARDED = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 """What is passed on to the command; bubblewrap itself has to ignore these, as it would take the

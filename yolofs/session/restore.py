@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.commit.select.units import Units
+from yolofs.commit.select.units import Units, natural_path
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below_any, join, split
@@ -22,7 +22,8 @@ from yolofs.session.named_states import NamedState
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 from yolofs.session.view_writer import ViewWriter
-from yolofs.state.tree import Tree
+from yolofs.state.link_names import find_all_names_at
+from yolofs.state.tree import Entry, Staged, Tree
 
 
 class Restored(msgspec.Struct, frozen=True):
@@ -40,8 +41,9 @@ def restore(session: Session, source: NamedState, paths: Sequence[RelPath], name
     """Stage what a state shows at some paths, with all that is below them; where it shows nothing,
     nothing is left.
 
-    What was there before is a generation; ``name`` is that of the new one.  If it fails, the view
-    is what it was.  A mount of the session must be paused.  Blocks.
+    A file that has several names in base (hard links), and was edited in place, comes back from
+    there by all of them.  What was there before is a generation; ``name`` is that of the new one.
+    If it fails, the view is what it was.  A mount of the session must be paused.  Blocks.
 
     Raises:
         CommitError: a commit was interrupted.
@@ -51,6 +53,7 @@ def restore(session: Session, source: NamedState, paths: Sequence[RelPath], name
     session.check_no_interrupted_commit()
     if not _differing(session, source, paths):
         return Restored(())
+    paths = _with_other_names(session, source, paths)
     session.snapshot(if_changed=True)
     before = session.timeline.present
     try:
@@ -112,6 +115,33 @@ def _differ(here: StateFiles, now: File, there: StateFiles, then: File) -> bool:
     if (one.size, one.mtime_ns) != (other.size, other.mtime_ns):
         return True
     return one.data != other.data and b"".join(here.chunks(now)) != b"".join(there.chunks(then))
+
+
+def _with_other_names(session: Session, source: NamedState, paths: Sequence[RelPath]) -> Sequence[RelPath]:
+    """Return the paths, and the other names that base has for edited files at them, where base is
+    what comes back.
+
+    Whether the view has looked at such a name yet does not matter.
+    """
+    tree, wanted = session.state(), frozenset(paths)
+    if source.tree is None or not tree.linked:
+        return paths
+    files = {staged.home: staged for staged in tree.linked.values() if staged.home is not None}
+    more: list[RelPath] = []
+    for found in find_all_names_at(session.base, files).values():
+        staged = next(files[name] for name in found if name in files)
+        shown = [name for name in found if _shows(tree.find(name), staged)]
+        is_asked = any(is_below_any(name, wanted) for name in shown)
+        if is_asked and all(_is_of_base(source.tree, name) for name in shown):
+            more += shown
+    return [*paths, *more]
+
+
+def _shows(entry: Entry | None, staged: Staged) -> bool:
+    """Tell whether a name that base has for a file shows it, edited; ``entry`` is there, if any."""
+    if entry is None or entry.staged is not None:
+        return entry is None or entry.staged is staged
+    return entry.base is not None and entry.base == natural_path(entry)
 
 
 def _drop(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes) -> None:

@@ -39,7 +39,7 @@ from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, Trus
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Change as Recorded
 from yolofs.journal.records import Keep, Snapshot
-from yolofs.paths import RelPath, StoreIno, display, is_below
+from yolofs.paths import RelPath, StoreIno, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, read_plainly
 from yolofs.session.archive import CARRIED, commit_numbers
@@ -220,7 +220,7 @@ def _concerns(selection: Selection | None, path: RelPath) -> bool:
     """Tell whether what lies at a path matters to a selection: it is selected, or something in it
     is.
     """
-    return selection is None or selection.has(path) or any(is_below(one, path) for one in selection.paths)
+    return selection is None or selection.has(path) or selection.has_some_in(path)
 
 
 def _drift_error(number: int, paths: list[RelPath]) -> ConflictError:

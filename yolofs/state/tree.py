@@ -409,6 +409,9 @@ class Tree:
             self.unlinked[number] = count
         entry = self._kept_entry(record) if not record.is_nameless else None
         if entry is not None:
+            if entry.staged is not None and entry.staged.ino != record.ino:
+                before, entry.staged = entry.staged, None
+                self._forget_name(before, entry)
             entry.touched_ns, entry.base = record.touched_ns, record.source
             entry.since_ns = record.since_ns or record.time_ns
             natural = _natural(entry)

@@ -1,5 +1,5 @@
-"""Process descriptors (pidfd), which stay right when a pid is used again; and whether a process is
-stopped.
+"""Process descriptors (pidfd), which stay right when a pid is used again; whether a process is
+stopped, and which ones it has started.
 """
 
 from __future__ import annotations
@@ -34,3 +34,14 @@ def is_stopped(pid: int) -> bool:
             return file.read().rpartition(b") ")[2][:1] in (b"T", b"t")
     except OSError:
         return False
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started, and those that it has been left, the oldest
+    first.
+    """
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(child) for child in file.read().split()]
+    except OSError:
+        return []

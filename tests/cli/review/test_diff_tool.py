@@ -5,19 +5,23 @@ selection.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, with_few_files
+from tests.cli.program import COMMAND, Program, with_few_files
 from tests.cli.terminal import Terminal
 
 pytestmark = pytest.mark.mount
 
 LINES = "".join(f"{number}\n" for number in range(1, 21))
 STAGED = LINES.replace("3\n", "three\n", 1).replace("18\n", "eighteen\n")
+
+WITHOUT_PASSING = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.getuid() == 0 else ()
+"""What a command begins with for which modes count, also as root."""
 
 
 @pytest.fixture
@@ -308,3 +312,68 @@ def test_a_tool_that_removes_the_right_directory_drops_nothing(yolofs: Program, 
         assert terminal.wait() == 1
     assert (view / "new").read_text() == "one\ntwo\n"
     assert not (view / "gone").exists()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ('chmod 0 "$2"', "the directory of what is staged cannot be read any more, as "),
+        ('chmod 0 "$2/deep"', "the directory deep cannot be read any more, as "),
+    ],
+)
+def test_a_directory_that_the_tool_has_closed_is_named_and_nothing_is_done(
+    yolofs: Program, view: Path, tmp_path: Path, damage: str, said: str
+) -> None:
+    (view / "deep").mkdir()
+    (view / "deep/file").write_text("deep\n")
+    with Terminal(
+        yolofs.project, ["review", "--tool", script(tmp_path, damage)], command=(*WITHOUT_PASSING, *COMMAND)
+    ) as terminal:
+        assert terminal.wait() == 1
+        assert said in terminal.text
+        assert "(Permission denied), so nothing is done" in " ".join(terminal.text.split())
+        assert "no longer a regular file" not in terminal.text
+    assert (view / "new").read_text() == "one\ntwo\n"
+    assert not [path for path in yolofs.session.iterdir() if path.name.startswith("review-")]
+
+
+def test_a_file_that_the_tool_has_closed_is_said_to_be_closed(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    with Terminal(
+        yolofs.project,
+        ["review", "--tool", script(tmp_path, 'chmod 0 "$2/new"')],
+        command=(*WITHOUT_PASSING, *COMMAND),
+    ) as terminal:
+        terminal.wait_for("warning: new is not taken: it cannot be read: Permission denied")
+        terminal.wait_for("[q]uit")
+        terminal.type("q\n")
+        assert terminal.wait() == 0
+
+
+def test_a_tool_that_stops_itself_is_continued_where_no_shell_could(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    said = reviewed(yolofs, script(tmp_path, 'kill -STOP $$; rm "$2/new"'), ("[q]uit", "q"))
+    assert "has stopped, and is told to go on" in said
+    assert "selected: 2 changes; not selected: 1 change" in said
+
+
+@pytest.mark.parametrize("signal", ["STOP", "TSTP"])
+def test_a_tool_that_stops_itself_gives_the_terminal_back_to_the_shell(
+    yolofs: Program, view: Path, tmp_path: Path, signal: str
+) -> None:
+    tool = script(tmp_path, f'kill -{signal} $$; rm "$2/new"')
+    command = ["setsid", "--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]
+    with Terminal(yolofs.project, [], command=command, PS1="outside> ", HISTFILE="") as shell:
+        shell.wait_for("outside> ")
+        shell.type(f"{shlex.join(COMMAND)} review --tool {shlex.quote(tool)}\n")
+        shell.wait_for("has stopped; fg lets it go on")
+        shell.wait_for("Stopped")
+        shell.type("echo between=$((40 + 2))\n")
+        shell.wait_for("between=42")
+        shell.type("fg\n")
+        shell.wait_for("selected: 2 changes; not selected: 1 change")
+        shell.wait_for("[q]uit")
+        shell.type("q\n")
+        shell.type("exit\n")
+        assert shell.wait() == 0
+    assert shell.text.count("has stopped; fg lets it go on") == 1

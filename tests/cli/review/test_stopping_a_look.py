@@ -1,16 +1,17 @@
-"""Looking at what a commit would do may take long; the user need not wait for it."""
+"""Looking at what a commit would do may take long, and so may a drop; the user need not wait."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, wait_until
 from tests.cli.review.reviewing import review
 from tests.cli.terminal import Terminal
 
@@ -84,3 +85,70 @@ def test_ctrl_c_leaves_at_once(yolofs: Program, view: Path) -> None:
         let_go(ignore)
         assert terminal.wait() == 130
     assert yolofs("status", "--json").json["changes"]
+
+
+SLOW_DROP = """
+import sys, time
+from pathlib import Path
+from yolofs.cli import main
+from yolofs.session.selecting import actions
+
+def keep(self):
+    Path("{reached}").touch()
+    while not Path("{goes_on}").exists():
+        time.sleep(0.01)
+    really(self)
+
+def take_back(*words, check, **more):
+    Path("{reached}").touch()
+    while not Path("{goes_on}").exists():
+        check()
+        time.sleep(0.01)
+    return really(*words, check=check, **more)
+
+{which}
+sys.argv[0] = "yolofs"
+main.program()
+"""
+BEFORE = "really, actions.take_back = actions.take_back, take_back"
+TOO_LATE = """
+from yolofs.session.journal_copy import JournalCopy
+really, JournalCopy.keep = JournalCopy.keep, keep
+"""
+
+
+@contextmanager
+def dropping(yolofs: Program, tmp_path: Path, which: str) -> Iterator[tuple[Terminal, Path]]:
+    """Drop a deletion, and wait in that until the file that is given exists."""
+    reached, goes_on = tmp_path / "reached", tmp_path / "goes_on"
+    code = SLOW_DROP.format(reached=reached, goes_on=goes_on, which=which)
+    command = (sys.executable, "-P", "-c", code)
+    with Terminal(yolofs.project, ["review"], size=(100, 24), command=command) as terminal:
+        terminal.wait_for_screen("-precious", gone="comparing")
+        terminal.type("/gone.txt\r")
+        terminal.type("d")
+        terminal.wait_for_screen("drop gone.txt?")
+        terminal.type("\r")
+        terminal.wait_for_screen("dropping gone.txt; q stops that")
+        wait_until(reached.exists, "the drop has begun")
+        yield terminal, goes_on
+
+
+@pytest.mark.parametrize("key", ["q", "\x1b", "\x04", "\x03"])
+def test_a_drop_is_stopped_and_nothing_is_dropped(yolofs: Program, view: Path, tmp_path: Path, key: str) -> None:
+    with dropping(yolofs, tmp_path, BEFORE) as (terminal, _):
+        terminal.type(key)
+        terminal.wait_for_screen("stopped, nothing is dropped")
+        terminal.type("/new.txt\r")
+        terminal.wait_for_screen("+first")
+        assert not (view / "gone.txt").exists()
+        assert "dropped" not in yolofs("timeline").out
+
+
+def test_a_drop_that_is_stopped_too_late_is_said_to_be_done(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    with dropping(yolofs, tmp_path, TOO_LATE) as (terminal, goes_on):
+        terminal.type("q")
+        terminal.wait_for_screen("dropping: stopping")
+        goes_on.touch()
+        terminal.wait_for_screen("dropped gone.txt; u takes it back")
+    assert (view / "gone.txt").read_text() == "precious\n"

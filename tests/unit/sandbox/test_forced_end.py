@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from yolofs.sandbox import forced_end
-from yolofs.sandbox.forced_end import ForcedEnd, children
+from yolofs.sandbox.forced_end import ForcedEnd
+from yolofs.system.processes import children
 
 pytestmark = pytest.mark.timeout(120)
 IS_ROOT = os.geteuid() == 0

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.paths import ROOT, RelPath, is_below
+from yolofs.paths import ROOT, RelPath, first_below, is_below, is_below_any
 from yolofs.state.regions import Region, Regions
 from yolofs.text.path_patterns import Patterns
 
 
-class Selection(msgspec.Struct, frozen=True):
+class Selection(msgspec.Struct, frozen=True, dict=True):
     """What the user asked for: whole regions, or paths with all that is below them."""
 
     regions: Regions
@@ -28,12 +29,24 @@ class Selection(msgspec.Struct, frozen=True):
     left: frozenset[RelPath] = frozenset()
     """Paths that stay all the same."""
 
+    @cached_property
+    def _tops(self) -> frozenset[RelPath]:
+        return frozenset(self.paths)
+
+    @cached_property
+    def _sorted(self) -> list[RelPath]:
+        return sorted(self.paths)
+
+    @cached_property
+    def _sorted_left(self) -> list[RelPath]:
+        return sorted(self.left)
+
     def has(self, path: bytes) -> bool:
         """Tell whether a path relative to base is selected."""
         if path in self.left or self.excludes(path):
             return False
         if self.paths:
-            return any(is_below(path, top) for top in self.paths)
+            return is_below_any(RelPath(path), self._tops)
         return self.regions.of(path) in self.wanted
 
     def excludes(self, path: bytes) -> bool:
@@ -46,13 +59,13 @@ class Selection(msgspec.Struct, frozen=True):
 
     def has_some_in(self, directory: bytes) -> bool:
         """Tell whether paths were asked for that lie in a directory."""
-        return any(top != directory and is_below(top, directory) for top in self.paths)
+        return first_below(self._sorted, directory) is not None
 
     def left_out_below(self, directory: bytes) -> RelPath | None:
         """Return a place below a selected directory where the selection ends, None if all below it
         is selected.
         """
-        inside = next((path for path in self.left if path != directory and is_below(path, directory)), None)
+        inside = first_below(self._sorted_left, directory)
         if inside is not None or self.paths:
             return inside
         tops = (self.regions.project, *self.regions.scratch)

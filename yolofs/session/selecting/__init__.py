@@ -6,6 +6,7 @@ picked.  To change anything the session has to be open for writing, and a mount 
 
     finding_hunks  the hunks of two states, and finding those that were picked
     wanted_hunks   which of them are to be there
+    apart          changes that depend on no others
     placing        where things lie while some changes are taken back
     dependencies   what cannot be without the rest
     dropping       the view without what is not to be there

@@ -15,6 +15,7 @@ from yolofs.changes.picks import Picks
 from yolofs.errors import UsageError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, absolute, display
+from yolofs.progress import Check, go_on, told_as_progress
 from yolofs.session.history import BEFORE_SELECTED, SELECTED
 from yolofs.session.journal_copy import JournalCopy, journal_copy, trying_journal_copy
 from yolofs.session.selecting.dependencies import Dependencies, HeldHunk
@@ -26,6 +27,11 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
+
+_FEW = 100
+"""So many changes are taken out one by one, if they stand apart; to take out more the state is
+written anew.
+"""
 
 
 class DropResult(msgspec.Struct, frozen=True):
@@ -51,11 +57,13 @@ def drop_hunks(
     *,
     paths: Sequence[RelPath] = (),
     known: Iterable[FileHunks] = (),
+    check: Check = go_on,
 ) -> DropResult:
     """Stage of the picked hunks what the old state has; all others stay as they are.
 
     What was there before is a generation, ``name`` is that of the new one.  ``known`` is for
     :class:`Hunks`.  Durable when it returns; a crash leaves either all of it or nothing.  Blocks.
+    ``check`` is called again and again; if it raises, nothing is done.
 
     Raises:
         StaleHunkError: a hunk that was picked does not exist (any more); nothing is done.
@@ -65,8 +73,13 @@ def drop_hunks(
         YolofsError: something cannot be written; the sentence tells whether anything is done.
     """
     session.check_no_interrupted_commit()
-    hunks = Hunks(session, old, paths=paths, known=known)
-    kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=True)
+    progress = told_as_progress(check)
+    hunks = Hunks(session, old, paths=paths, progress=progress, known=known, only_apart=len(paths) <= _FEW, check=check)
+    found = hunks.find(picks)
+    if len(found) <= _FEW:
+        hunks = hunks.apart(found.values())
+        found = hunks.find(picks)
+    kept = WantedHunks(hunks.changes, hunks.read, found, picks, are_dropped=True)
     places = Places(hunks.changes)
     together = Dependencies(kept, places, session.base.root)
     together.settle_drop()
@@ -74,8 +87,9 @@ def drop_hunks(
         return DropResult((), session.timeline.present, together.held)
     with trying_journal_copy(session) as trying:
         before = trying.snapshot(if_changed=True)
-        left_out = take_back(trying, old, kept, places)
+        left_out = take_back(trying, old, kept, places, is_apart=hunks.is_apart, check=check)
         trying.snapshot(name)
+        check()
         trying.keep()
     changes = compare(*session.states(before, None), session.base, session.store)
     return DropResult(tuple(changes), before, together.held, left_out)

@@ -20,12 +20,14 @@ from yolofs.changes.picks import apply_picks
 from yolofs.commit.select.restate import restate
 from yolofs.commit.select.units import Unit, Units
 from yolofs.errors import HardLinksError, YolofsError
-from yolofs.journal.records import begin_anew
+from yolofs.journal.records import Keep, begin_anew
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
+from yolofs.progress import Check, go_on, told_as_progress
 from yolofs.session.authors import authors_of
 from yolofs.session.journal_copy import JournalCopy
+from yolofs.session.selecting.apart import is_base
 from yolofs.session.selecting.placing import Moving, Places
 from yolofs.session.selecting.wanted_hunks import WantedHunks, has_place, old_path
 from yolofs.session.state_files import StateFiles
@@ -43,12 +45,16 @@ number.
 """
 
 
-def take_back(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places) -> dict[RelPath, tuple[str, ...]]:
+def take_back(
+    trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places, *, is_apart: bool = False, check: Check = go_on
+) -> dict[RelPath, tuple[str, ...]]:
     """Have the state beside a session show the old state with just the kept hunks; what cannot be
     set is returned.
 
-    ``kept`` has to be settled (:mod:`yolofs.session.selecting.dependencies`).  What was there
-    before is a generation.
+    With ``is_apart`` the changes are not all that there are, but depend on no others
+    (:mod:`yolofs.session.selecting.apart`).  ``kept`` has to be settled
+    (:mod:`yolofs.session.selecting.dependencies`).  What was there before is a generation.
+    ``check`` is called again and again, and may raise.
 
     Raises:
         HardLinksError: it would part the names of one file.
@@ -57,24 +63,26 @@ def take_back(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places)
     if all(map(kept.is_whole, range(len(kept.changes)))):
         return {}
     anew = _Anew()
+    if is_apart:
+        anew = _show_base_again(trying, kept, places)
+        if anew.done.issuperset(kept.indices()):
+            return {}
     present = trying.state()
-    if _is_base(old):
-        anew = _say_anew(trying, old, kept, places)
+    if is_base(old) and not is_apart:
+        anew = _say_anew(trying, old, kept, places, check)
+    check()
     state = trying.present()
     overlay = Overlay(trying.base, trying.store, trying.journal, state.tree, fresh_from=state.fresh_from)
     try:
-        taking = _TakingBack(overlay, StateFiles(trying, old), StateFiles(trying, present), kept, places, anew.done)
+        taking = _TakingBack(
+            overlay, StateFiles(trying, old), StateFiles(trying, present), kept, places, anew.done, check
+        )
         taking.remove(anew.again)
         taking.contents()
         taking.names()
         return taking.left_out
     finally:
         overlay.close()
-
-
-def _is_base(tree: Tree) -> bool:
-    root = tree.root
-    return not (root.children or root.staged or root.touched_ns or tree.staged or tree.unlinked)
 
 
 # ---- what is taken out
@@ -91,10 +99,11 @@ class _Anew(NamedTuple):
     """
 
 
-def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places) -> _Anew:
+def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places, check: Check) -> _Anew:
     """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
+    check()
     gone = _gone_for_good(kept, places)
     alone: list[Unit] = []
     less: list[Unit] = []
@@ -108,14 +117,27 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places)
         if not dropped:
             continue
         authors = authors_of(trying.live_changes)
+        check()
         restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
         if not dropped.issuperset(restated.dropped):  # others would go with it
             continue
         trying.append(begin_anew(coarse_clock_ns()), *restated.records)
-        left = compare(old, trying.state(), trying.base, trying.store)
+        check()
+        left = compare(old, trying.state(), trying.base, trying.store, progress=told_as_progress(check))
         again = {path for unit in wanted for path in _below(unit.removed, gone)}
         return _Anew(_done(left, kept, places), tuple(sorted(again, reverse=True)))
     return _Anew()
+
+
+def _show_base_again(trying: JournalCopy, kept: WantedHunks, places: Places) -> _Anew:
+    """Take out the changes of base's files that are wholly taken back; they depend on no others."""
+    back = [
+        index for index, change in enumerate(places.changes) if kept.is_none(index) and change.kind is not Kind.ADDED
+    ]
+    now_ns = coarse_clock_ns()
+    paths = [places.changes[index].path for index in back]
+    trying.append(*(Keep(now_ns, path, source=path) for path in paths))
+    return _Anew(frozenset(back))
 
 
 def _stands_alone(unit: Unit, kept: WantedHunks, places: Places, gone: Sequence[RelPath]) -> bool:
@@ -193,11 +215,13 @@ class _TakingBack(ViewWriter):
         kept: WantedHunks,
         places: Places,
         done: frozenset[int],
+        check: Check,
     ) -> None:
-        """``files`` are those of the old state, ``done`` are changes that are taken back
-        already.
+        """``files`` are those of the old state, ``done`` are changes that are taken back already;
+        ``check`` is called before each other one.
         """
         super().__init__(overlay, files)
+        self._check = check
         self._present = present
         self._kept = kept
         self._changes = places.changes
@@ -221,6 +245,7 @@ class _TakingBack(ViewWriter):
     def contents(self) -> None:
         """Take back what changes nothing of names."""
         for index in self._todo:
+            self._check()
             change = self._changes[index]
             if change.kind in (Kind.DELETED, Kind.TYPE) or (change.kind is Kind.ADDED and self._kept.is_none(index)):
                 continue
@@ -341,7 +366,11 @@ class _TakingBack(ViewWriter):
                 steps.append(_Step(index, self._move))
         brought = [step.change for step in steps if step.act == self._bring]
         while steps:
-            left = [step for step in steps if not step.act(step.change)]
+            left: list[_Step] = []
+            for step in steps:
+                self._check()
+                if not step.act(step.change):
+                    left.append(step)
             if len(left) == len(steps) and not self._park(left):
                 raise YolofsError(
                     "the names cannot be put back one by one, so nothing is done", hint="pick more of them, or all"

@@ -8,7 +8,8 @@ from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
 from yolofs.changes.picks import Picks, check_picks, refuse_missing
 from yolofs.paths import RelPath, is_below_any
-from yolofs.progress import Progress
+from yolofs.progress import Check, Progress, go_on
+from yolofs.session.selecting.apart import changes_apart
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -30,8 +31,14 @@ class Hunks:
         paths: Sequence[RelPath] = (),
         progress: Progress | None = None,
         known: Iterable[FileHunks] = (),
+        only_apart: bool = False,
+        check: Check = go_on,
     ) -> None:
         """Compare the states; ``new`` is the view, unless it is given.
+
+        With ``only_apart`` nothing is compared but the ``paths``, if what is there depends on no
+        other change (:attr:`is_apart`).  ``check`` is called before each change that :meth:`find`
+        reads.
 
         With ``paths`` the hunks are those of what lies at or below these.  ``known`` were read
         since nobody else can write to the session, and are not read again.  Blocks while files are
@@ -41,15 +48,32 @@ class Hunks:
         self._known = {(file.change.path, file.change.kind): file for file in known}
         self._regions = session.regions
         self._paths = frozenset(paths)
-        self.changes: Sequence[Change] = compare(
-            old, new if new is not None else session.state(), session.base, session.store, progress=progress
+        self._session = session
+        self._check = check
+        self._trees = old, new if new is not None else session.state()
+        apart = changes_apart(*self._trees, session.base, session.store, paths) if only_apart else None
+        self.is_apart = apart is not None
+        """Whether only the changes at the paths are known, as they depend on no others."""
+        self.changes: Sequence[Change] = (
+            apart if apart is not None else compare(*self._trees, session.base, session.store, progress=progress)
         )
-        """All changes, also those at other paths; a renamed directory is one."""
+        """All changes, also those at other paths unless :attr:`is_apart`; a renamed directory is
+        one.
+        """
 
     @property
     def wanted(self) -> list[int]:
         """Which of the changes are at the wanted paths, by their place in the list."""
         return [index for index, change in enumerate(self.changes) if self._is_wanted(change)]
+
+    def apart(self, found: Iterable[FileHunks]) -> Hunks:
+        """Return the hunks of some changes alone, if these depend on no others; else these."""
+        found = tuple(found)
+        old, new = self._trees
+        paths = [path for file in found for path in file.change.paths]
+        if self.is_apart or changes_apart(old, new, self._session.base, self._store, paths) is None:
+            return self
+        return Hunks(self._session, old, new=new, paths=paths, known=found, only_apart=True, check=self._check)
 
     def files(self) -> Iterator[FileHunks]:
         """Yield the hunks of each change at the wanted paths, sorted by path; blocks while it reads
@@ -86,6 +110,7 @@ class Hunks:
         for index in sorted(self.wanted, key=self._farness):
             if not missing:
                 break
+            self._check()
             file = self.read(self.changes[index])
             if here := missing.intersection(hunk.id for hunk in file.hunks):
                 missing -= here

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import takes_all
 from yolofs.journal.records import Change, Delete, Fingerprint, Rename, Stage
-from yolofs.paths import ROOT, RelPath, StoreIno
+from yolofs.paths import ROOT, RelPath, StoreIno, join
 from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
 from yolofs.text.path_patterns import Patterns
@@ -51,6 +53,47 @@ def test_what_is_left_out_below_is_where_another_region_begins() -> None:
 )
 def test_a_selection_is_everything_if_nothing_can_be_left_out(selection: Selection, expected: bool) -> None:
     assert selection.is_everything is expected
+
+
+class Counted(frozenset[RelPath]):
+    """Paths, and how often somebody has gone through all of them."""
+
+    __slots__ = ()
+    times = 0
+
+    def __iter__(self) -> Iterator[RelPath]:
+        type(self).times += 1
+        return super().__iter__()
+
+
+class CountedTuple(tuple[RelPath, ...]):
+    """The same in an order."""
+
+    __slots__ = ()
+    times = 0
+
+    def __iter__(self) -> Iterator[RelPath]:
+        type(self).times += 1
+        return super().__iter__()
+
+
+def test_no_question_goes_through_all_of_many_paths() -> None:
+    names = [RelPath(b"p/%d" % number) for number in range(50)]
+    paths, left = CountedTuple(names), Counted(join(name, b"left") for name in names)
+    selection = Selection(REGIONS, paths=paths, left=left)
+    CountedTuple.times = Counted.times = 0
+    for name in names:
+        assert selection.has(name)
+        assert selection.has(name + b"/below")
+        assert not selection.has(name + b"/left")
+        assert not selection.has_some_in(name)
+        assert selection.left_out_below(name) == name + b"/left"
+        assert selection.left_out_below(name + b"/left") is None
+    assert selection.has_some_in(b"p")
+    assert selection.has_some_in(b"")
+    assert not selection.has_some_in(b"q")
+    assert not Selection(REGIONS, paths=(ROOT,)).has_some_in(b"")
+    assert CountedTuple.times + Counted.times < 5
 
 
 def test_what_is_left_is_not_selected_though_it_was_asked_for() -> None:

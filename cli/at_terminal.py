@@ -1,0 +1,68 @@
+"""Running a program of the user's that has the terminal until it ends: an editor, a diff tool."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+
+from yolofs.cli.output import say
+from yolofs.paths import display
+from yolofs.system.processes import children, is_stopped, pidfd_of
+
+_LOOKS_S = 0.3
+"""How often to look whether it has stopped: a shell between us and it does not tell."""
+
+
+def run_at_terminal(command: str, words: Sequence[bytes], environment: Mapping[str, str] | None = None) -> int:
+    """Run a command line of the user's, with some more words at its end; return its exit code, or
+    the negative number of the signal that ended it.
+
+    Blocks until it ends.  If it stops itself, we stop like it, so that the shell around has the
+    terminal again and lets both go on.
+    """
+    with subprocess.Popen(["/bin/sh", "-c", f'{command} "$@"', "sh", *words], env=environment) as process:
+        try:
+            with pidfd_of(process.pid) as ended:
+                while ended is not None and not select.select([ended], [], [], _LOOKS_S)[0]:
+                    if stopped := [pid for pid in _its_processes(process.pid) if is_stopped(pid)]:
+                        _stop_too(command)
+                        for pid in stopped:
+                            with contextlib.suppress(OSError):
+                                os.kill(pid, signal.SIGCONT)
+            return process.wait()
+        except BaseException:
+            process.kill()
+            raise
+
+
+def how_it_ended(code: int) -> str:
+    """Return in words what :func:`run_at_terminal` returned."""
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _its_processes(pid: int) -> Iterator[int]:
+    """Yield a process and those that it has started in our process group: what has another one is
+    not for us to continue.
+    """
+    group, todo = os.getpgrp(), [pid]
+    while todo:
+        pid = todo.pop()
+        with contextlib.suppress(OSError):
+            if os.getpgid(pid) != group:
+                continue
+            yield pid
+            todo += children(pid)
+
+
+def _stop_too(command: str) -> None:
+    """Stop with all of our process group, as Ctrl-Z would; where no shell could let us go on, the
+    kernel does not stop us.
+    """
+    has_shell = os.getsid(os.getppid()) == os.getsid(0)
+    and_then = "; fg lets it go on" if has_shell else ", and is told to go on"
+    say(f"note: {display(os.fsencode(command))} has stopped{and_then}")
+    os.kill(0, signal.SIGTSTP)
