@@ -21,18 +21,12 @@ from benchmarks.results import Results
 from benchmarks.running import Mode, Options, Run, compile_micro
 from benchmarks.workload import TINY, Cell, WrongResultError
 from tests.cli.program import wait_until
-from tests.support.fault_points import points
 
 pytestmark = pytest.mark.mount
 ROOT = Path(__file__).parents[2]
-MODES = points([mode.value for mode in Mode], "modes", some=1)
-"""Those that all rows are measured in: both by night, else one of them."""
-OTHERS = points(
-    ["read_base_warm", "rename_directory", "stat_beside", "2_clients", "write_bytes", "allocate", "copy_large"],
-    "workloads",
-    some=1,
-)
-"""Those that are measured besides four of which rows are looked at: by night all."""
+MODES = [mode.value for mode in Mode]
+OTHERS = ["read_base_warm", "rename_directory", "stat_beside", "2_clients", "write_bytes", "allocate", "copy_large"]
+"""Those that are measured besides four of which rows are looked at."""
 SMALL = (sys.executable, "-m", "benchmarks", "--size", "tiny", "--rounds", "1")
 
 
@@ -44,6 +38,7 @@ def scratch(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Path) -> None:
     """In those of them that this machine has."""
     present = {
@@ -78,7 +73,6 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
     assert again.stdout == done.stdout
 
 
-@pytest.mark.nightly
 def test_the_requests_of_a_mount_that_a_workload_makes_are_counted(tmp_path: Path, scratch: Path) -> None:
     json = tmp_path / "out.json"
     words: list[str | Path] = [*SMALL, "--only", "run_make", "--columns", "yolofs", "--modes", "pinned", "--trace"]
