@@ -9,7 +9,14 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.completing import PATHS_KEY, generation_words, offered, range_words, staged_paths, without_needless_files
+from yolofs.cli.completing import (
+    PATHS_KEY,
+    generation_words,
+    offered,
+    range_words,
+    staged_paths,
+    without_needless_files,
+)
 from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths
@@ -116,8 +123,8 @@ def ranges_and_versions(context: click.Context, parameter: click.Parameter, inco
     if PATHS_KEY in context.meta:
         return staged_paths(context, parameter, incomplete)
     found = offered(_ranges_and_versions)(context, parameter, incomplete)
-    return found if ":" in incomplete else without_needless_files(
-        [*found, *staged_paths(context, parameter, incomplete)]
+    return (
+        found if ":" in incomplete else without_needless_files([*found, *staged_paths(context, parameter, incomplete)])
     )
 
 

@@ -98,9 +98,7 @@ def drop(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Done | None, li
         files, picks = _gather(session, effect.what, stop)
         old, _ = session.timeline.parse_range(reader.subject.range_text)
         paths = _paths(effect.what)
-        dropped = drop_hunks(
-            session, session.state(old), picks, _DROPPED, paths=paths, known=files, check=stop.check
-        )
+        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=paths, known=files, check=stop.check)
         if not dropped.changes:
             return _held_text(session, old, dropped.held) or "it was as before already", None, []
         number = None

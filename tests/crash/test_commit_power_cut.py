@@ -243,7 +243,7 @@ def test_nothing_that_a_commit_does_is_missed(recorded: Recorded) -> None:
 
 
 SHARES = how_many(ci=2, nightly=8)
-STATES = how_many(ci=113, nightly=1000)
+STATES = how_many(ci=150, nightly=1000)
 """For each share."""
 SOME_STATES = how_many(ci=75, nightly=500)
 """Of a commit of some paths.  By day, too, there are 300 and more."""
