@@ -36,7 +36,7 @@ from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
-from yolofs.session.archive import CARRIED
+from yolofs.session.archive import CARRIED, note_ended_journal
 from yolofs.session.attribution import runs_of
 from yolofs.session.authors import authors_of
 from yolofs.session.commit_counts import note_counts, note_runs
@@ -212,6 +212,7 @@ def commit(
             make_directory(directory)
             if split.rest:
                 _write_rest(directory, number, split.rest)
+            note_ended_journal(directory, session.journal.path)
             note_counts(directory, done)
             note_runs(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:

@@ -9,6 +9,7 @@ view is the same before and after.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -18,7 +19,7 @@ import msgspec
 from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
 from yolofs.commit.apply import copy_log
-from yolofs.commit.apply.commit_directory import PLAN, write_new
+from yolofs.commit.apply.commit_directory import PLAN, DamagedNoteError, write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
 from yolofs.commit.plan.kept_objects import KeptAndStore
@@ -42,7 +43,7 @@ from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display, is_below
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, read_plainly
-from yolofs.session.archive import CARRIED, commit_numbers
+from yolofs.session.archive import CARRIED, commit_numbers, note_ended_journal
 from yolofs.session.authors import authors_of
 from yolofs.session.commit import note_arrived, put_away
 from yolofs.session.commit_counts import note_counts
@@ -61,6 +62,8 @@ from yolofs.system.disks import OnDisk
 from yolofs.system.plain_files import make_directory
 from yolofs.system.work_directories import work_directory
 
+_DAMAGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EFBIG})
+"""What is said of a file that is gone, or is no plain file."""
 _LOOKED_AT = 8
 """How many commits are read at first to find the last one that may be undone."""
 
@@ -81,6 +84,8 @@ class UndoResult(msgspec.Struct, frozen=True):
     """What was selected and stays, as it goes together with what was not."""
     copies: list[RelPath]
     """Where a hard link came back as a file of its own."""
+    as_now: list[RelPath]
+    """What came back as it was when it was undone, which is not what base had before the commit."""
     left_out: dict[RelPath, tuple[str, ...]]
     """As :attr:`yolofs.commit.Outcome.left_out`."""
     unfinished: str = ""
@@ -98,6 +103,8 @@ class Prepared(msgspec.Struct):
     stays: dict[RelPath, str]
     """What cannot be taken back of what was selected, by path in base, and why."""
     held_back: tuple[HeldBack, ...]
+    as_now: list[RelPath]
+    """What comes back as it is now, of what was selected: see :class:`Inverse`."""
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
@@ -114,7 +121,8 @@ def choose(session: Session, number: int | None) -> Ended:
     """
     if number is None:
         for one in _newest_first(session):
-            if not (one.is_given_up or one.is_undone or one.takes_back) and _may_go(session, one):
+            is_open = not (one.is_given_up or one.is_undone or one.takes_back)
+            if is_open and (one.is_damaged or _may_go(session, one)):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in ended_commits(session, since=number) if one.number == number), None)
@@ -207,7 +215,8 @@ def prepare(
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
     stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
-    return Prepared(applied, inverse, anew, tree, stays, held_back, is_whole, store)
+    as_now = [path for path in inverse.as_now if selection is None or selection.has(path)]
+    return Prepared(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store)
 
 
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
@@ -233,6 +242,8 @@ def _checked_plan(session: Session, commit: Ended) -> Plan:
     problems = ["its seal or its plan cannot be read"]
     if sealed is not None and text is not None:
         problems = Sealer.open(session.directory).problems(sealed, commit.number, text, has_ended=True)
+        if commit.is_damaged:
+            problems.append("what says that it was done is damaged, or gone")
     if problems:
         raise TrustError(
             f"commit {commit.number} is not undone: {problems[0]}",
@@ -252,26 +263,36 @@ def _checked_plan(session: Session, commit: Ended) -> Plan:
 def _later(session: Session, number: int) -> list[Later]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
+
+    One whose plan or notes are damaged is left out: what it has changed is told as drift then.
     """
     ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
     gone = {one.number for one in ended.values() if one.is_undone}
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
     undos = ended[number].undone_by if number in ended else ()
-    later = [
-        Later.read(
-            one.number,
-            one.directory,
-            takes_back=one.number in undos,
-            undoes=one.undoes.commit if one.undoes is not None else None,
-        )
-        for one in above
-    ]
+    later: list[Later] = []
+    for one in above:
+        of, is_undo = one.undoes.commit if one.undoes is not None else None, one.number in undos
+        with _passing_over_damage():
+            later.append(Later.read(one.number, one.directory, takes_back=is_undo, undoes=of))
     for one in ended.values():
         undone = ended.get(one.undoes.commit) if one.undoes is not None else None
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
             later.append(Later(one.number, (), applies_again=True))
     return later
+
+
+@contextlib.contextmanager
+def _passing_over_damage() -> Iterator[None]:
+    """Pass over a commit whose files are damaged or gone, but over no disk that fails."""
+    try:
+        yield
+    except (YolofsError, DamagedNoteError):
+        pass
+    except OSError as error:
+        if error.errno not in _DAMAGED:
+            raise
 
 
 def _made_anew(session: Session, number: int) -> MadeAnew:
@@ -283,7 +304,8 @@ def _made_anew(session: Session, number: int) -> MadeAnew:
         directories = one.undoes.anew if one.undoes is not None else {}
         if (copies or directories) and not one.is_given_up:
             kept = {ino: OnDisk(disk, inode) for ino, inode in directories.items()}
-            found.append(Anew(Applied.read(one.number, one.directory), copies, kept))
+            with _passing_over_damage():
+                found.append(Anew(Applied.read(one.number, one.directory), copies, kept))
     return MadeAnew(found)
 
 
@@ -346,7 +368,9 @@ def _undo(
         inverse = prepared.inverse
         plan = plan_commit(prepared.tree, session.base, prepared.store)
         stays, held_back = prepared.stays, prepared.held_back
-        result = UndoResult(None, commit.number, 0, prepared.is_whole, stays, held_back, inverse.copies, {})
+        result = UndoResult(
+            None, commit.number, 0, prepared.is_whole, stays, held_back, inverse.copies, prepared.as_now, {}
+        )
         if not plan.steps:
             return result
         composed = _left_staged(session, commit, prepared, made)
@@ -358,6 +382,7 @@ def _undo(
             commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back, inverse.anew
         )
         write_new(directory, UNDOES, msgspec.json.encode(note))
+        note_ended_journal(directory, session.journal.path)
         note_indexes(directory, plan, os.path.dirname(directory))
         note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
         if composed.records:

@@ -113,6 +113,7 @@ class _Inverting(LinksAgain, AsRecords):
             if not self._link_moved(index, step, slot):
                 self._place(slot).source = step.path
                 self._link_inside(step, slot)
+                self._note_written(index, step, slot)
         above = split(step.path)[0]
         if (
             above not in self._blocked
@@ -127,12 +128,21 @@ class _Inverting(LinksAgain, AsRecords):
         else:
             self._place(slot).is_gone = True
 
+    def _note_written(self, index: int, step: Place, slot: RelPath) -> None:
+        """Note where a file goes back that somebody other than a commit has changed."""
+        st = self._base.look(step.path)
+        is_changed = st is not None and stat.S_ISREG(st.st_mode) and not self._is_as_left(index, step.path, st)
+        if is_changed and not self._is_by_later(step.path):
+            self._found.as_now.append(slot)
+
     def _keep(self, slot: RelPath, number: int, *, replaces: RelPath | None = None) -> None:
         """Let what the commit keeps be at a slot again; ``replaces``: what goes for it."""
         kept = self._applied.kept(number)
         if kept is None:
             self._found.stays.setdefault(slot, self._why_gone)
             return
+        if not self._applied.is_kept_as_it_was(number, kept):
+            self._found.as_now.append(slot)
         thing = Kept(self._applied.number, number)
         top = b"%d" % number
         if top in self._applied.parted:
@@ -198,9 +208,12 @@ class _Inverting(LinksAgain, AsRecords):
         if not self._is_as_left(index, now, st) and not self._blame(now, file=st):
             return
         content = step.number if isinstance(step, Rewrite) else None
-        if content is not None and self._applied.kept(content) is None:
+        kept = self._applied.kept(content) if content is not None else None
+        if content is not None and kept is None:
             self._found.stays[now] = self._why_gone
             return
+        if content is not None and kept is not None and not self._applied.is_kept_as_it_was(content, kept):
+            self._found.as_now.append(self._view(now))
         place = self._place(self._view(now))
         if place.link is None:  # else the file of which it becomes a link gets that back
             place.source, place.was, place.content = now, step.was, content
