@@ -245,3 +245,70 @@ def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, 
         commit(session)
     assert listing(project) == expected, f"killed at line {line}"
     assert not any(b".yolofs-" in path for path in listing(project)), f"killed at line {line}"
+
+
+def _closed(root: Path) -> bytes:
+    """Make a setgid directory of a group that the user is not in, closed for writing."""
+    (root / "closed/sub").mkdir(parents=True)
+    (root / "closed/sub/in").write_bytes(b"in")
+    for path in (root, *root.rglob("*")):
+        os.chown(path, NOBODY, NOBODY if path == root else GROUP)
+    (root / "closed/sub").chmod(0o2555)
+    (root / "closed").chmod(0o2555)
+    return os.fsencode(root)
+
+
+def _modes(project: bytes) -> list[int]:
+    return [stat.S_IMODE(os.lstat(os.path.join(project, path)).st_mode) for path in (b"closed", b"closed/sub")]
+
+
+def _stage_in_closed(project: bytes) -> None:
+    view = CoreDriver(project)  # which asks for no permission: the host has closed it since
+    view.create(b"closed/new", b"new", 0o644)
+    view.rename(b"closed/sub/in", b"closed/sub/on")
+    view.close()
+
+
+def test_setgid_of_a_closed_directory_that_cannot_be_given_back_is_told(place: Path) -> None:
+    project = _closed(place / "project")
+
+    def act() -> None:
+        _stage_in_closed(project)
+        with Session.open(project, Access.WRITE) as session:
+            left_out = commit(session).left_out
+        assert (left_out[b"closed"], left_out[b"closed/sub"]) == (("mode",), ("mode",))
+        assert _modes(project) == [0o555, 0o555]
+
+    as_user(place, act)
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+def test_a_closed_setgid_directory_is_closed_after_a_kill_at_any_line(place: Path, goes_back: bool) -> None:
+    _closed(place / "first")
+    total = place / "state/total"
+
+    def count() -> None:
+        _stage_in_closed(os.fsencode(place / "first"))
+        total.write_text(str(dies_at(0, os.fsencode(place / "first"), commit)))
+
+    def die_and_end(project: bytes, line: int) -> None:
+        _stage_in_closed(project)
+        dies_at(line, project, commit)
+        with Session.open(project, Access.WRITE) as session:
+            found = session.interrupted()
+            if goes_back and found is not None and found.way_back is not None:
+                back = roll_back_interrupted(session)
+                assert back is not None
+                left_out: Any = back.meanwhile.left_out
+            else:
+                ended = finish_interrupted(session)
+                left_out = ended.left_out if ended is not None else {}
+        for path, mode in zip((b"closed", b"closed/sub"), _modes(project), strict=True):
+            assert mode & 0o777 == 0o555, f"{path!r} stays open after a kill at line {line}"
+            if found is not None:
+                assert bool(mode & stat.S_ISGID) != (path in left_out), f"killed at line {line}"
+
+    as_user(place, count)
+    for line in points(range(1, int(total.read_text()) + 1), goes_back, some=10):
+        project = _closed(place / str(line))
+        as_user(place, partial(die_and_end, project, line))
