@@ -121,8 +121,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         self._close_kept()
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
-        """Give directories their modes back that another process has opened up, which was killed, and
-        note which have lost setgid by being opened up.
+        """Give directories their modes back that another process has opened up, which was killed,
+        and note which have lost setgid by being opened up.
 
         ``place`` tells where a directory is by now.
         """
