@@ -123,7 +123,7 @@ def test_taking_it_back_names_nothing_where_all_is_kept(interrupted: Program) ->
 
 @pytest.mark.parametrize("log_goes", [False, True], ids=["with its log", "without"])
 def test_without_the_note_of_what_it_made_a_commit_goes_neither_way(interrupted: Program, log_goes: bool) -> None:
-    """Else what lies in base would be told by its presence, and new files keep names in the store."""
+    """Else what lies in base would be told by presence, and new files keep names in the store."""
     (directory_of(interrupted) / "made").unlink()
     if log_goes:
         (directory_of(interrupted) / "progress").unlink()
