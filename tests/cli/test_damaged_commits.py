@@ -173,3 +173,15 @@ def test_a_rename_is_taken_back_with_what_the_host_has_written_since_and_that_is
     assert not (yolofs.project / "moved.txt").exists()
     yolofs("commit", "--yes")
     assert (yolofs.project / "moved.txt").read_text() == "written by the host\n"
+
+
+def test_a_fifo_in_the_place_of_what_is_kept_is_not_waited_for(yolofs: Program) -> None:
+    _stage(yolofs, _overwrite_both)
+    yolofs("commit", "--yes")
+    kept = next(one for one in (yolofs.session / "commits/1/replaced").iterdir() if one.read_text() == "b\n")
+    kept.unlink()
+    os.mkfifo(kept)
+    said = yolofs("undo", "--yes", code=16).err
+    assert f"stays: {yolofs.project / 'dir/b.txt'}: commit 1 does not keep what was there any more" in said
+    assert (yolofs.project / "dir/b.txt").read_text() == "new\n"
+    assert (yolofs.project / "a.txt").read_text() == "one\ntwo\n"

@@ -18,7 +18,7 @@ from yolofs.commit.apply import copy_log, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.copy_log import File
 from yolofs.commit.apply.part_links import parted_from
-from yolofs.commit.apply.ready import Ready, looks_of
+from yolofs.commit.apply.ready import Looks, Ready, looks_of
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
     Create,
@@ -135,18 +135,28 @@ class Applied:
         return [index for index in indexes if (came := self.came(index)) is not None and came.may_be(file)]
 
     def kept(self, number: int) -> os.stat_result | None:
-        """Return what it keeps in a slot, None if it does not (any more)."""
+        """Return what it keeps in a slot, None if it does not (any more): nothing is there, or
+        something of another type.
+        """
         try:
-            return os.lstat(os.path.join(self.directory, b"replaced/%d" % number))
+            kept = os.lstat(os.path.join(self.directory, b"replaced/%d" % number))
         except (FileNotFoundError, NotADirectoryError):
             return None
+        types = {stat.S_IFMT(looks[2]) for looks in self._looks_kept(number)}
+        return kept if not types or stat.S_IFMT(kept.st_mode) in types else None
+
+    def _looks_kept(self, number: int) -> AbstractSet[Looks]:
+        """Return what base's thing that is kept in a slot looked like, as far as is known: several
+        if two devices have given it the same number.
+        """
+        inode = self._kept_from.get(number)
+        return self._looks.get(inode, set()) if inode is not None else set()
 
     def is_kept_as_it_was(self, number: int, kept: os.stat_result) -> bool:
         """Tell whether what it keeps in a slot has the size and time that base's file had, as far
         as is known; of all but regular files nothing is.
         """
-        inode = self._kept_from.get(number)
-        was = {looks[:2] for looks in self._looks.get(inode, ())} if inode is not None else set()
+        was = {looks[:2] for looks in self._looks_kept(number)}
         return not was or not stat.S_ISREG(kept.st_mode) or (kept.st_size, kept.st_mtime_ns) in was
 
     def changed_in_place(self, file: OnDisk) -> int | None:
