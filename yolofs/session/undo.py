@@ -36,7 +36,7 @@ from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.kept_texts import keep_texts
 from yolofs.commit.undo.made_anew import Anew, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
-from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
+from yolofs.errors import CommitError, ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Change as Recorded
 from yolofs.journal.records import Keep, Snapshot
@@ -332,14 +332,16 @@ def undo(
     made: list[StoreIno] = []
     try:
         result = _undo(session, commit, selection, made, progress, force=force)
-    except ConflictError:
-        _remove(session.store, made)
-        raise
     except (NotPreparedError, RolledBackError) as error:
         _remove(session.store, made)
         error.message = error.message.replace("the commit was", f"the undo of commit {commit.number} was", 1)
         error.hint = error.hint.replace("commit other paths", "undo other paths")
         error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}")
+        raise
+    except CommitError:  # what is half done needs them
+        raise
+    except YolofsError:
+        _remove(session.store, made)
         raise
     if result.number is None:
         _remove(session.store, made)

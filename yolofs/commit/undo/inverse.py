@@ -43,12 +43,12 @@ from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
 from yolofs.commit.undo.undoable_names import Arrival, Becoming, Inverse
 from yolofs.journal.records import Keep
-from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
-from yolofs.store.store import Store
+from yolofs.store.store import Store, gone_on_failure
 
 
 class _Inverting(LinksAgain, AsRecords):
@@ -68,6 +68,11 @@ class _Inverting(LinksAgain, AsRecords):
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         self._count_names()
         return self._found
+
+    @property
+    def numbers(self) -> Sequence[StoreIno]:
+        """The store inodes that were made so far."""
+        return self._found.numbers
 
     def _count_names(self) -> None:
         """Record, for each file with hard links, how many of its names in base are entries, so that
@@ -285,7 +290,8 @@ def invert(
     anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:
-    """Return what undoes a commit that is done.  Makes store inodes, and changes nothing else.
+    """Return what undoes a commit that is done.  Makes store inodes, which go again if it fails,
+    and changes nothing else.
 
     They are made in the session's ``store``, or in another one (``into``) where that is only to
     look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
@@ -295,7 +301,9 @@ def invert(
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.
     """
-    return _Inverting(applied, base, store, into or store, later, restored, anew, force=force).run()
+    inverting = _Inverting(applied, base, store, into or store, later, restored, anew, force=force)
+    with gone_on_failure(into or store, inverting.numbers):
+        return inverting.run()
 
 
 def _order(item: tuple[RelPath, Becoming]) -> int:
