@@ -5,6 +5,7 @@ code.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -26,8 +27,11 @@ from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many, is_nightly
 from tests.support.required import do_without
 from yolofs.commit import plan_commit
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.plan.plan import FinishDirectory, Step
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
+from yolofs.errors import RolledBackError
 from yolofs.overlay import Owner
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
@@ -245,6 +249,85 @@ def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, 
         finish_interrupted(session)
         commit(session)
     assert listing(project) == expected, f"killed at line {line}"
+    assert not any(b".yolofs-" in path for path in listing(project)), f"killed at line {line}"
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+def test_an_undo_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:
+    expected = expected_of(place)
+    first = populate(place / "first")
+    total = place / "state/total"
+
+    def count() -> None:
+        staged(first)
+        with Session.open(first, Access.WRITE) as session:
+            commit(session)
+        total.write_text(str(dies_at(0, first, _undo_last)))
+
+    as_user(place, count)
+    for line in points(range(1, int(total.read_text()) + 1), "undo", goes_back, some=POINTS):
+        project = populate(place / str(line))
+        before = listing(project)
+        as_user(place, partial(_die_in_undo, project, line, expected, before, goes_back=goes_back))
+
+
+def test_what_was_taken_back_of_another_users_files_is_no_change_of_the_host(place: Path) -> None:
+    """Their times cannot be given back."""
+    project = populate(place / "project")
+    (place / "project/own/others").write_bytes(b"\0 of which no text is kept")
+    before = listing(project)
+    really = Steps.do
+
+    def fail(steps: Steps, step: Step) -> None:
+        if isinstance(step, FinishDirectory):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        really(steps, step)
+
+    def twice(act: Callable[[Session], object]) -> None:
+        with Session.open(project, Access.WRITE) as session, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Steps, "do", fail)
+            with pytest.raises(RolledBackError):
+                act(session)
+        with Session.open(project, Access.WRITE) as session:
+            act(session)
+
+    def act() -> None:
+        staged(project)
+        twice(commit)
+        after = listing(project)
+        assert after != before
+        twice(_undo_last)
+        assert listing(project) == before
+        twice(commit)
+        assert listing(project) == after
+
+    as_user(place, act)
+
+
+def _undo_last(session: Session) -> None:
+    undo(session, choose(session, None))
+
+
+def _die_in_undo(project: bytes, line: int, expected: Listing, before: Listing, *, goes_back: bool) -> None:
+    staged(project)
+    before_numbers = numbers(project)
+    with Session.open(project, Access.WRITE) as session:
+        commit(session)
+    after_numbers = numbers(project)
+    dies_at(line, project, _undo_last)
+    with Session.open(project, Access.WRITE) as session:
+        found = session.interrupted()
+        if goes_back and found is not None and found.way_back is not None:
+            roll_back_interrupted(session)
+            assert listing(project) == expected, f"killed at line {line}"
+            assert numbers(project) == after_numbers, f"killed at line {line}"
+        finish_interrupted(session)
+    with Session.open(project, Access.WRITE) as session:
+        if listing(project) != before:  # it was taken back, or had not begun
+            assert listing(project) == expected, f"killed at line {line}"
+            _undo_last(session)
+    assert listing(project) == before, f"killed at line {line}"
+    assert numbers(project) == before_numbers, f"killed at line {line}"
     assert not any(b".yolofs-" in path for path in listing(project)), f"killed at line {line}"
 
 

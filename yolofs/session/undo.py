@@ -22,6 +22,7 @@ from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import PLAN, DamagedNoteError, write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
+from yolofs.commit.apply.step_log import Identity
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
@@ -394,7 +395,7 @@ def _undo(
         prepared.store,
         parking=directory,
         seals=seals,
-        restored=lambda found: restored.add(session.directory, {one.stamp for one in found}),
+        restored=lambda *found: _note_restored(session, *found),
         arrived=lambda came: note_arrived(session, came),
         progress=progress,
     )
@@ -406,6 +407,14 @@ def _undo(
         left_out=inverse.left_out | composed.left_out | outcome.left_out,
         unfinished=unfinished,
     )
+
+
+def _note_restored(session: Session, found: set[Identity], untimed: set[Identity]) -> None:
+    """Note what an undo that was taken back has put in its place, and what of it could not be given
+    the times that it had.
+    """
+    restored.add(session.directory, {one.stamp for one in found})
+    restored.add_unset(session.directory, {one.stamp for one in untimed})
 
 
 def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list[StoreIno]) -> Composed:
