@@ -5,11 +5,11 @@ from __future__ import annotations
 from yolofs.cli.output import ask, check_can_ask, say
 from yolofs.errors import TrustError, UsageError
 from yolofs.paths import display, in_shell
-from yolofs.registry.search import Found
-from yolofs.session.earlier_versions import Earlier, check_earlier, earlier_session, move_into_state, objections
+from yolofs.registry.search import FoundProject
+from yolofs.session.earlier_versions import EarlierSession, check_earlier, earlier_session, move_into_state, objections
 
 
-def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
+def adopt_harmless(project: bytes, state: bytes | None = None) -> FoundProject:
     """Move a session of an earlier version to the state directory; if it could do harm, only if the
     user says so.
 
@@ -21,7 +21,7 @@ def adopt_harmless(project: bytes, state: bytes | None = None) -> Found:
         return _adopt(earlier, objections(earlier), state)
 
 
-def adopt(project: bytes, state: bytes | None = None) -> Found:
+def adopt(project: bytes, state: bytes | None = None) -> FoundProject:
     """Move such a session for a user who has said that it is their own.
 
     What could do harm is shown, and nothing is asked.
@@ -33,7 +33,7 @@ def adopt(project: bytes, state: bytes | None = None) -> Found:
         return _adopt(earlier, [], state)
 
 
-def _adopt(earlier: Earlier, harm: list[str], state: bytes | None) -> Found:
+def _adopt(earlier: EarlierSession, harm: list[str], state: bytes | None) -> FoundProject:
     project, path = earlier.project, earlier.path
     if harm:
         say(f"{display(path)} looks like a session of an earlier version; if it came with an archive or a repository:")

@@ -87,9 +87,9 @@ def _run_command(words: Sequence[str]) -> int | None:
     command = words[2:] if words[1] == "--" else words[1:]
     if not command or (words[1] != "--" and words[1].startswith("-")):
         return None
-    from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
+    from yolofs.cli.run.around_a_run import RunManner, passed_on, run_command
 
-    return passed_on(run_command([os.fsencode(word) for word in command], Manner()))
+    return passed_on(run_command([os.fsencode(word) for word in command], RunManner()))
 
 
 def _inside(words: Sequence[str], socket_path: str) -> int | None:

@@ -130,10 +130,10 @@ def _commits(session: Session, incomplete: str) -> Iterator[CompletionItem]:
 
 def _of_commit(session: Session, number: str, incomplete: str) -> Iterator[CompletionItem]:
     """Yield the paths that a commit has changed, as one types them."""
-    from yolofs.commit.undo.applied import Later
+    from yolofs.commit.undo.applied import LaterCommit
     from yolofs.session.archive import commit_directory
 
-    later = Later.read(int(number), commit_directory(session.directory, int(number)))
+    later = LaterCommit.read(int(number), commit_directory(session.directory, int(number)))
     yield from _typed(session, sorted(later.paths), incomplete)
 
 

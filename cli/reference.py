@@ -21,50 +21,56 @@ _WIDTH = 80
 _HEAD = """\
 # Commands
 
-This page has what `yolofs --help` and `yolofs COMMAND --help` print; `python -m yolofs.cli.reference` writes it.
+This page has what `yolofs --help` and `yolofs COMMAND --help` print; `python -m
+yolofs.cli.reference` writes it.
 
-Data goes to stdout, messages to stderr. Without a terminal no command asks a question, shows colours or draws a
-progress bar; `NO_COLOR` turns colours off at a terminal too. `--json` prints one document, described in
-[JSON](json.md). [Exit codes](exit-codes.md) says what exit codes mean.
+Data goes to stdout, messages to stderr. Without a terminal no command asks a question, shows
+colours or draws a progress bar; `NO_COLOR` turns colours off at a terminal too. `--json` prints one
+document, described in [JSON](json.md). [Exit codes](exit-codes.md) says what exit codes mean.
 """
-_PRESET_WIDTH = 120
+_PROSE_WIDTH = 100
 _PRESET_HEAD = """\
 # Built-in rules
 
-These rules say what programs in a view may do before you write any rule. On the same path, your own rules come first.
-`preset = "none"` ([settings](config.md)) switches the built-in rules off: yolofs then asks about every access that no
-other rule settles. `yolofs rule explain PATH` says which rule decides over a path.
+These rules say what programs in a view may do before you write any rule. On the same path, your own
+rules come first. `preset = "none"` ([settings](config.md)) switches the built-in rules off: yolofs
+then asks about every access that no other rule settles. `yolofs rule explain PATH` says which rule
+decides over a path.
 
 `python -m yolofs.cli.reference preset` writes this page from the code.
 
-The order does not matter, with one exception: of two lines about the same path the first counts (the project may be
-your home directory). `~` is the home directory of the user who mounts. If `~/.ssh` is a link, the place that it leads
-to is hidden too.
+The order does not matter, with one exception: of two lines about the same path the first counts
+(the project may be your home directory). `~` is the home directory of the user who mounts. If
+`~/.ssh` is a link, the place that it leads to is hidden too.
 
-Names in these rules (`**/*.pem`) do not count below directories called `.git`, `dist-packages`, `node_modules` and
-`site-packages`: branches may be called `fix.key`, and published packages bring certificates. Names in your rules do.
+Names in these rules (`**/*.pem`) do not count below directories called `.git`, `dist-packages`,
+`node_modules` and `site-packages`: branches may be called `fix.key`, and published packages bring
+certificates. Names in your rules do.
 
-If a file is hidden or denied by its name, a rule for its path opens it (`yolofs rule allow tests/server.key`). So does
-a rule for everything in a directory (`yolofs rule allow 'tests/certs/**'`).
+If a file is hidden or denied by its name, a rule for its path opens it (`yolofs rule allow
+tests/server.key`). So does a rule for everything in a directory (`yolofs rule allow
+'tests/certs/**'`).
 """
 _HOST_CODE_HEAD = """\
 # What becomes code on the host
 
-The host runs or obeys some files by itself. Programs may change them in a view as the rules above say. But
-`yolofs commit` takes them only if you name them, or with `--trusted`, and `status` and `commit` list them apart. The
-same holds for setuid and setgid files, devices, and commands in a directory of `PATH`.
+The host runs or obeys some files by itself. Programs may change them in a view as the rules above
+say. But `yolofs commit` takes them only if you name them, or with `--trusted`, and `status` and
+`commit` list them apart. The same holds for setuid and setgid files, devices, and commands in a
+directory of `PATH`.
 
-The table holds what takes effect by itself (when you enter a directory, open it, commit, log in), or in programs that
-have nothing to do with the project. It does not hold what the project is made of and what runs when you build, test or
-start it: `Makefile`, `package.json`, `.npmrc`, `conftest.py`, `.vscode/launch.json`, CI's workflows. Nor does it hold
-texts that agents read (`AGENTS.md`). These files change with ordinary work, and nobody reads a warning that comes with
+The table holds what takes effect by itself (when you enter a directory, open it, commit, log in),
+or in programs that have nothing to do with the project. It does not hold what the project is made
+of and what runs when you build, test or start it: `Makefile`, `package.json`, `.npmrc`,
+`conftest.py`, `.vscode/launch.json`, CI's workflows. Nor does it hold texts that agents read
+(`AGENTS.md`). These files change with ordinary work, and nobody reads a warning that comes with
 each commit. A deleted file is not code, so it needs no naming either.
 
-`**/` stands for any directory. Below `dist-packages`, `node_modules` and `site-packages` it counts only for git's
-files. A pattern that fits a directory fits everything in it. A pattern that begins with `~/` also counts for the home
-directories of others (`/root`, `/home/*`), and for the places that links of base lead to from there: if `~/.bashrc` is
-a link to `dotfiles/bashrc`, that file has to be named. The setting [`host_code`](config.md) adds patterns; nothing
-removes any.
+`**/` stands for any directory. Below `dist-packages`, `node_modules` and `site-packages` it counts
+only for git's files. A pattern that fits a directory fits everything in it. A pattern that begins
+with `~/` also counts for the home directories of others (`/root`, `/home/*`), and for the places
+that links of base lead to from there: if `~/.bashrc` is a link to `dotfiles/bashrc`, that file has
+to be named. The setting [`host_code`](config.md) adds patterns; nothing removes any.
 """
 
 
@@ -113,7 +119,7 @@ def _row(row: Row) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(text, _PRESET_WIDTH, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(text, _PROSE_WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from yolofs.cli.output import say
 from yolofs.errors import NoSessionError, SessionBusyError
 from yolofs.paths import display
 from yolofs.registry.identity import NO_IDENTITY
-from yolofs.registry.registry import Entry, Registry
-from yolofs.registry.search import EarlierLayout, Found, find, session_of
+from yolofs.registry.registry import Registry, SessionEntry
+from yolofs.registry.search import EarlierLayout, FoundProject, find, session_of
 from yolofs.registry.state import SESSIONS, state_directory
 from yolofs.session.root import is_in_line, read_session_file
 from yolofs.system.mounts import is_inside_mount
@@ -79,7 +79,7 @@ def session_directory(project: bytes) -> bytes:
     return found.session
 
 
-def unregistered() -> list[Entry]:
+def unregistered() -> list[SessionEntry]:
     """Return entries for sessions in the user's state directory that the registry has none of: it
     was damaged.
     """
@@ -93,25 +93,25 @@ def unregistered() -> list[Entry]:
             if session not in known and os.path.lexists(os.path.join(session, JOURNAL)):
                 content = read_session_file(session)
                 project = content.project_path if content is not None else b""
-                found.append(Entry.make(session, project, NO_IDENTITY))
+                found.append(SessionEntry.make(session, project, NO_IDENTITY))
     return found
 
 
-def entry_of(session: str) -> Entry:
+def entry_of(session: str) -> SessionEntry:
     """Return what the registry has of the session with an id.
 
     Raises:
         NoSessionError: there is none.
     """
     with Registry.open() as registry:
-        entries: list[Entry] = [*registry, *unregistered()]
+        entries: list[SessionEntry] = [*registry, *unregistered()]
     for entry in entries:
         if entry.id == session:
             return entry
     raise NoSessionError(f"there is no session {session}", hint="yolofs sessions lists them")
 
 
-def _follow(found: Found) -> None:
+def _follow(found: FoundProject) -> None:
     """Let a session go on where its project is now."""
     from yolofs.session.moved_project import move_session  # projects are seldom moved
 

@@ -84,7 +84,7 @@ def count_text(count: int, *, about: str = "") -> str:
     return f"{lines} not in force until you agree to {'it' if count == 1 else 'them'}"
 
 
-class Waiting(NamedTuple):
+class WaitingLine(NamedTuple):
     """A line that is not in force until the user agrees to it."""
 
     key: KeyPath
@@ -110,22 +110,22 @@ class Surroundings(NamedTuple):
     relative to the project if it lies in there, percent-encoded."""
 
 
-class Settled(NamedTuple):
+class SettledSettings(NamedTuple):
     """Settings in force, without rules, and those that wait."""
 
     settings: Settings
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingLine, ...]
 
 
-def settle(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> Settled:
+def settle(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> SettledSettings:
     """Return what is in force of the settings of a tree, except for its rules, and what waits.
 
     ``agreed``: what the user has agreed to.  What is not in force has the value that it would have
     without its line.
     """
     if is_default(written):
-        return Settled(_DEFAULTS, ())
-    waiting: list[Waiting] = []
+        return SettledSettings(_DEFAULTS, ())
+    waiting: list[WaitingLine] = []
     values: dict[KeyPath, Any] = {}
     for path, trust in KEYS.items():
         value = _value(written, path)
@@ -136,13 +136,13 @@ def settle(written: Settings, agreed: frozenset[Meaning], around: Surroundings) 
             if wait is not None:
                 waiting.append(wait)
         values[path] = value
-    return Settled(_with(values), tuple(waiting))
+    return SettledSettings(_with(values), tuple(waiting))
 
 
 # ---- single keys
 
 _DEFAULTS = Settings.defaults()
-_Judged: TypeAlias = tuple[Any, Waiting | None]
+_Judged: TypeAlias = tuple[Any, WaitingLine | None]
 _Judge: TypeAlias = Callable[[Settings, frozenset[Meaning], Surroundings], _Judged]
 
 
@@ -224,7 +224,7 @@ def _hide_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) ->
     left_out = ", ".join(map(toml_text, missing))
     shown = f"run.hide_env without {left_out}"
     what = "commands get the variables that have these names, which are otherwise kept from them"
-    return (*names, *missing), Waiting(path, shown, what, tuple(meanings[name] for name in missing))
+    return (*names, *missing), WaitingLine(path, shown, what, tuple(meanings[name] for name in missing))
 
 
 def _keep_env(written: Settings, agreed: frozenset[Meaning], _: Surroundings) -> _Judged:
@@ -277,7 +277,7 @@ def _whole(path: KeyPath, value: Any, opens: str, meaning: Meaning, agreed: froz
     if meaning in agreed:
         return value, None
     text = toml_text(value) if isinstance(value, str) else str(value).lower()
-    return _value(_DEFAULTS, path), Waiting(path, f"{'.'.join(path)} = {text}", opens, (meaning,))
+    return _value(_DEFAULTS, path), WaitingLine(path, f"{'.'.join(path)} = {text}", opens, (meaning,))
 
 
 def _some(
@@ -289,7 +289,7 @@ def _some(
     if not left_out:
         return in_force, None
     shown = f"{'.'.join(path)} = [{', '.join(map(toml_text, left_out))}]"
-    return in_force, Waiting(path, shown, opens, tuple(meanings[word] for word in left_out))
+    return in_force, WaitingLine(path, shown, opens, tuple(meanings[word] for word in left_out))
 
 
 def _value(settings: Settings, path: KeyPath) -> Any:
@@ -319,7 +319,7 @@ def toml_text(text: str) -> str:
     return shown if shown.startswith('"') else f'"{shown}"'
 
 
-def with_lines(waiting: Iterable[Waiting], lines: Mapping[KeyPath, int]) -> Iterator[Waiting]:
+def with_lines(waiting: Iterable[WaitingLine], lines: Mapping[KeyPath, int]) -> Iterator[WaitingLine]:
     """Add to what waits where it is written."""
     for one in waiting:
         yield one if one.line is not None else one._replace(line=lines.get(one.key))

@@ -10,7 +10,7 @@ from yolofs.errors import BusyFilesError
 from yolofs.overlay import Overlay
 from yolofs.paths import display
 from yolofs.store.base import Base
-from yolofs.system.mount_users import Use, User, find_users
+from yolofs.system.mount_users import FileUse, UseKind, find_users
 from yolofs.system.mounts import MountEntry, is_ours, mounts_at
 
 _CLOSE_WAIT_S = 1.0
@@ -37,7 +37,7 @@ class Blockers:
             is_over = time.monotonic() > deadline  # asked before the look, which is to come after whatever held us up
             if not self._call(self._overlay.writers):
                 return
-            users = [user for user in self._users() if user.use is Use.WRITING]
+            users = [user for user in self._users() if user.use is UseKind.WRITING]
             if users or is_over:
                 raise _busy(_lines(users) or self._call(self._writer_paths))
             time.sleep(0.005)
@@ -62,7 +62,7 @@ class Blockers:
                 paths.append(f"? ? {display(self._base.path(self._overlay.path(inode)))}")
         return paths
 
-    def _users(self) -> list[User]:
+    def _users(self) -> list[FileUse]:
         entry = entry_of(self._mountpoint)
         return find_users(entry, self._base.root) if entry is not None else []
 
@@ -77,5 +77,5 @@ def _busy(lines: list[str]) -> BusyFilesError:
     return BusyFilesError("files are open for writing", users=lines, hint="close them, or: yolofs travel --force")
 
 
-def _lines(users: list[User]) -> list[str]:
+def _lines(users: list[FileUse]) -> list[str]:
     return list(dict.fromkeys(map(str, users)))

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 import trio
 
-from yolofs.access.asks import Ask, Ended
+from yolofs.access.asks import Ask, EndedAsk
 from yolofs.access.gate import NOTED
 from yolofs.daemon.agent_control import AgentMethods, Turns
 from yolofs.daemon.follow.rule_keeper import SESSION_SOURCE
@@ -208,8 +208,8 @@ class _Conversation:
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The methods by their names, made anew: kept, they and this object would be garbage in a
-        cycle.
+        """The methods by their names, made anew for each caller: if they were kept, they and this
+        object would refer to each other, and only a garbage collection would free them.
         """
         return {
             "info": Method(NoParams, self._info),
@@ -403,7 +403,7 @@ class _Watcher:
     def asked(self, ask: Ask) -> None:
         self._connection.notify(Notice(ask.id, False, lambda: encode_notification("asked", ask_info(ask))))
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedAsk) -> None:
         self._connection.notify(Notice(ended.ask.id, True, lambda: encode_notification("ended", ended_info(ended))))
 
     def warned(self, warnings: tuple[str, ...]) -> None:

@@ -330,7 +330,7 @@ class Host:
         names = native_candidates.linked(base, files)
         return {path: [*some, *ruled[path], *names] for path, some in found.items()} if names is not None else {}
 
-    def choose_tmp(self, wanted: str, home: bytes) -> private_tmp.Choice:
+    def choose_tmp(self, wanted: str, home: bytes) -> private_tmp.TmpChoice:
         """Return what a run gets as ``/tmp`` that wants it "private", as in the "view", or "auto":
         as the user's own file says.
 
@@ -338,7 +338,7 @@ class Host:
         """
         files = self.rules.files
         if (files.run_tmp if wanted == "auto" else wanted) != "private" or self._session.base.root != b"/":
-            return private_tmp.Choice()
+            return private_tmp.TmpChoice()
         return private_tmp.choose(
             self.rules.sources, (self._session.project, files.home, *filter(os.path.isabs, [home])), installation()
         )

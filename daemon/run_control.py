@@ -55,8 +55,8 @@ class RunMethods:
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """The methods by their names, made anew: kept, they and this object would be garbage in a
-        cycle.
+        """The methods by their names, made anew for each caller: if they were kept, they and this
+        object would refer to each other, and only a garbage collection would free them.
         """
         return {
             "begin_run": Method(BeginRunParams, self._begin),

@@ -45,12 +45,14 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT
 os.environ["YOLOFS_CORE"] = "python"
 
 SEED = seed()
-settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=30)
+settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=20)
 settings.register_profile("nightly", deadline=None, print_blob=True, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 NUMBERS = itertools.count()
 """Of directories of tests."""
+MADE = pytest.StashKey[Path]()
+"""Where the tests of this process have made theirs."""
 
 CAP_SYS_ADMIN = 21
 """The bit of the capability that mount(2) wants."""
@@ -214,12 +216,21 @@ def traces(
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)
     assert not left, f"the test run left behind {left}"
-    if not request.session.testsfailed:
+    request.config.stash[MADE] = temporary
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Remove what tests have made, where none failed.
+
+    No fixture does it: the last test would have to end in time with it.
+    """
+    temporary = session.config.stash.get(MADE, None)
+    if temporary is not None and not session.testsfailed:
         remove_what_tests_made(temporary)
 
 
 def remove_what_tests_made(temporary: Path) -> None:
-    """Remove the directories of tests, a hundred thousand files, where none failed.
+    """Remove the directories of tests, a hundred thousand files.
 
     Otherwise pytest does it three runs later, at the end of a run: one process, which takes five
     times as long.

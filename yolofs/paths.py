@@ -76,9 +76,10 @@ def is_below_any(path: RelPath, tops: frozenset[RelPath]) -> bool:
 def display(path: bytes) -> str:
     """Return a path for a terminal: printable, on one line, unambiguous.
 
-    Plain names stay as they are; one with control characters, a quote, a backslash or bytes that
-    are not UTF-8 is put into double quotes with C escapes, as git does, and so is what could not be
-    seen: spaces where a name starts or ends, and characters that show nothing.
+    Plain names stay as they are.  Others are put into double quotes with C escapes, as git does:
+    those with control characters, a quote, a backslash or bytes that are not UTF-8, and those in
+    which something could not be seen (spaces where a name starts or ends, characters that show
+    nothing).
     """
     try:
         text = path.decode()

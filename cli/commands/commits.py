@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,7 +13,7 @@ from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.archive import End, commit_directory
 from yolofs.session.commit_counts import read_counts, read_runs
-from yolofs.session.ended_commits import Ended, ended_commits, named
+from yolofs.session.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.system.disk_usage import size_text
 from yolofs.system.plain_files import is_there
@@ -56,7 +55,7 @@ def _older(session: bytes, numbers: Iterable[int]) -> int:
     return sum(any(is_there(os.path.join(one, end)) for end in ends) for one in directories)
 
 
-def _line(commit: Ended, kept_bytes: int) -> str:
+def _line(commit: EndedCommit, kept_bytes: int) -> str:
     counts = read_counts(commit.directory)
     did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
     runs = read_runs(commit.directory)
@@ -68,7 +67,7 @@ def _line(commit: Ended, kept_bytes: int) -> str:
     return "  ".join(words)
 
 
-def _state(commit: Ended) -> str:
+def _state(commit: EndedCommit) -> str:
     part = "" if commit.is_undone else "in part "
     words = []
     if commit.is_given_up:
@@ -82,23 +81,7 @@ def _state(commit: Ended) -> str:
     return f"[{'; '.join(words)}]" if words else ""
 
 
-def age_and_runs(commit: Ended) -> str:
-    """Return when a commit was made and what had changed the files, in words."""
-    runs = read_runs(commit.directory)
-    by = f", of run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
-    return f"made {_ago(commit.began_ns)}{by}"
-
-
-def _ago(time_ns: int) -> str:
-    seconds = max(0, time.time_ns() - time_ns) // 1_000_000_000
-    for length, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= length:
-            count = seconds // length
-            return f"{count} {unit}{'s' if count > 1 else ''} ago"
-    return "just now"
-
-
-def _fields(commit: Ended, kept_bytes: int) -> dict[str, Any]:
+def _fields(commit: EndedCommit, kept_bytes: int) -> dict[str, Any]:
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,

@@ -18,7 +18,7 @@ from yolofs.paths import display
 from yolofs.session.archive import journal_loss
 from yolofs.session.lock import locked
 from yolofs.session.salvage import (
-    Rest,
+    KeptLines,
     begin_anew,
     find_first_line,
     find_rest,
@@ -230,7 +230,7 @@ def _lines(count: int) -> str:
     return f"{count} line{'s' if count != 1 else ''}"
 
 
-def _missing(rest: Rest) -> str:
+def _missing(rest: KeptLines) -> str:
     if not rest.missing:
         return ""
     return f", and {_lines(rest.missing)} {'are' if rest.missing > 1 else 'is'} not there any more"

@@ -17,13 +17,13 @@ from yolofs.errors import ConfigError, YolofsError
 from yolofs.os_errors import said_as
 from yolofs.session import run_tmp
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
-from yolofs.session.ended_commits import Ended
+from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written
 from yolofs.system.disk_usage import size_of, size_text
 from yolofs.system.work_directories import left_behind
 
 if TYPE_CHECKING:  # takes long, and hardly a command needs it
-    from yolofs.config.trust import Waiting
+    from yolofs.config.trust import WaitingLine
 
 
 @click.command()
@@ -46,7 +46,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     """
     project = find_project()
     waiting = _say_what_waits(project)
-    later: list[Ended] = []
+    later: list[EndedCommit] = []
     if dry_run:
         with reading_whole(project) as session:
             if session.settings_problem:
@@ -94,11 +94,11 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     say(f"{which} {what}, {size_text(max(0, freed))} {'would be freed' if dry_run else 'freed'}")
 
 
-def _say_what_waits(project: bytes) -> list[Waiting]:
+def _say_what_waits(project: bytes) -> list[WaitingLine]:
     """Tell which settings of what is kept wait for the user to agree, if any do, and return
     them.
     """
-    waiting: list[Waiting] = []
+    waiting: list[WaitingLine] = []
     with contextlib.suppress(ConfigError):  # which opening the session tells
         waiting += (one for one in waiting_lines(project) if one.key[0] == "keep_commits")
     if waiting:

@@ -7,7 +7,7 @@ import os
 import click
 
 from yolofs.cli.completing import files
-from yolofs.cli.run.around_a_run import Manner, passed_on, run_command
+from yolofs.cli.run.around_a_run import RunManner, passed_on, run_command
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -29,7 +29,7 @@ def command(no_review: bool, as_json: bool, no_snapshot: bool, name: str | None,
 
     stdin, stdout and stderr are the command's own; its exit code is passed on.
     """
-    manner = Manner(
+    manner = RunManner(
         is_reviewed=not no_review,
         as_json=as_json,
         has_snapshots=not no_snapshot,

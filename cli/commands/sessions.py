@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import Enum
 from typing import Any
 
 import click
@@ -12,44 +11,24 @@ from yolofs.cli.completing import session_ids
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.cli.path_types import PATH
+from yolofs.cli.session_condition import (
+    Condition,
+    condition_of,
+    damage_of,
+    has_staged,
+    interrupted_number,
+    is_mounted,
+)
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.which_project import entry_of, unregistered
-from yolofs.daemon.rpc.client import Client
-from yolofs.errors import DaemonError, JournalError, SessionBusyError, UsageError
-from yolofs.journal.journal import Journal
+from yolofs.errors import SessionBusyError, UsageError
 from yolofs.paths import display, in_shell
-from yolofs.registry.identity import NO_IDENTITY, identity_of
-from yolofs.registry.registry import Entry, Registry
-from yolofs.registry.search import Found, session_of
+from yolofs.registry.registry import Registry, SessionEntry
+from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.start import check_owner
-from yolofs.session.archive import interrupted_commit, journal_loss
 from yolofs.session.forget import forget
-from yolofs.session.lock import command_at_work
 from yolofs.session.moved_project import move_session
-from yolofs.state import checkpoint
-from yolofs.system.own_names import JOURNAL
-from yolofs.system.plain_files import open_plain
 
-
-class Condition(Enum):
-    """How a session and its project are; the value is the word for it."""
-
-    MOUNTED = "mounted"
-    READY = "ready"
-    GONE = "gone"
-    """The project is not at its path any more; if it was moved, the next command in it finds
-    out.
-    """
-    UNLISTED = "unlisted"
-    """The registry has no entry of it that can be read."""
-    REPLACED = "replaced"
-    """Another directory is at the project's path."""
-    UNREACHABLE = "unreachable"
-    """The session's own directory is not there: its disk, perhaps."""
-
-
-_HEADER_BYTES = 1 << 10
-"""Above the length of a journal's first line."""
 _ADVICE = {
     Condition.GONE: "if it was moved, run any command in its new place; for a copy: yolofs sessions --rebase PATH {id}",
     Condition.REPLACED: "to go on with what is there now: yolofs sessions --rebase {path} {id}",
@@ -75,7 +54,7 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
 
     For each it prints an id; whether it is mounted, ready, or its project is gone; whether anything
     is staged; where the project is; and whether a commit was interrupted or the journal is damaged.
-    yolofs finds a project that was moved by itself. A project that was restored from a copy is
+    If a project was moved, yolofs finds it by itself. A project that was restored from a copy is
     another directory: --rebase says that it takes the place of the first one. You may leave out ID
     if only one session's project is gone.
     """
@@ -92,12 +71,12 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
         _list(entries, as_json=as_json)
 
 
-def _registered() -> list[Entry]:
+def _registered() -> list[SessionEntry]:
     with Registry.open() as registry:
         return list(registry)
 
 
-def _list(entries: list[Entry], *, as_json: bool) -> None:
+def _list(entries: list[SessionEntry], *, as_json: bool) -> None:
     if as_json:
         emit_json_list("sessions", map(_fields, entries))
         return
@@ -106,9 +85,9 @@ def _list(entries: list[Entry], *, as_json: bool) -> None:
     for entry in entries:
         condition = condition_of(entry)
         staged = "staged" if has_staged(entry) else ""
-        is_mounted = condition in _ADVICE and _is_mounted(entry)
+        is_still_mounted = condition in _ADVICE and is_mounted(entry)
         emit(f"{entry.id}  {condition.value:<11}  {staged:<6}  {_place(entry)}")
-        if is_mounted:
+        if is_still_mounted:
             emit(f"  still mounted: yolofs unmount {entry.id}")
         if condition in _ADVICE:
             place = in_shell(entry.project_path) if entry.project else "PATH"
@@ -116,12 +95,12 @@ def _list(entries: list[Entry], *, as_json: bool) -> None:
         _emit_troubles(entry, condition)
 
 
-def _place(entry: Entry) -> str:
+def _place(entry: SessionEntry) -> str:
     """Return where the project of a session is, or was."""
     return display(entry.project_path) if entry.project else "(not known)"
 
 
-def _emit_troubles(entry: Entry, condition: Condition) -> None:
+def _emit_troubles(entry: SessionEntry, condition: Condition) -> None:
     """Write why a session cannot be used now.  If its project exists, also write the command that
     tells more.
     """
@@ -135,7 +114,7 @@ def _emit_troubles(entry: Entry, condition: Condition) -> None:
         emit(f"  {damage}" + (f"{command} doctor" if is_there else ""))
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
+def _fields(entry: SessionEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         **text_fields("project", entry.project_path),
@@ -147,79 +126,7 @@ def _fields(entry: Entry) -> dict[str, Any]:
     }
 
 
-def condition_of(entry: Entry) -> Condition:
-    """Return how a session and its project are."""
-    if not os.path.isdir(entry.session_path):
-        return Condition.UNREACHABLE
-    if entry.identity == NO_IDENTITY:
-        return Condition.UNLISTED
-    try:
-        is_there = entry.identity.is_same(identity_of(entry.project_path))
-    except OSError:
-        return Condition.GONE
-    if not is_there:
-        return Condition.REPLACED
-    return Condition.MOUNTED if _is_mounted(entry) else Condition.READY
-
-
-def has_staged(entry: Entry) -> bool:
-    """Tell whether the journal of a session holds any record.  A missing journal counts as one that
-    does.
-    """
-    try:
-        with open(open_plain(_journal_of(entry), os.O_RDONLY), "rb") as journal:
-            return bool(journal.readline(_HEADER_BYTES) and journal.read(1))
-    except (FileNotFoundError, NotADirectoryError):
-        return journal_loss(entry.session_path) is not None
-    except OSError:  # something else is there now
-        return True
-
-
-def interrupted_number(entry: Entry) -> int | None:
-    """Return the number of the commit of a session that was interrupted, None if there is none, or
-    a process is at work on it still.
-    """
-    directory = interrupted_commit(entry.session_path)
-    if directory is not None and command_at_work(entry.session_path) is not None:
-        return None
-    return int(os.path.basename(directory)) if directory is not None else None
-
-
-def damage_of(entry: Entry) -> str | None:
-    """Return, as a sentence, why the journal of a session cannot be read; None if it can, or the
-    session is not there.
-
-    Blocks while that is read from the last checkpoint on.
-    """
-    known = checkpoint.read(entry.session_path)
-    try:
-        Journal.open(_journal_of(entry), read_only=True, known=known.known if known is not None else None).close()
-    except FileNotFoundError:
-        lost = journal_loss(entry.session_path)
-        return lost.message if lost is not None else None
-    except JournalError as error:
-        return error.message
-    except OSError as error:
-        return f"{display(_journal_of(entry))} cannot be read: {error.strerror}"
-    return None
-
-
-def _journal_of(entry: Entry) -> bytes:
-    return os.path.join(entry.session_path, JOURNAL)
-
-
-def _is_mounted(entry: Entry) -> bool:
-    try:
-        client = Client.connect(entry.session_path)
-    except DaemonError:  # it is there, and does not answer
-        return True
-    if client is None:
-        return False
-    client.close()
-    return True
-
-
-def _chosen(entries: list[Entry], session: str | None) -> Entry:
+def _chosen(entries: list[SessionEntry], session: str | None) -> SessionEntry:
     """Return the session that an id names, or the only one whose project is gone."""
     if session is not None:
         return entry_of(session)
@@ -232,7 +139,7 @@ def _chosen(entries: list[Entry], session: str | None) -> Entry:
     return gone[0]
 
 
-def _forget(entry: Entry, *, yes: bool) -> None:
+def _forget(entry: SessionEntry, *, yes: bool) -> None:
     place = _place(entry)
     if condition_of(entry) is Condition.UNREACHABLE:
         _take_off_the_list(entry, yes=yes)
@@ -247,7 +154,7 @@ def _forget(entry: Entry, *, yes: bool) -> None:
     say(f"session {entry.id} of {place} is removed")
 
 
-def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
+def _take_off_the_list(entry: SessionEntry, *, yes: bool) -> None:
     """Forget a session whose directory is not there, and so cannot be removed."""
     where = display(entry.session_path)
     if not yes:
@@ -259,13 +166,13 @@ def _take_off_the_list(entry: Entry, *, yes: bool) -> None:
     say(f"session {entry.id} is no longer listed; what is staged in it, if it is still there, stays in {where}")
 
 
-def _check_unmounted(entry: Entry) -> None:
+def _check_unmounted(entry: SessionEntry) -> None:
     """Raise SessionBusyError if a session is mounted."""
-    if _is_mounted(entry):
+    if is_mounted(entry):
         raise SessionBusyError(f"session {entry.id} of {_place(entry)} is mounted", hint=f"yolofs unmount {entry.id}")
 
 
-def _rebase(entry: Entry, target: bytes) -> None:
+def _rebase(entry: SessionEntry, target: bytes) -> None:
     target = os.path.realpath(target)
     if not os.path.isdir(target):
         raise UsageError(f"{display(target)} is not a directory", hint="name the one that the project is now")
@@ -282,5 +189,5 @@ def _rebase(entry: Entry, target: bytes) -> None:
         )
     _check_unmounted(entry)
     before = _place(entry)
-    move_session(Found(target, entry))
+    move_session(FoundProject(target, entry))
     say(f"session {entry.id} goes on in {display(target)} (before: {before}), with all that is staged")

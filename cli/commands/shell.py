@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.run.around_a_run import Manner, run_command
+from yolofs.cli.run.around_a_run import RunManner, run_command
 from yolofs.cli.run.prompt_mark import mark_prompt
 
 
@@ -21,5 +21,5 @@ def command(no_review: bool) -> None:
     """
     shell = os.environb.get(b"SHELL") or b"sh"
     more = mark_prompt(shell, os.environ)
-    manner = Manner(is_reviewed=not no_review, name=b"shell", unsaid=more)
+    manner = RunManner(is_reviewed=not no_review, name=b"shell", unsaid=more)
     raise click.exceptions.Exit(run_command([shell], manner))

@@ -13,7 +13,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import ask, emit, emit_json, paint, say, warn
 from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.run.untrusted_settings import lines_to_agree_to, waiting_fields
-from yolofs.config.trust import AT_NEXT_MOUNT, Waiting
+from yolofs.config.trust import AT_NEXT_MOUNT, WaitingLine
 from yolofs.errors import TrustError, UsageError
 from yolofs.registry.trust import content_hash, digest_of, forget
 from yolofs.rules.rule_files import RuleFiles
@@ -73,7 +73,7 @@ def _check_outside() -> None:
         )
 
 
-def _check_agreed(files: RuleFiles, waiting: Sequence[Waiting], digest: str | None, shown: str) -> None:
+def _check_agreed(files: RuleFiles, waiting: Sequence[WaitingLine], digest: str | None, shown: str) -> None:
     """Show what waits, and see that the user agrees.
 
     Raises:
@@ -99,7 +99,7 @@ def _check_agreed(files: RuleFiles, waiting: Sequence[Waiting], digest: str | No
         raise click.exceptions.Exit(1)
 
 
-def _emit(files: RuleFiles, waiting: Sequence[Waiting]) -> None:
+def _emit(files: RuleFiles, waiting: Sequence[WaitingLine]) -> None:
     before = files.agreed
     if before.content and before.content != content_hash(files.text):
         say("the file has changed since you agreed to what it said; this is new:")
@@ -109,7 +109,7 @@ def _emit(files: RuleFiles, waiting: Sequence[Waiting]) -> None:
         emit(f"{'':<{width + 15}}{one.opens}")
 
 
-def _report(waiting: Sequence[Waiting], agreed: int, gone: int, *, is_mounted: bool, is_quiet: bool) -> None:
+def _report(waiting: Sequence[WaitingLine], agreed: int, gone: int, *, is_mounted: bool, is_quiet: bool) -> None:
     if waiting:
         say("agreed: all of .yolofs.toml is in force")
     elif not is_quiet:

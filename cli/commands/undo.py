@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import click
 
-from yolofs.changes.changes import Change, compare
-from yolofs.cli.commands.commits import age_and_runs
+from yolofs.changes.changes import compare
 from yolofs.cli.commit.named_paths import check_paths_of_undo
-from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.commit.undo_report import check_nothing_stays, document_of, report_undo, show_undo
 from yolofs.cli.completing import commits, undone_paths
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
-from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place, emit_changes, summary
-from yolofs.cli.show.marking import marks_of
-from yolofs.cli.show.shortening import Shortener
+from yolofs.cli.show.listing import summary
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
-from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.undo.applied import Later
+from yolofs.commit.undo.applied import LaterCommit
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConflictError, NotPreparedError, UnnamedError, UsageError
+from yolofs.errors import ConflictError, NotPreparedError, UsageError
 from yolofs.os_errors import said_as
-from yolofs.paths import RelPath, absolute, display, in_shell
-from yolofs.session.ended_commits import Ended
+from yolofs.paths import in_shell
+from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
-from yolofs.session.undo import Prepared, UndoResult, choose, prepare, undo
+from yolofs.session.undo import choose, prepare, undo
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 from yolofs.system.work_directories import work_directory
-
-_LISTED = 20
 
 
 @click.command()
@@ -92,30 +85,10 @@ def command(
         tidy(session)
     remove_tidied(directory)
     if as_json:
-        emit_json(_document(result, root))
-    _report(result, root, applies_again=commit.takes_back)
+        emit_json(document_of(result, root))
+    report_undo(result, root, applies_again=commit.takes_back)
     kept = {*result.stays, *(path for held_back in result.held_back for path in held_back.paths)}
-    _check_nothing_stays(paths, commit.number, len(kept), is_undone=result.number is not None)
-
-
-def _check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool) -> None:
-    """Check that all that was asked for is undone; ``kept`` paths stay.
-
-    Raises:
-        UnnamedError: they do.
-    """
-    if not kept:
-        return
-    if paths and not is_undone:
-        raise UnnamedError(
-            f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
-        )
-    stay = "1 path stays" if kept == 1 else f"{kept} paths stay"
-    text = f"nothing of commit {number} is undone, as {stay}"
-    if is_undone:
-        rest = f"all else that you named of commit {number}" if paths else f"all else of commit {number}"
-        text = f"{stay} as {'it is' if kept == 1 else 'they are'}; {rest} is undone"
-    raise UnnamedError(text, hint=f"what each needs is told above; then: yolofs undo {number}")
+    check_nothing_stays(paths, commit.number, len(kept), is_undone=result.number is not None)
 
 
 def _number(text: str | None) -> int | None:
@@ -129,11 +102,11 @@ def _number(text: str | None) -> int | None:
     return int(text)
 
 
-def _selection(session: Session, commit: Ended, paths: tuple[bytes, ...]) -> Selection | None:
+def _selection(session: Session, commit: EndedCommit, paths: tuple[bytes, ...]) -> Selection | None:
     if not paths:
         return None
     chosen = tuple(relative_paths(session, paths))
-    check_paths_of_undo(session, chosen, commit.number, Later.read(commit.number, commit.directory).paths)
+    check_paths_of_undo(session, chosen, commit.number, LaterCommit.read(commit.number, commit.directory).paths)
     return Selection(session.regions, paths=chosen)
 
 
@@ -183,7 +156,7 @@ def _show_and_ask(looking: _Looking) -> bool:
             error.root = session.base.root
             raise
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
-        _show(session, commit, prepared, changes, unfolds=looking.unfolds)
+        show_undo(session, commit, prepared, changes, unfolds=looking.unfolds)
         if looking.is_dry_run:
             plan = plan_commit(prepared.tree, session.base, prepared.store)
             for line in plan_lines(plan, session.base, prepared.store):
@@ -192,90 +165,10 @@ def _show_and_ask(looking: _Looking) -> bool:
         if not changes:
             say("nothing to undo")
             kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
-            _check_nothing_stays(paths, commit.number, len(kept), is_undone=False)
+            check_nothing_stays(paths, commit.number, len(kept), is_undone=False)
             return False
         check_can_ask(instead="yolofs undo --yes")
         if not ask(f"put base back ({summary(changes)})?"):
             say("nothing undone")
             raise click.exceptions.Exit(1)
         return True
-
-
-def _show(session: Session, commit: Ended, prepared: Prepared, changes: list[Change], *, unfolds: bool) -> None:
-    root = session.base.root
-    say(f"to undo commit {commit.number} ({age_and_runs(commit)}) would do this to the real files:")
-    place = Place(root, session.base.relative(session.project))
-    short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
-    emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)
-    _say_stays(prepared.stays, prepared.inverse.copies, root)
-    _say_as_now(prepared.as_now, commit.number, root)
-    _say_held_back(commit.number, prepared.held_back, root)
-
-
-def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
-    for path, why in sorted(stays.items())[:_LISTED]:
-        say(f"stays: {display(absolute(root, path))}: {why}")
-    if len(stays) > _LISTED:
-        say(f"and {len(stays) - _LISTED} more that stay")
-    for path in copies[:_LISTED]:
-        say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
-
-
-def _say_as_now(paths: Sequence[RelPath], number: int, root: bytes) -> None:
-    for path in paths[:_LISTED]:
-        say(
-            f"note: {display(absolute(root, path))} comes back as it is now, and not as it was before commit {number}:"
-            " somebody has written to it since"
-        )
-    if len(paths) > _LISTED:
-        say(f"and {len(paths) - _LISTED} more that come back as they are now")
-
-
-def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
-    """Print what stays because it can only be undone together with others, and the command that
-    undoes all of it.
-    """
-    for one in held_back[:_LISTED]:
-        shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
-        together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])
-        say(f"stays: {shown}: {one.reason}; yolofs undo {number} {together}")
-    if len(held_back) > _LISTED:
-        say(f"and {len(held_back) - _LISTED} more that go only together with others")
-
-
-def _report(result: UndoResult, root: bytes, *, applies_again: bool) -> None:
-    warn_of_left_out(result.left_out, root)
-    _say_stays(result.stays, result.copies, root)
-    _say_as_now(result.as_now, result.undone, root)
-    _say_held_back(result.undone, result.held_back, root)
-    if result.number is None:
-        say(f"nothing of commit {result.undone} is to be undone")
-        return
-    warn_of_unfinished(result.number, result.unfinished)
-    part = "" if result.is_whole else "in part "
-    then = (
-        f"what it had taken back is applied again; to undo that: yolofs undo {result.number}"
-        if applies_again
-        else "what it had applied is staged again: yolofs status"
-    )
-    say(f"commit {result.undone} is undone {part}by commit {result.number}; {then}")
-
-
-def _document(result: UndoResult, root: bytes) -> dict[str, Any]:
-    return {
-        "commit": result.number,
-        "undone": result.undone,
-        "steps": result.steps,
-        "stays": [
-            {**text_fields("path", absolute(root, path)), "reason": why} for path, why in sorted(result.stays.items())
-        ],
-        "held": [
-            {
-                "paths": [text_fields("path", absolute(root, path)) for path in held_back.paths],
-                "reason": held_back.reason,
-            }
-            for held_back in result.held_back
-        ],
-        "copies": [text_fields("path", absolute(root, path)) for path in result.copies],
-        "as_now": [text_fields("path", absolute(root, path)) for path in result.as_now],
-    }

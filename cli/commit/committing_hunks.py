@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.picks import Picks
-from yolofs.cli.commit.report import Shown, look
+from yolofs.cli.commit.report import CommitPreview, look
 from yolofs.cli.output import phases
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
@@ -16,8 +16,8 @@ from yolofs.commit.select.split import Split
 from yolofs.errors import NotPreparedError
 from yolofs.os_errors import said_as
 from yolofs.paths import ROOT, Generation, RelPath
-from yolofs.session.commit import CommitResult, Looked, conflict_error, look_at_base, marks_error
-from yolofs.session.selecting import HeldHunk, Selected, select_hunks
+from yolofs.session.commit import BaseLook, CommitResult, conflict_error, look_at_base, marks_error
+from yolofs.session.selecting import HeldHunk, SelectedState, select_hunks
 from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to, commit_up_to
 from yolofs.state.regions import Region
@@ -42,7 +42,7 @@ class CommittedHunks(NamedTuple):
     """What a commit of hunks did."""
 
     result: CommitResult
-    shown: Shown
+    shown: CommitPreview
     conflicts: Sequence[RelPath]
     """The paths at which base had changed, too."""
     held: tuple[HeldHunk, ...]
@@ -52,15 +52,15 @@ class CommittedHunks(NamedTuple):
 class _Checked(NamedTuple):
     """A state that may be committed."""
 
-    selected: Selected
-    shown: Shown
+    selected: SelectedState
+    shown: CommitPreview
     split: Split
-    looked: Looked
+    looked: BaseLook
     force: bool
 
 
 def commit_hunks(
-    session: Session, picked: Picked, *, tell: Callable[[Shown, Sequence[RelPath]], object] | None = None
+    session: Session, picked: Picked, *, tell: Callable[[CommitPreview, Sequence[RelPath]], object] | None = None
 ) -> CommittedHunks:
     """Commit the picked hunks; the rest stays staged, and the view is the same before and after.
 
@@ -94,7 +94,7 @@ def commit_hunks(
     return CommittedHunks(result, shown, looked.conflicts, selected.held)
 
 
-def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], Shown, tuple[HeldHunk, ...]]:
+def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitPreview, tuple[HeldHunk, ...]]:
     """Return what :func:`commit_hunks` would do: a line for each step, in their order; what it
     would take; and the picked hunks that would stay staged.  Nothing is done.
 

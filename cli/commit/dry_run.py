@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from yolofs.cli.commit.report import Shown, look, say_stays, say_unchanged, warn_of_cut_links
-from yolofs.cli.commit.settling import Settled, Wish
+from yolofs.cli.commit.report import CommitPreview, look, say_stays, say_unchanged, warn_of_cut_links
+from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.link_changes import may_change_links
@@ -24,7 +24,7 @@ from yolofs.state.tree import Tree
 
 
 def dry_run_of(
-    session: Session, selection: Selection, up_to: Generation | None, wish: Wish, *, as_script: bool
+    session: Session, selection: Selection, up_to: Generation | None, wish: ConflictWish, *, as_script: bool
 ) -> None:
     """Print what a commit of a selection would do to base, path by path in its order, and do
     nothing.
@@ -39,7 +39,7 @@ def dry_run_of(
     looked = look_at_base(session, split)
     if up_to is None and not as_script:  # a script takes nothing out of the view
         wish.take_base(looked.unchanged)
-    settled = Settled()
+    settled = SettledConflicts()
     if looked.conflicts:
         if not wish.is_given:
             raise conflict_error(looked)
@@ -72,7 +72,7 @@ def dry_run_of(
     settled.foretell(session)
 
 
-def _without(shown: Shown, told: Collection[RelPath]) -> Shown:
+def _without(shown: CommitPreview, told: Collection[RelPath]) -> CommitPreview:
     """Return what would stay staged, without the paths that another line already tells of."""
 
     def is_told(paths: Iterable[RelPath]) -> bool:

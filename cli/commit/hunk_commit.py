@@ -17,7 +17,7 @@ from yolofs.cli.commit.committing_hunks import Picked, commit_hunks, foretell_hu
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
 from yolofs.cli.commit.open_files import OpenFile, find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
-    Shown,
+    CommitPreview,
     check_named,
     emit_document,
     emit_taken,
@@ -157,7 +157,7 @@ def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
     written: list[OpenFile] = []
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
 
-        def tell(shown: Shown, conflicts: Sequence[RelPath]) -> None:
+        def tell(shown: CommitPreview, conflicts: Sequence[RelPath]) -> None:
             if not as_json:
                 emit_taken(session, shown, guard, conflicts)
             written.extend(find_open_files(session, shown.taken))

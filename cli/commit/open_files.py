@@ -40,13 +40,13 @@ def find_open_files(session: Session, changes: Sequence[Change]) -> list[OpenFil
     if not paths:
         return []
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
-    from yolofs.system.mount_users import Use, find_users  # hardly a commit comes here
+    from yolofs.system.mount_users import UseKind, find_users  # hardly a commit comes here
     from yolofs.system.mounts import is_ours, mounts_at
 
     described = read_daemon_file(session.directory)
     entries = [entry for entry in mounts_at(mountpoint_path(described)) if is_ours(entry)] if described else []
     users = find_users(entries[-1], session.base.root) if entries else []
-    found = (OpenFile(user.path, user.name, user.pid) for user in users if user.use is Use.WRITING)
+    found = (OpenFile(user.path, user.name, user.pid) for user in users if user.use is UseKind.WRITING)
     return list(dict.fromkeys(one for one in found if one.path in paths))
 
 

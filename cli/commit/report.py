@@ -30,7 +30,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath, absolute, display, in_shell, is_below
 from yolofs.paths import split as split_path
-from yolofs.session.commit import CommitResult, Looked, split_staged
+from yolofs.session.commit import BaseLook, CommitResult, split_staged
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
@@ -45,7 +45,7 @@ _WHERE = {
 }
 
 
-class Shown(msgspec.Struct, frozen=True):
+class CommitPreview(msgspec.Struct, frozen=True):
     """What a commit of a selection comes to."""
 
     taken: list[Change]
@@ -74,7 +74,7 @@ def look(
     *,
     tree: Tree | None = None,
     is_again: bool = False,
-) -> tuple[Shown, Split]:
+) -> tuple[CommitPreview, Split]:
     """Return what a commit of a selection would take, and what not, for people and as the commit
     wants it.
 
@@ -116,7 +116,9 @@ def look(
         marks = {**marking.marks(stays), **marks}
     root = session.base.root
     waiting = _waiting(session) if stays else frozenset[RelPath]()
-    return Shown(taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root), split
+    return CommitPreview(
+        taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root
+    ), split
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:
@@ -130,7 +132,7 @@ def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | No
     return msgspec.structs.replace(selection, unnamed=reasons) if reasons else selection
 
 
-def check_named(shown: Shown, options: Sequence[str] = (), *, is_later: bool = False) -> None:
+def check_named(shown: CommitPreview, options: Sequence[str] = (), *, is_later: bool = False) -> None:
     """Check that nothing stays because it was not named.
 
     ``options`` are those that the next command needs to take what this one would have taken.  With
@@ -157,7 +159,7 @@ def _it(count: int) -> str:
     return "it" if count == 1 else "them"
 
 
-def _check_whole(shown: Shown, options: Sequence[str], *, is_later: bool) -> None:
+def _check_whole(shown: CommitPreview, options: Sequence[str], *, is_later: bool) -> None:
     """Check that each named path is taken; one may need others to be named with it.
 
     Raises:
@@ -183,7 +185,7 @@ def _reason(marks: Iterable[Mark]) -> str:
 
 def emit_taken(
     session: Session,
-    shown: Shown,
+    shown: CommitPreview,
     guard: PathGuard | None,
     conflicts: Sequence[RelPath],
     merged: Sequence[RelPath] = (),
@@ -203,7 +205,7 @@ def emit_taken(
     emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
 
 
-def warn_of_cut_links(session: Session, split: Split, looked: Looked) -> None:
+def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:
     """Say which names become files of their own, as they move to another disk, and which names keep
     what the file was.
     """
@@ -232,7 +234,7 @@ def _cut_text(link: CutLink, root: bytes) -> str:
     return f"{text}; {'these keep' if len(link.others) + link.missing > 1 else 'that keeps'} the old content"
 
 
-def say_unchanged(session: Session, shown: Shown) -> None:
+def say_unchanged(session: Session, shown: CommitPreview) -> None:
     """Say at which of the paths that were asked for nothing is staged; why something stays is said
     elsewhere.
     """
@@ -246,7 +248,7 @@ def say_unchanged(session: Session, shown: Shown) -> None:
         say(unused_text(text))
 
 
-def trusted_text(shown: Shown) -> str:
+def trusted_text(shown: CommitPreview) -> str:
     """Return how many of the changes that are taken the host would run or trust, to follow a
     summary of them.
     """
@@ -254,13 +256,13 @@ def trusted_text(shown: Shown) -> str:
     return f", {count} of which the host would run or trust" if count else ""
 
 
-def stays_text(shown: Shown) -> str:
+def stays_text(shown: CommitPreview) -> str:
     """Return how much stays staged, such as ``2 changes stay staged``."""
     count = len(shown.stays)
     return f"{count} change{'s' if count != 1 else ''} stay{'s' if count == 1 else ''} staged"
 
 
-def say_stays(session: Session, shown: Shown) -> None:
+def say_stays(session: Session, shown: CommitPreview) -> None:
     """Say what stays staged and how to commit that, too."""
     if not (shown.stays or shown.held_back):
         return
@@ -347,14 +349,20 @@ def _next(root: bytes, paths: Sequence[RelPath], options: Sequence[str], *, is_l
     return f"as it is now: {command}" if is_later else command
 
 
-def emit_refusal(session: Session, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]) -> None:
+def emit_refusal(
+    session: Session, shown: CommitPreview, conflicts: Sequence[RelPath], settled: Mapping[str, Any]
+) -> None:
     """Write as a JSON document that nothing is done, as base has changed at ``conflicts``, too."""
     nothing = msgspec.structs.replace(shown, taken=[], stays=[*shown.taken, *shown.stays])
     emit_document(session, CommitResult(None, 0, {}, shown.held_back), nothing, conflicts, settled)
 
 
 def emit_document(
-    session: Session, result: CommitResult, shown: Shown, conflicts: Sequence[RelPath], settled: Mapping[str, Any]
+    session: Session,
+    result: CommitResult,
+    shown: CommitPreview,
+    conflicts: Sequence[RelPath],
+    settled: Mapping[str, Any],
 ) -> None:
     """Write what a commit did as a JSON document; ``conflicts`` are the paths at which base had
     changed, too.
@@ -405,7 +413,7 @@ def warn_of_unfinished(number: int | None, why: str) -> None:
         )
 
 
-def say_done(session: Session, result: CommitResult, shown: Shown, *, was_told: bool) -> None:
+def say_done(session: Session, result: CommitResult, shown: CommitPreview, *, was_told: bool) -> None:
     """Say what a commit did; what stays staged, and why, only in short if it ``was_told`` before
     the question.
     """

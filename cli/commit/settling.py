@@ -20,12 +20,12 @@ from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import Place, notes_text, summary
 from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.gone_from_base import missing_directories
-from yolofs.commit.merge.merging import Merge, Refused
+from yolofs.commit.merge.merging import Merge, Unmergeable
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, RelPath, StoreIno, absolute, in_shell
-from yolofs.session.commit import Looked, conflict_error
+from yolofs.session.commit import BaseLook, conflict_error
 from yolofs.session.merge import MODE_MADE_AGAIN, before_merge, merges_at, settle
 from yolofs.session.session import Session
 
@@ -49,14 +49,14 @@ class Way(Enum):
     SKIP = "s"
 
 
-class Settled(NamedTuple):
+class SettledConflicts(NamedTuple):
     """What has become of the conflicts of a commit."""
 
     merged: tuple[RelPath, ...] = ()
     """These have what both sides did."""
     marked: tuple[RelPath, ...] = ()
     """These have marks where both sides changed the same, and stay staged."""
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[Unmergeable, ...] = ()
     """These could not be merged, and stay staged."""
     skipped: tuple[RelPath, ...] = ()
     dropped: tuple[RelPath, ...] = ()
@@ -178,11 +178,11 @@ class Settled(NamedTuple):
         return error
 
 
-class Decided(NamedTuple):
+class DecidedConflicts(NamedTuple):
     """What is to become of the conflicts of a commit; nothing is done yet."""
 
     merges: list[Merge]
-    settled: Settled
+    settled: SettledConflicts
     """What comes of it; ``dropped`` are the paths that were asked about."""
     unmerged: dict[RelPath, StoreIno]
     """What those become that were merged and are to be what they were before."""
@@ -190,7 +190,7 @@ class Decided(NamedTuple):
     """The directories that are made again, as :func:`missing_directories` told."""
 
 
-class Wish:
+class ConflictWish:
     """What the user wants to become of conflicts, by options for all or by an answer for each."""
 
     def __init__(self, *, merge: bool, ours: bool, theirs: bool) -> None:
@@ -225,7 +225,7 @@ class Wish:
         if self._side is not Way.OURS:
             self._chosen.update(dict.fromkeys(paths, Way.THEIRS))
 
-    def ask(self, session: Session, split: Split, looked: Looked) -> None:
+    def ask(self, session: Session, split: Split, looked: BaseLook) -> None:
         """Ask about each conflict, unless options say what to do.
 
         Raises:
@@ -276,7 +276,7 @@ class Wish:
             clauses.append("what does not merge stays staged")
         return f"{'; '.join(clauses)}{ends}?" if clauses else ""
 
-    def settle(self, session: Session, looked: Looked, *, makes_again: bool) -> Settled:
+    def settle(self, session: Session, looked: BaseLook, *, makes_again: bool) -> SettledConflicts:
         """Do what is wished for the conflicts of a commit, in the view; programs in a mount wait
         meanwhile.
 
@@ -291,7 +291,7 @@ class Wish:
             return settled
         return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged, made_again))
 
-    def decide(self, session: Session, looked: Looked, *, makes_again: bool) -> Decided:
+    def decide(self, session: Session, looked: BaseLook, *, makes_again: bool) -> DecidedConflicts:
         """Find what the wishes for the conflicts of a commit would do; nothing is written.
 
         Raises:
@@ -307,7 +307,7 @@ class Wish:
                 found.remove(one)
                 by_way[self._side].extend(one.paths)
         merges = [one for one in found if isinstance(one, Merge)]
-        refused = [one for one in found if isinstance(one, Refused)]
+        refused = [one for one in found if isinstance(one, Unmergeable)]
         not_theirs = {*by_way[Way.OURS], *(path for one in refused for path in one.paths)}
         without_content = looked.without_content & not_theirs
         ours = [path for path in by_way[Way.OURS] if path not in without_content]
@@ -315,7 +315,7 @@ class Wish:
         unmerged = before_merge(session, marked)
         lost = frozenset(marked).difference(unmerged)
         made_again = missing_directories(session.state(), session.base, ours) if makes_again and ours else {}
-        settled = Settled(
+        settled = SettledConflicts(
             merged=_paths(one for one in merges if not one.conflicts),
             marked=_paths(one for one in merges if one.conflicts),
             refused=tuple(one for one in refused if without_content.isdisjoint(one.paths)),
@@ -327,7 +327,7 @@ class Wish:
             without_content=tuple(sorted(without_content)),
             made_again=tuple(path for path, ino in made_again.items() if ino is None),
         )
-        return Decided(merges, settled, unmerged, made_again)
+        return DecidedConflicts(merges, settled, unmerged, made_again)
 
     def _way(self, path: RelPath) -> Way | None:
         if path in self._chosen:
@@ -335,7 +335,7 @@ class Wish:
         return Way.MERGE if self._merges else self._side
 
 
-def check_settled(settled: Settled, looked: Looked) -> None:
+def check_settled(settled: SettledConflicts, looked: BaseLook) -> None:
     """Check that a commit would not replace a change of base that nobody has decided about.
 
     Raises:
@@ -345,8 +345,8 @@ def check_settled(settled: Settled, looked: Looked) -> None:
         raise conflict_error(looked)
 
 
-def _is_unsettled(one: Merge | Refused) -> bool:
-    return isinstance(one, Refused) or one.conflicts > 0
+def _is_unsettled(one: Merge | Unmergeable) -> bool:
+    return isinstance(one, Unmergeable) or one.conflicts > 0
 
 
 def _paths(merges: Iterable[Merge]) -> tuple[RelPath, ...]:
@@ -385,7 +385,7 @@ def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool)
 def _may_merge(session: Session, path: RelPath) -> bool:
     """Print what a merge would give; return whether it would give anything."""
     (found,) = merges_at(session, [path])
-    if isinstance(found, Refused):
+    if isinstance(found, Unmergeable):
         say(f"it cannot be merged: {found.reason}")
         return False
     if found.conflicts:

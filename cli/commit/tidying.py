@@ -10,12 +10,12 @@ from yolofs.cli.output import warn
 from yolofs.config.load import keep_of, user_keep_commits
 from yolofs.config.settings import KeepCommits
 from yolofs.errors import YolofsError, reason
-from yolofs.session.ended_commits import Ended
+from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.retention import put_aside, remove_gone, surplus
 from yolofs.session.session import Session
 
 
-def surplus_of(session: Session, project: KeepCommits | None = None) -> list[Ended]:
+def surplus_of(session: Session, project: KeepCommits | None = None) -> list[EndedCommit]:
     """Return the commits of a session that are not kept any more, by what its project says and the
     user.
 
@@ -27,7 +27,7 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
     return surplus(session.directory, keep, time.time_ns())
 
 
-def tidy(session: Session) -> Sequence[Ended]:
+def tidy(session: Session) -> Sequence[EndedCommit]:
     """After a commit, set aside the commits that are no longer kept.  An error here is only
     reported.
     """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.counting import counts
-from yolofs.changes.patch import Look, quoted, write_patch
+from yolofs.changes.patch import PatchStyle, quoted, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.guard import hidden_by, readable, seen
@@ -96,7 +96,7 @@ def show(
         )
         at_terminal = sys.stdout.isatty()
         is_for_people = at_terminal or form is Form.WORDS
-        look = Look(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        look = PatchStyle(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
         folds = at_terminal and not (unfolds or paths or len(words) > 1)
         _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
@@ -182,7 +182,7 @@ def _show(
     found: _Differences,
     visible: _Visible,
     form: Form,
-    look: Look,
+    look: PatchStyle,
     *,
     is_paged: bool,
     folds: bool,
@@ -382,7 +382,7 @@ def _emit(
     changes: Sequence[Change],
     place: Place,
     form: Form,
-    look: Look,
+    look: PatchStyle,
     write: Callable[[bytes], object],
 ) -> list[str]:
     """Write the changes in one of the forms that are about files, and return what that cannot

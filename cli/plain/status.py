@@ -33,7 +33,7 @@ from yolofs.system.disk_usage import size_at_least_text, size_text
 
 if TYPE_CHECKING:  # takes long
     from yolofs.cli.show.shortening import Shortener
-    from yolofs.config.trust import Waiting
+    from yolofs.config.trust import WaitingLine
     from yolofs.hostcode.mark import Marks
     from yolofs.session.interrupted import Interrupted
 
@@ -93,7 +93,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
             say_marked(changes, marks)
 
 
-def _waiting(project: bytes) -> tuple[Waiting, ...]:
+def _waiting(project: bytes) -> tuple[WaitingLine, ...]:
     """Return the lines of `.yolofs.toml` that are not in force; none if the files are not in order,
     which is said.
     """

@@ -12,7 +12,7 @@ from yolofs.cli.review.change_tree import Key, Node, Tree, key_of
 from yolofs.cli.review.effects import Carried
 
 
-class Part(NamedTuple):
+class AcceptedPart(NamedTuple):
     """The accepted part of one change."""
 
     change: Change
@@ -24,7 +24,7 @@ class Part(NamedTuple):
     """Whether somebody accepted this very change, and not all in a directory."""
 
 
-Before = tuple[Key, Part | None]
+Before = tuple[Key, AcceptedPart | None]
 
 
 class Accepted:
@@ -32,7 +32,7 @@ class Accepted:
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._parts: dict[Key, Part] = {}
+        self._parts: dict[Key, AcceptedPart] = {}
         self.stale: set[Key] = set()
         """What was accepted, and has become something else since."""
 
@@ -42,7 +42,7 @@ class Accepted:
     def __iter__(self) -> Iterator[Key]:
         return iter(self._parts)
 
-    def of(self, key: Key) -> Part | None:
+    def of(self, key: Key) -> AcceptedPart | None:
         """Return what of a change is accepted, None if nothing is."""
         return self._parts.get(key)
 
@@ -69,7 +69,7 @@ class Accepted:
             key = key_of(node.change)
             file = files.get(key)
             picks = {hunk.id: None for hunk in file.hunks} if file is not None else None
-            found.append(self._set(key, Part(node.change, picks, is_whole=True, was_named=is_named)))
+            found.append(self._set(key, AcceptedPart(node.change, picks, is_whole=True, was_named=is_named)))
         return found
 
     def clear(self, nodes: Iterable[Node]) -> list[Before]:
@@ -83,7 +83,7 @@ class Accepted:
         picks[hunk.id] = whole_if_all(hunk, lines)
         kept = {name: some for name, some in picks.items() if some is None or some}
         is_whole = len(kept) == len(file.hunks) and all(some is None for some in kept.values())
-        return [self._set(key, Part(file.change, kept, is_whole, was_named=is_named) if kept else None)]
+        return [self._set(key, AcceptedPart(file.change, kept, is_whole, was_named=is_named) if kept else None)]
 
     def put_back(self, before: Iterable[Before]) -> None:
         """Restore an earlier acceptance."""
@@ -107,7 +107,7 @@ class Accepted:
             return
         picks = {carried.ids[name]: lines for name, lines in part.picks.items() if name in carried.ids}
         is_whole = carried.is_all and len(picks) == len(carried.ids) and not any(picks.values())
-        self._set(key, Part(carried.change, picks, is_whole, part.was_named) if picks else None)
+        self._set(key, AcceptedPart(carried.change, picks, is_whole, part.was_named) if picks else None)
 
     # ---- another comparison
 
@@ -129,7 +129,7 @@ class Accepted:
         self.stale = {key for key in self.stale if key in tree.by_key}
         return lost
 
-    def _set(self, key: Key, part: Part | None) -> Before:
+    def _set(self, key: Key, part: AcceptedPart | None) -> Before:
         before = self._parts.get(key)
         self._count(key, before, -1)
         if part is None:
@@ -140,7 +140,7 @@ class Accepted:
         self._count(key, part, 1)
         return key, before
 
-    def _count(self, key: Key, part: Part | None, step: int) -> None:
+    def _count(self, key: Key, part: AcceptedPart | None, step: int) -> None:
         if part is None:
             return
         node: Node | None = self._tree.by_key.get(key)

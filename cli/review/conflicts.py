@@ -10,19 +10,19 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs.cli.commit.settling import Settled, Wish
+from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.project import changing
-from yolofs.cli.review.effects import Choice, Done, Settle, Way
+from yolofs.cli.review.effects import Done, PageChoice, Settle, Way
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.listing import Place
 from yolofs.commit.merge.drift_descriptions import describe_drift
-from yolofs.commit.merge.merging import Merge, Refused
+from yolofs.commit.merge.merging import Merge, Unmergeable
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import UsageError
 from yolofs.paths import ROOT, Generation, RelPath, display
-from yolofs.session.commit import Looked, look_at_base, split_staged
+from yolofs.session.commit import BaseLook, look_at_base, split_staged
 from yolofs.session.merge import merges_at
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
@@ -34,19 +34,19 @@ _MOST_LINES = 200
 _TITLES = {Way.MERGE: "the merge", Way.OURS: "what was staged before the merge", Way.THEIRS: "taking base's version"}
 
 
-class Told(NamedTuple):
+class ConflictLines(NamedTuple):
     """What a page says of conflicts."""
 
     lines: list[str]
     ways: tuple[Way, ...]
     """What can be done about them there."""
-    choices: tuple[Choice, ...]
+    choices: tuple[PageChoice, ...]
     """The lines that stand for them."""
     marked: frozenset[RelPath]
     """Those with the marks of a merge."""
 
 
-def tell(session: Session, tree: Tree, looked: Looked, place: Place, ours: Collection[RelPath]) -> Told:
+def tell(session: Session, tree: Tree, looked: BaseLook, place: Place, ours: Collection[RelPath]) -> ConflictLines:
     """Return what is to be said of the conflicts of a state that is about to be committed; at
     ``ours`` what is staged is taken.  Blocks while texts are merged, and writes nothing.
     """
@@ -61,7 +61,7 @@ def tell(session: Session, tree: Tree, looked: Looked, place: Place, ours: Colle
     }
     lines, choices = ["base has changed, too:"], []
     for path, inside in rows_of(texts):
-        choices.append(Choice(len(lines), inside))
+        choices.append(PageChoice(len(lines), inside))
         about = f": {texts[path]}" if inside == (path,) else f"/  ({len(inside)})"
         lines.append(f"  {place.show_path(path)}{about}")
     if len(drifts) > _MOST_LINES:
@@ -73,7 +73,7 @@ def tell(session: Session, tree: Tree, looked: Looked, place: Place, ours: Colle
     lines += [f"o takes {side}", "t takes base's version, and drops what is staged there", "or leave it out here"]
     if marked:
         lines.append("or take the marks out (e), and accept it then")
-    return Told(lines, (*((Way.MERGE,) if can_merge else ()), Way.OURS, Way.THEIRS), tuple(choices), marked)
+    return ConflictLines(lines, (*((Way.MERGE,) if can_merge else ()), Way.OURS, Way.THEIRS), tuple(choices), marked)
 
 
 def rows_of(conflicts: Iterable[RelPath]) -> list[tuple[RelPath, tuple[RelPath, ...]]]:
@@ -95,13 +95,13 @@ def rows_of(conflicts: Iterable[RelPath]) -> list[tuple[RelPath, tuple[RelPath, 
     return sorted(rows, key=lambda row: (row[0].split(b"/") if row[0] else [], -len(row[1])))
 
 
-def _merging(found: Merge | Refused | None) -> str:
+def _merging(found: Merge | Unmergeable | None) -> str:
     match found:
         case Merge(conflicts=0):
             return "; it merges"
         case Merge(conflicts=count):
             return f"; merged, it has marks in {count} place{'' if count == 1 else 's'}"
-        case Refused(reason=reason):
+        case Unmergeable(reason=reason):
             return f"; it cannot be merged: {reason}"
         case None:
             return ""
@@ -120,7 +120,7 @@ def settle(reader: Reader, effect: Settle) -> tuple[str, Done | None]:
         looked = look_at_base(session, split_staged(session, everything))
         looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(effect.paths)])
         before = Generation(session.timeline.present + session.has_unsnapshotted())
-        choice = Wish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)
+        choice = ConflictWish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)
         settled = choice.settle(session, looked, makes_again=True)
         paths = (*settled.merged, *settled.marked, *settled.dropped, *settled.unmerged)
         if not paths:
@@ -130,7 +130,7 @@ def settle(reader: Reader, effect: Settle) -> tuple[str, Done | None]:
     return f"{_said(settled, way)}; u takes it back", done
 
 
-def _said(settled: Settled, way: Way) -> str:
+def _said(settled: SettledConflicts, way: Way) -> str:
     parts = []
     if settled.merged:
         parts.append(f"merged with base: {_names(settled.merged)}; look, and accept it")
@@ -144,7 +144,7 @@ def _said(settled: Settled, way: Way) -> str:
     return "; ".join([*parts, refusal] if refusal else parts)
 
 
-def _refusal(settled: Settled) -> str:
+def _refusal(settled: SettledConflicts) -> str:
     reasons = [f"{_names(one.paths)} cannot be merged: {one.reason}" for one in settled.refused]
     if settled.lost:
         reasons.append(f"what was staged before the merge is not kept any more: {_names(settled.lost)}")

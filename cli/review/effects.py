@@ -145,7 +145,7 @@ class Carried(NamedTuple):
     """Whether there are no others."""
 
 
-class Choice(NamedTuple):
+class PageChoice(NamedTuple):
     """A line of a page that the cursor can be on."""
 
     line: int
@@ -166,7 +166,7 @@ class Page(NamedTuple):
     """Where base has changed, too, and it is not said what is to become of that."""
     ways: tuple[Way, ...] = ()
     """What can be done about these."""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[PageChoice, ...] = ()
     """The lines that stand for them."""
     marked: frozenset[RelPath] = frozenset()
     """In these stand the marks of a merge."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
-from yolofs.cli.review.accepted import Accepted, Before, Part
+from yolofs.cli.review.accepted import Accepted, AcceptedPart, Before
 from yolofs.cli.review.change_tree import Key, Node, Section, Tree, key_of, sections
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
@@ -158,11 +158,11 @@ class ReviewState:
         """Return all that is accepted."""
         return {key: (part.change, part.picks) for key, part in self.parts().items()}
 
-    def parts(self) -> dict[Key, Part]:
+    def parts(self) -> dict[Key, AcceptedPart]:
         """Return what is accepted of each change."""
         return {key: part for key in self.accepted if (part := self.accepted.of(key)) is not None}
 
-    def accepted_since(self, parts: Mapping[Key, Part], comparison: Comparison) -> list[Key]:
+    def accepted_since(self, parts: Mapping[Key, AcceptedPart], comparison: Comparison) -> list[Key]:
         """Return what was accepted after ``parts`` were, and is something else in a comparison that
         was begun with these.
         """

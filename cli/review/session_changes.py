@@ -15,14 +15,14 @@ from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import Lines, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.open_files import find_open_files, open_files_told
-from yolofs.cli.commit.report import Shown, ends_text, look, stays_text
+from yolofs.cli.commit.report import CommitPreview, ends_text, look, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
 from yolofs.cli.project import changing
-from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.conflicts import Told, tell, travel_back
+from yolofs.cli.review.conflicts import ConflictLines, tell, travel_back
 from yolofs.cli.review.effects import Carried, Done, Drop, Page, Prepare, Stop, Wanted
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.folding import Line
@@ -34,7 +34,7 @@ from yolofs.errors import StaleHunkError, UsageError, YolofsError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
-from yolofs.session.commit import Looked, look_at_base
+from yolofs.session.commit import BaseLook, look_at_base
 from yolofs.session.named_states import source_of
 from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
@@ -51,19 +51,19 @@ _EDITED = b"edited in a review"
 _BACK = b"taken back in a review"
 
 
-class Prepared(NamedTuple):
+class PreparedCommit(NamedTuple):
     """A commit that was shown, and may be done."""
 
     picks: Picks
     paths: Sequence[RelPath]
     named: Sequence[RelPath]
-    shown: Shown
+    shown: CommitPreview
     conflicts: Sequence[RelPath]
     ours: frozenset[RelPath]
     """The conflicts at which what is staged replaces what base has."""
 
 
-def what_changed(reader: Reader, parts: Mapping[Key, Part], comparison: Comparison) -> list[Key]:
+def what_changed(reader: Reader, parts: Mapping[Key, AcceptedPart], comparison: Comparison) -> list[Key]:
     """Return what of the accepted is something else in a newer comparison."""
     now = {key_of(change): change for change in comparison.changes}
     found: list[Key] = []
@@ -237,7 +237,7 @@ def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         stop.check()
         place = Place(session.base.root, session.base.relative(session.project))
         ours = effect.ours.intersection(looked.conflicts)
-        prepared = Prepared(picks, paths, effect.named, shown, looked.conflicts, ours)
+        prepared = PreparedCommit(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
         told = tell(session, parts.taken, looked, place, ours) if is_open else None
         taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
@@ -245,7 +245,7 @@ def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         return _page(prepared, [*taken, *written], selected.held, told, place, ends_text(session))
 
 
-def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> list[str]:
+def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLook) -> list[str]:
     """Return what a commit takes: first what the host would run, then what lies outside the
     project, deletions, and the rest; last what lists fold.
     """
@@ -273,10 +273,10 @@ def _taken_lines(shortener: Shortener, prepared: Prepared, looked: Looked) -> li
 
 
 def _page(
-    prepared: Prepared,
+    prepared: PreparedCommit,
     taken: Sequence[str],
     held: Sequence[HeldHunk],
-    told: Told | None,
+    told: ConflictLines | None,
     place: Place,
     ends: str,
 ) -> Page:
@@ -304,7 +304,7 @@ def _page(
     return Page(title, tuple(lines), "enter commits; any other key goes back" if shown.taken else "", prepared)
 
 
-def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
+def _gist(shown: CommitPreview, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
     """Return what the page has shown of a commit.  The ids of hunks stand for the contents of the
     files.
 
@@ -327,7 +327,7 @@ def _gist(shown: Shown, conflicts: Iterable[RelPath]) -> tuple[object, ...]:
     return told(shown.taken), shown.held_back, marks, list(conflicts)
 
 
-def commit(reader: Reader, prepared: Prepared) -> str:
+def commit(reader: Reader, prepared: PreparedCommit) -> str:
     """Commit what was shown; return what to say.
 
     Raises:
@@ -335,7 +335,7 @@ def commit(reader: Reader, prepared: Prepared) -> str:
         YolofsError, OSError: as :func:`yolofs.cli.commit.committing_hunks.commit_hunks`.
     """
 
-    def check(shown: Shown, conflicts: Sequence[RelPath]) -> None:
+    def check(shown: CommitPreview, conflicts: Sequence[RelPath]) -> None:
         if _gist(shown, conflicts) != _gist(prepared.shown, prepared.conflicts):
             raise StaleHunkError(
                 "something has changed meanwhile, here or in base, so nothing is committed: look again"

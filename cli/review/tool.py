@@ -26,7 +26,7 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.effects import Drop, Prepare, Stop, Wanted
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.session_changes import Prepared, commit, drop, prepare, stage_edit
+from yolofs.cli.review.session_changes import PreparedCommit, commit, drop, prepare, stage_edit
 from yolofs.cli.show.listing import Place, is_marked
 from yolofs.errors import UsageError, YolofsError
 from yolofs.hostcode.code_files import patterns_anywhere
@@ -117,8 +117,9 @@ def _divide(comparison: Comparison) -> tuple[int, list[Change]]:
     """Return how many changes are of what the host would run or trust, and the others.
 
     A tool gets nothing of the former, not even in directories that are exempt otherwise, and no old
-    version: an editor acts on it as soon as it opens a directory, and does not know this one for
-    one of an agent's.  And it is accepted one by one, which a tool has no key for.
+    version.  An editor acts on such files as soon as it opens their directory, and does not know
+    that an agent has written them.  And each has to be accepted by itself, for which a tool has no
+    key.
     """
     patterns = patterns_anywhere()
 
@@ -368,7 +369,7 @@ def _commit(reader: Reader, end: _EndState) -> None:
     if not ask("commit that?"):
         say("nothing committed")
         return
-    assert isinstance(page.prepared, Prepared)
+    assert isinstance(page.prepared, PreparedCommit)
     say(commit(reader, page.prepared))
 
 

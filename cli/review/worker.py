@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change
-from yolofs.cli.review.accepted import Part
+from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, Tree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
@@ -23,7 +23,7 @@ _MANY = 1000
 """Of so many changes it takes a while to find what the host would run: they are shown before."""
 
 
-class Compared(NamedTuple):
+class NewComparison(NamedTuple):
     """Another comparison, and what of the accepted is something else in it."""
 
     comparison: Comparison
@@ -44,7 +44,7 @@ class Worker:
             return begun
         return self._reader.with_marks(begun)
 
-    def compare(self, effect: Compare, parts: Mapping[Key, Part], *, with_marks: bool) -> Compared:
+    def compare(self, effect: Compare, parts: Mapping[Key, AcceptedPart], *, with_marks: bool) -> NewComparison:
         """Compare the states; ``parts`` is what is accepted."""
         comparison = self._reader.compare(effect.at, is_last=effect.is_last)
         if with_marks or len(comparison.changes) < _MANY:
@@ -54,12 +54,12 @@ class Worker:
             from yolofs.cli.review.session_changes import what_changed
 
             changed = what_changed(self._reader, parts, comparison)
-        return Compared(comparison, changed, arranged(comparison))
+        return NewComparison(comparison, changed, arranged(comparison))
 
-    def mark(self, known: Comparison) -> Compared:
+    def mark(self, known: Comparison) -> NewComparison:
         """Find what the host would run or trust."""
         marked = self._reader.with_marks(known)
-        return Compared(marked, [], arranged(marked))
+        return NewComparison(marked, [], arranged(marked))
 
     def load(self, change: Change) -> DiffView:
         """Read the lines of a change."""
@@ -100,9 +100,9 @@ class Worker:
 
     def commit(self, effect: Commit) -> str:
         """Commit what a page has shown."""
-        from yolofs.cli.review.session_changes import Prepared, commit
+        from yolofs.cli.review.session_changes import PreparedCommit, commit
 
-        assert isinstance(effect.prepared, Prepared)
+        assert isinstance(effect.prepared, PreparedCommit)
         return commit(self._reader, effect.prepared)
 
     def texts(self, effect: Edit) -> tuple[bytes, bytes]:

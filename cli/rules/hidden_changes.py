@@ -1,5 +1,7 @@
-"""What tells which of some changes the user has had hidden, without the rules where there is a
-mount: to have it judge a few paths takes a tenth of the time that all its rules take to come here.
+"""Which of some changes lie at paths that a rule hides.
+
+A mount is asked about these paths alone: that takes a tenth of the time in which all its rules come
+here.
 """
 
 from __future__ import annotations

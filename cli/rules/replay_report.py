@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, assert_never
 
 from yolofs.access.explain import explain
 from yolofs.access.questions import Operation
-from yolofs.access.replay import Access, Suggestion, asked, suggest, tally, with_rules
+from yolofs.access.replay import RecordedAccess, Suggestion, asked, suggest, tally, with_rules
 from yolofs.audit.audit import AskNote, RefusalNote, read_audit
 from yolofs.cli.connection import connected
 from yolofs.cli.output import emit, say
@@ -28,7 +28,7 @@ _ANSWERS = {"allowed": True, "denied": False}
 class Recorded(NamedTuple):
     """What a session recorded of accesses, alike ones together."""
 
-    accesses: tuple[Access, ...]
+    accesses: tuple[RecordedAccess, ...]
     is_whole: bool
     """Whether what rules let be read is all there: it is known while the view is mounted."""
 
@@ -50,8 +50,8 @@ def read_accesses(project: bytes) -> Recorded:
     free = dict.fromkeys(
         (path, operation) for path, operation in (*reads, *changes) if (path, operation.is_change) not in asked_about
     )
-    accesses = [Access(path, operation, count, answer) for (path, operation, answer), count in counts.items()]
-    accesses += [Access(path, operation, 1, None, was_free=True) for path, operation in free]
+    accesses = [RecordedAccess(path, operation, count, answer) for (path, operation, answer), count in counts.items()]
+    accesses += [RecordedAccess(path, operation, 1, None, was_free=True) for path, operation in free]
     return Recorded(tuple(accesses), not is_full)
 
 
@@ -95,7 +95,7 @@ def _kept(record: Keep) -> Operation:
     return Operation.DELETE if record.source is None else Operation.RENAME
 
 
-def suggestions(book: RuleBook, accesses: Sequence[Access], project: bytes) -> list[Suggestion]:
+def suggestions(book: RuleBook, accesses: Sequence[RecordedAccess], project: bytes) -> list[Suggestion]:
     """Return rules that would have spared questions; none about home, the project or what is above
     them.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from yolofs.access.explain import Explanation, Outcome
+from yolofs.access.explain import AccessOutcome, Explanation
 from yolofs.access.questions import Operation
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import text_fields
@@ -21,10 +21,10 @@ _COLOURS = {
     RuleState.HIDDEN: "magenta",
 }
 _WORDS = {
-    Outcome.ALLOWED: "allowed",
-    Outcome.ASKS: "asks",
-    Outcome.REFUSED: "refused (EACCES)",
-    Outcome.ABSENT: "not there (ENOENT)",
+    AccessOutcome.ALLOWED: "allowed",
+    AccessOutcome.ASKS: "asks",
+    AccessOutcome.REFUSED: "refused (EACCES)",
+    AccessOutcome.ABSENT: "not there (ENOENT)",
 }
 
 
@@ -130,8 +130,8 @@ def _rule_or_none(rule: Rule | None) -> dict[str, Any] | None:
     return _rule_fields(rule) if rule is not None else None
 
 
-def _by_outcome(found: Explanation, operations: Iterable[Operation]) -> list[tuple[Outcome, list[Operation]]]:
-    outcomes: dict[Outcome, list[Operation]] = {}
+def _by_outcome(found: Explanation, operations: Iterable[Operation]) -> list[tuple[AccessOutcome, list[Operation]]]:
+    outcomes: dict[AccessOutcome, list[Operation]] = {}
     for operation in operations:
         outcomes.setdefault(found.outcome(operation), []).append(operation)
     return list(outcomes.items())

@@ -32,13 +32,13 @@ from yolofs.system.mounts import is_ours, mounts_at
 
 if TYPE_CHECKING:
     from yolofs.cli.run.read_only_places import ReadOnlyPlace
-    from yolofs.daemon.rpc.launch import Started
+    from yolofs.daemon.rpc.launch import StartedDaemon
 
 _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish"})
 
 
-class Manner(NamedTuple):
+class RunManner(NamedTuple):
     """How a run is to be."""
 
     is_reviewed: bool = True
@@ -49,7 +49,7 @@ class Manner(NamedTuple):
     """Words at the end of the command line that the user did not type: they are not shown."""
 
 
-def run_command(words: Sequence[bytes], manner: Manner) -> int:
+def run_command(words: Sequence[bytes], manner: RunManner) -> int:
     """Run a command in the sandbox and return its exit code.
 
     Inside a sandbox the command is simply run, as it is confined already.
@@ -112,10 +112,10 @@ def run_command(words: Sequence[bytes], manner: Manner) -> int:
         read_only = which_are_read_only(native, words, os.environb, directory)
     if manner.is_reviewed and (has_changes or result.has_notes or (manner.as_json and read_only)):
         from yolofs.audit.audit import Point
-        from yolofs.cli.run.summary import Ended, summarise
+        from yolofs.cli.run.summary import EndedRun, summarise
 
         before = Point(begun.generation, begun.marker_ns)
-        what = Ended(
+        what = EndedRun(
             begun.run, tuple(words), ended, before, generation, has_changes, started_ns, result.going_on, read_only
         )
         try:
@@ -207,7 +207,7 @@ def _connected(project: bytes, directory: bytes, settings: Settings) -> Iterator
             raise
 
 
-def _launched(project: bytes, directory: bytes, settings: Settings) -> Started:
+def _launched(project: bytes, directory: bytes, settings: Settings) -> StartedDaemon:
     """Start the daemon: with the whole machine as its base if the settings say so, whatever the
     last mount had.
 
@@ -239,7 +239,7 @@ def _check_root(root: bytes, settings: Settings) -> None:
 
 
 def _end(
-    client: Client, begun: BeginRunResult, code: int | None, words: Sequence[bytes], manner: Manner
+    client: Client, begun: BeginRunResult, code: int | None, words: Sequence[bytes], manner: RunManner
 ) -> EndRunResult:
     """Note the end of a run; a daemon that has died meanwhile does not take the command's exit code
     along.

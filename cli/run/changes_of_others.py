@@ -14,7 +14,7 @@ from yolofs.session.attribution import NO_RUN, Attribution
 from yolofs.state.regions import Regions
 
 
-class Work(NamedTuple):
+class ChangesByRun(NamedTuple):
     """The changes from before a run until its end, sorted by the run that made them."""
 
     own: list[Change]
@@ -26,17 +26,17 @@ class Work(NamedTuple):
     them.
     """
 
-    def without(self, runs: Iterable[int]) -> Work:
+    def without(self, runs: Iterable[int]) -> ChangesByRun:
         """Return the same without what some of the others did alone."""
         left_out = frozenset(runs)
         return self._replace(others={run: some for run, some in self.others.items() if run not in left_out})
 
 
-def divide(changes: Sequence[Change], run: int, attribution: Attribution | None) -> Work:
+def divide(changes: Sequence[Change], run: int, attribution: Attribution | None) -> ChangesByRun:
     """Return the changes, sorted by the run that made them.  Without an ``attribution``, all count
     as the run's.
     """
-    work = Work([], {}, {})
+    work = ChangesByRun([], {}, {})
     for change in changes:
         runs = attribution.runs_of(change) if attribution is not None else frozenset[int]()
         others = tuple(sorted(runs - {run}))
@@ -55,7 +55,7 @@ def also_text(others: Collection[int]) -> str:
     return f"  (also: {', '.join(map(_name, others))})" if others else ""
 
 
-def meanwhile(work: Work, going_on: Sequence[int], regions: Regions, where: str) -> list[str]:
+def meanwhile(work: ChangesByRun, going_on: Sequence[int], regions: Regions, where: str) -> list[str]:
     """Return a line for each of the others: what they changed in ``where``, a range, and whether
     they go on.
     """
@@ -70,7 +70,7 @@ def meanwhile(work: Work, going_on: Sequence[int], regions: Regions, where: str)
     return lines
 
 
-def meanwhile_fields(work: Work, going_on: Sequence[int]) -> list[dict[str, Any]]:
+def meanwhile_fields(work: ChangesByRun, going_on: Sequence[int]) -> list[dict[str, Any]]:
     """Return the same as JSON."""
     return [
         {"run": number or None, "goes_on": number in going_on, "counts": counts(work.others.get(number, ()))}

@@ -20,7 +20,7 @@ from yolofs.daemon.rpc.run_messages import BeginRunResult
 from yolofs.errors import SandboxError
 from yolofs.paths import display
 from yolofs.sandbox.bubblewrap import agent_socket_inside
-from yolofs.sandbox.confine import Place, confined
+from yolofs.sandbox.confine import StartingPlace, confined
 from yolofs.sandbox.environment import hidden_variables, with_own_tmux, without
 from yolofs.sandbox.namespaces import find_possible
 from yolofs.sandbox.native_mountable import bindable, by_directory
@@ -68,7 +68,7 @@ def run_in_sandbox(
     tmp = private_tmp.make(session, begun, environment, runtime_root)
     private_tmp.say_what_is_ruled(begun)
     private_tmp.say_what_is_not_there(tmp, words, environment, directory, mountpoint)
-    place = Place(
+    place = StartingPlace(
         mountpoint=mountpoint,
         runtime_root=runtime_root,
         agent_socket=unquote(begun.agent_socket),

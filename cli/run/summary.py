@@ -6,14 +6,14 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from yolofs.access.asks import Outcome
+from yolofs.access.asks import AskOutcome
 from yolofs.access.questions import Operation
 from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, Kind, compare
 from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
-from yolofs.cli.run.changes_of_others import Work, also_text, divide, meanwhile, meanwhile_fields
+from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import Line
@@ -55,7 +55,7 @@ _ORDER = (Kind.DELETED, Kind.TYPE, Kind.MODIFIED, Kind.RENAMED, Kind.ADDED, Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedRun:
     """A run that has ended."""
 
     number: int
@@ -77,7 +77,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RunSpan:
     """The generations between which a run lies."""
 
     before: Generation
@@ -103,7 +103,7 @@ class Sections:
     others: list[Line]
 
 
-def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_json: bool) -> None:
+def summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, as_json: bool) -> None:
     """Say what a run changed, and apart from that what others did meanwhile; ``early`` is what has
     been read of it.
     """
@@ -111,11 +111,11 @@ def summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_js
         _summarise(project, ended, early, as_json=as_json)
 
 
-def _summarise(project: bytes, ended: Ended, early: EarlySummary | None, *, as_json: bool) -> None:
+def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, as_json: bool) -> None:
     opened, before = early.take() if early is not None else (None, None)
     with opened if opened is not None else Session.open(project, Access.READ) as session:
         known = generation_of(ended.before, session.journal)
-        span = Span(known if known is not None else BASE, ended.after)
+        span = RunSpan(known if known is not None else BASE, ended.after)
         if early is None or span.before != early.generation:
             before = None
         changes = _changes(session, span, before) if ended.has_changes else []
@@ -148,7 +148,7 @@ def sort(lines: Iterable[Line], place: Place) -> Sections:
     return sections
 
 
-def _changes(session: Session, span: Span, before: Tree | None) -> list[Change]:
+def _changes(session: Session, span: RunSpan, before: Tree | None) -> list[Change]:
     with progress("comparing") as update:
         if before is None:
             before = session.state(span.before)
@@ -156,11 +156,11 @@ def _changes(session: Session, span: Span, before: Tree | None) -> list[Change]:
         return compare(before, after, session.base, session.store, progress=update)
 
 
-def _ended_before(run: Run, ended: Ended) -> bool:
+def _ended_before(run: Run, ended: EndedRun) -> bool:
     return run.end is not None and run.end.time_ns < ended.started_ns
 
 
-def _is_of(note: Note, ended: Ended) -> bool:
+def _is_of(note: Note, ended: EndedRun) -> bool:
     """Tell whether a note is about an access of a run; a process that could not be seen may be one
     of it.
     """
@@ -178,7 +178,7 @@ def _is_history(note: Note) -> bool:
     return note.rule.source == SOURCE + HISTORIES and note.operation == Operation.CREATE.value
 
 
-def _note_lines(ended: Ended, notes: Sequence[Note]) -> list[str]:
+def _note_lines(ended: EndedRun, notes: Sequence[Note]) -> list[str]:
     kept = [note for note in notes if not _is_history(note)]
     notes = refusals_folded(kept)
     if not notes:
@@ -215,7 +215,7 @@ def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
     """Return what was answered as nobody watched, or nobody did in time, and what allows it the
     next time.
     """
-    unanswered = [note for note in notes if isinstance(note, AskNote) and note.outcome == Outcome.TIMEOUT.value]
+    unanswered = [note for note in notes if isinstance(note, AskNote) and note.outcome == AskOutcome.TIMEOUT.value]
     alone = [note for note in unanswered if note.by == UNATTENDED]
     late = [note for note in unanswered if note.by != UNATTENDED]
     changed = {note.path for note in notes if isinstance(note, RefusalNote) and note.operation not in _LOOKING}
@@ -241,7 +241,9 @@ def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> li
     return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()])]
 
 
-def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place, marks: Marks) -> list[str]:
+def _lines(
+    session: Session, ended: EndedRun, span: RunSpan, work: ChangesByRun, place: Place, marks: Marks
+) -> list[str]:
     own = without_scratch(work.own, session.regions)
     others = meanwhile(work, ended.going_on, session.regions, span.text)
     if not own:
@@ -272,7 +274,9 @@ def _lines(session: Session, ended: Ended, span: Span, work: Work, place: Place,
     return [*lines, f"see it: {see}        undo it: {undo}"]
 
 
-def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, inside: bool, see: str) -> list[str]:
+def _listed(
+    some: Sequence[Line], place: Place, work: ChangesByRun, marks: Marks, *, inside: bool, see: str
+) -> list[str]:
     """Return the lines of one section, by kind.  What is marked comes first, so that it is shown in
     any case.
     """
@@ -294,7 +298,13 @@ def _listed(some: Sequence[Line], place: Place, work: Work, marks: Marks, *, ins
 
 
 def _document(
-    ended: Ended, span: Span, work: Work, notes: Sequence[Note], place: Place, regions: Regions, marks: Marks
+    ended: EndedRun,
+    span: RunSpan,
+    work: ChangesByRun,
+    notes: Sequence[Note],
+    place: Place,
+    regions: Regions,
+    marks: Marks,
 ) -> dict[str, Any]:
     sections = sort((Line(change, []) for change in work.own), place)
     sections.outside.sort(key=lambda line: line.change.kind is not Kind.DELETED)  # stable: by path otherwise

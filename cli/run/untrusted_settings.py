@@ -10,7 +10,7 @@ from yolofs.cli.which_project import session_directory
 from yolofs.errors import ConfigError
 
 if TYPE_CHECKING:  # takes long, and hardly a command comes here
-    from yolofs.config.trust import Waiting
+    from yolofs.config.trust import WaitingLine
     from yolofs.rules.rule_files import RuleFiles
 
 
@@ -22,7 +22,7 @@ def say_what_waits(count: int) -> None:
         warn(f"{count_text(count)}: {NEXT}")
 
 
-def waiting_or_warned(project: bytes, *, warned: Iterable[str] = ()) -> tuple[Waiting, ...]:
+def waiting_or_warned(project: bytes, *, warned: Iterable[str] = ()) -> tuple[WaitingLine, ...]:
     """Return the lines that wait; of a file that is not in order there are none, and a warning says
     so.
 
@@ -36,7 +36,7 @@ def waiting_or_warned(project: bytes, *, warned: Iterable[str] = ()) -> tuple[Wa
         return ()
 
 
-def waiting_lines(project: bytes) -> tuple[Waiting, ...]:
+def waiting_lines(project: bytes) -> tuple[WaitingLine, ...]:
     """Return the lines that wait, as the file is now.
 
     Raises:
@@ -50,7 +50,7 @@ def waiting_lines(project: bytes) -> tuple[Waiting, ...]:
     return lines_to_agree_to(project)[1]
 
 
-def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
+def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[WaitingLine, ...]]:
     """Return the files of a project, and the lines of its own that have to be agreed to.
 
     Raises:
@@ -68,6 +68,6 @@ def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[Waiting, ...]]:
     return files, files.lines_to_agree_to(answers)
 
 
-def waiting_fields(waiting: Sequence[Waiting]) -> list[dict[str, Any]]:
+def waiting_fields(waiting: Sequence[WaitingLine]) -> list[dict[str, Any]]:
     """Return what waits for ``--json``."""
     return [{"line": one.line, "key": list(one.key), "text": one.shown, "opens": one.opens} for one in waiting]

@@ -169,9 +169,11 @@ def _ignored(lines: Sequence[Line], repositories: Repositories | None) -> set[Re
     """Return the paths at which git ignores all that there is."""
     if repositories is None:
         return set()
-    from yolofs.hostcode.git_ignored import Asked
+    from yolofs.hostcode.git_ignored import CheckedPath
 
-    return repositories.ignored(Asked(path, _is_directory(line.change)) for line in lines for path in line.change.paths)
+    return repositories.ignored(
+        CheckedPath(path, _is_directory(line.change)) for line in lines for path in line.change.paths
+    )
 
 
 def _sort_of(line: Line, ignored: set[RelPath], repositories: Repositories | None) -> Sort | None:

@@ -18,7 +18,7 @@ from yolofs.changes.changes import Change, Kind, Side
 from yolofs.paths import RelPath, join
 from yolofs.store.as_read import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_called, is_name, parents_of, unpacked
-from yolofs.text.git_packs import DamagedPackError, Index, Pack, Work
+from yolofs.text.git_packs import DamagedPackError, Index, Pack, ReadingBudget
 
 _PACKS = b"objects/pack/"
 _INDEX, _PACK = b".idx", b".pack"
@@ -49,7 +49,7 @@ class NewObjects:
         self._read = read
         self._open = contextlib.ExitStack()
         self._packs: list[Pack] | None = None
-        self._work = Work(_MOST_WORK_BYTES)
+        self._work = ReadingBudget(_MOST_WORK_BYTES)
         self._asked = 0
         self._repacked: dict[bytes, bool] = {}
         """Of packs that are gone, by their paths without an ending."""

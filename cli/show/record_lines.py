@@ -12,7 +12,7 @@ from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage
 from yolofs.paths import absolute, display
 
 
-class Entry(NamedTuple):
+class RecordEntry(NamedTuple):
     """One record and where it stands."""
 
     generation: int
@@ -41,7 +41,7 @@ def record_word(record: Record) -> str:
             assert_never(record)
 
 
-def record_line(entry: Entry, place: Place, width: int) -> str:
+def record_line(entry: RecordEntry, place: Place, width: int) -> str:
     record = entry.record
     head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
     runs = sorted(runs_in(record) - {0})
@@ -82,7 +82,7 @@ def _kept_as(record: Keep, place: Place) -> str:
     return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
 
 
-def record_fields(entry: Entry, root: bytes) -> dict[str, Any]:
+def record_fields(entry: RecordEntry, root: bytes) -> dict[str, Any]:
     record = entry.record
     fields: dict[str, Any] = {
         "kind": record_word(record),

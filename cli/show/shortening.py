@@ -75,7 +75,7 @@ class Shortener(NamedTuple):
         return all(guard.may_read(self.session.base.path(path)) for path in (*paths, join(group.top, b"packed-refs")))
 
 
-class Apart(NamedTuple):
+class ChangesSetApart(NamedTuple):
     """The changes that are shown each, and those that are told together, in the same order."""
 
     first: list[Change]
@@ -87,7 +87,7 @@ class Apart(NamedTuple):
         return [change for group in self.groups for change in group.changes]
 
 
-def set_apart(changes: Sequence[Change], shortener: Shortener, marks: Marks) -> Apart:
+def set_apart(changes: Sequence[Change], shortener: Shortener, marks: Marks) -> ChangesSetApart:
     """Return changes without those that a short list tells together, and these; what is marked is
     never among them.
 
@@ -95,4 +95,4 @@ def set_apart(changes: Sequence[Change], shortener: Shortener, marks: Marks) -> 
     """
     groups = shortener.fold(changes, lambda change: is_marked(change, marks)).groups
     told = {id(change) for group in groups for change in group.changes}
-    return Apart([change for change in changes if id(change) not in told], groups)
+    return ChangesSetApart([change for change in changes if id(change) not in told], groups)

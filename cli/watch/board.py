@@ -59,7 +59,7 @@ class Quit(NamedTuple):
 Command: TypeAlias = AnswerParams | Look | Quit
 
 
-class Choice(NamedTuple):
+class CardChoice(NamedTuple):
     """One line to choose."""
 
     text: str
@@ -89,14 +89,14 @@ class Board:
         """What has become of the last of the earlier asks, newest last."""
         self.done_count = 0
         """How many have ended in all."""
-        self.choices: Sequence[Choice] = ()
+        self.choices: Sequence[CardChoice] = ()
         self.chosen = 0
         self.looked_at: Sequence[str] = ()
         self.scroll = 0
         self._escaped = -math.inf
         """When Escape came last."""
         self._lifetime = Lifetime.ONCE
-        self.scope = Choice("", None)
+        self.scope = CardChoice("", None)
         """What the rule is to be about, of the paths that can be chosen."""
         self._members: tuple[int, ...] = ()
 
@@ -248,7 +248,7 @@ class Board:
             case "?":
                 self.mode, self.scroll = Mode.HELP, 0
             case "l":
-                self._choose(Mode.QUEUE, [Choice("", group) for group in self.groups()])
+                self._choose(Mode.QUEUE, [CardChoice("", group) for group in self.groups()])
             case "tab":
                 groups = list(self.groups())
                 if len(groups) > 1 and self.group in groups:
@@ -279,7 +279,7 @@ class Board:
         self._choose(Mode.SCOPE, _scopes(asks))
         return None
 
-    def _choose(self, mode: Mode, choices: Sequence[Choice]) -> None:
+    def _choose(self, mode: Mode, choices: Sequence[CardChoice]) -> None:
         if choices:
             self.mode, self.choices, self.chosen = mode, choices, 0
 
@@ -298,7 +298,7 @@ class Board:
                 return self._pick(self.choices[int(digit) - 1])
         return None
 
-    def _pick(self, choice: Choice) -> Command | None:
+    def _pick(self, choice: CardChoice) -> Command | None:
         match self.mode, choice.value:
             case Mode.QUEUE, int(group):
                 self.mode = Mode.CARD
@@ -346,29 +346,33 @@ def _is_control(key: str) -> bool:
     return len(key) == 1 and "\x80" <= key <= "\x9f"
 
 
-def _scopes(asks: Sequence[AskInfo]) -> list[Choice]:
+def _scopes(asks: Sequence[AskInfo]) -> list[CardChoice]:
     """Return what a rule can be about: the paths themselves, or a directory above them, as far as
     it settles any.
     """
     paths = [unquote(ask.path) for ask in asks]
-    choices = [Choice("just this", paths[0])] if len(paths) == 1 else [Choice(f"each of the {len(paths)}", None)]
+    choices = (
+        [CardChoice("just this", paths[0])] if len(paths) == 1 else [CardChoice(f"each of the {len(paths)}", None)]
+    )
     directory = common_directory(paths)
     limits = [len(unquote(ask.widest)) for ask in asks]
     while len(directory) >= min(limits):
         left = sum(len(directory) < limit for limit in limits)
-        choices.append(Choice(f"all below, but for {left} of these" if left else "all below", directory))
+        choices.append(CardChoice(f"all below, but for {left} of these" if left else "all below", directory))
         if directory == b"/":
             break
         directory = directory.rpartition(b"/")[0] or b"/"
     return choices
 
 
-def _states(ask: AskInfo) -> list[Choice]:
+def _states(ask: AskInfo) -> list[CardChoice]:
     """Return the states that settle an ask, from what settles least."""
     states = [RuleState.READ_ONLY, RuleState.DENY, RuleState.HIDDEN]
     if _is_change(ask):
-        return [Choice(_STATES[state], state) for state in (RuleState.ALLOW, *states)]
-    return [Choice(_STATES[state], state) for state in (RuleState.WRITE_ASK, states[0], RuleState.ALLOW, *states[1:])]
+        return [CardChoice(_STATES[state], state) for state in (RuleState.ALLOW, *states)]
+    return [
+        CardChoice(_STATES[state], state) for state in (RuleState.WRITE_ASK, states[0], RuleState.ALLOW, *states[1:])
+    ]
 
 
 _STATES = {

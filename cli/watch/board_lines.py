@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
 from yolofs.cli.show.text_width import width_of
-from yolofs.cli.watch.board import Board, Choice, Mode
+from yolofs.cli.watch.board import Board, CardChoice, Mode
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
@@ -236,12 +236,12 @@ def _list(title: str, rows: Sequence[str], board: Board, width: int, room: int) 
     return lines, rest
 
 
-def _scope_text(choice: Choice) -> str:
+def _scope_text(choice: CardChoice) -> str:
     path = choice.value
     return f"{choice.text}: {display(path)}" if isinstance(path, bytes) else choice.text
 
 
-def _state_text(choice: Choice) -> str:
+def _state_text(choice: CardChoice) -> str:
     return f"{choice.value.value:<9}  {choice.text}" if isinstance(choice.value, RuleState) else choice.text
 
 

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.access.asks import Ended, Waiter
+from yolofs.access.asks import EndedAsk, Waiter
 from yolofs.access.questions import Question
 from yolofs.access.rule_notes import rule_note
 from yolofs.audit.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
@@ -155,7 +155,7 @@ class Auditor:
         count = names[directory] = names.get(directory, 0) + 1
         return directory if count > _MAX_NAMES else None
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedAsk) -> None:
         """Note an ask that has ended."""
         ask, question = ended.ask, ended.ask.question
         self.noted += 1

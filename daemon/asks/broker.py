@@ -21,10 +21,11 @@ from typing import NamedTuple, Protocol
 import trio
 
 from yolofs.access.answers import JUST_ONCE, Answer, Lifetime, check_settles_some, rules_of
-from yolofs.access.asks import Ask, Ended, Outcome, Queue, Waiter, how_it_ended
+from yolofs.access.asks import Ask, AskOutcome, EndedAsk, Queue, Waiter, how_it_ended
 from yolofs.access.questions import Decision, Question
 from yolofs.audit.audit import UNATTENDED
 from yolofs.daemon.asks.auditor import Auditor
+from yolofs.daemon.asks.watchers import Watcher, Watchers
 from yolofs.errors import AskError
 from yolofs.paths import display
 from yolofs.rules import PathRule, Rule, RuleBook, spell
@@ -44,10 +45,6 @@ _CHECK_S = 1.0
 """How often watchers are checked while something waits."""
 _COUNT_S = 60.0
 """How often refusals of a kind that was seen before are noted, with their number."""
-_MOST_UNATTENDED = 10_000
-"""How many paths of runs are remembered that were given the default as nobody watched; beyond that
-all are forgotten, and wait once more.
-"""
 
 
 class Install(Protocol):
@@ -66,30 +63,7 @@ class Install(Protocol):
         ...
 
 
-class Watcher(Protocol):
-    """Hears what happens to asks and rules, on trio's thread; must not wait."""
-
-    def asked(self, ask: Ask) -> None:
-        """An ask is new, or has changed."""
-
-    def ended(self, ended: Ended) -> None:
-        """An ask that the watcher has heard of waits no longer."""
-
-    def warned(self, warnings: tuple[str, ...]) -> None:
-        """There is something else now that the user should know, or nothing any more."""
-
-    def attends(self, run: int) -> bool:
-        """Tell whether there is somebody who sees what a run asks (0: what is in no run)."""
-        ...
-
-    def check(self) -> bool:
-        """Have whoever sees it show that it goes on, while something waits; tell whether it has
-        ceased to since the last check.
-        """
-        ...
-
-
-class Answered(NamedTuple):
+class AnsweredAsks(NamedTuple):
     """What an answer was for, by the numbers of asks."""
 
     ids: list[int]
@@ -124,8 +98,6 @@ class Broker:
         self._hears_of_interrupts = hears_of_interrupts
         self.unattended_s = unattended_s
         """How long what a run asks waits where nobody watches."""
-        self._unattended: set[tuple[bytes, int]] = set()
-        """What was given the default as nobody watched: by path and run."""
         self.timeout_s = timeout_s
         """How long an ask waits for an answer."""
         self.default = default
@@ -134,8 +106,7 @@ class Broker:
         self._install = install
         self._auditor = auditor
         self._queue = Queue(self._on_end, last_id)
-        self._watchers: list[Watcher] = []
-        self._warnings: tuple[str, ...] = ()
+        self._watchers = Watchers()
         self._undescribed: list[tuple[Ask, Waiter]] = []
         self._arrived = trio.Event()
         self._came = trio.Event()
@@ -223,45 +194,28 @@ class Broker:
     @contextlib.contextmanager
     def watched_by(self, watcher: Watcher) -> Iterator[None]:
         """Have a watcher hear of all that waits, and of all that happens in the block."""
-        self._watchers.append(watcher)
-        self.attention_changed()
         try:
-            if self._warnings:
-                watcher.warned(self._warnings)
-            for ask in self._queue:
-                if ask.is_shown:
-                    watcher.asked(ask)
-            yield
+            with self._watchers.with_one_more(watcher):
+                self.attention_changed()
+                self._watchers.bring_up_to_date(watcher, self._queue)
+                yield
         finally:
-            self._watchers.remove(watcher)
             self.attention_changed()
 
     def attention_changed(self) -> None:
         """Give each ask the deadline that is due with those who see it now."""
-        self._unattended = {known for known in self._unattended if not self._is_attended(known[1])}
+        self._watchers.forget_attended()
         now = time.monotonic()
         for ask in self._queue:
-            if self._is_seen(ask):
+            if self._watchers.see(ask):
                 ask.deadline = ask.full_deadline
             elif ask.deadline == ask.full_deadline:
                 ask.deadline = min(ask.full_deadline, now + self.unattended_s)
         self._deadline_changed.set()
 
-    def _is_seen(self, ask: Ask) -> bool:
-        return any(self._is_attended(waiter.requester.run) for waiter in ask.waiters)
-
-    def _is_attended(self, run: int) -> bool:
-        """Tell whether somebody sees what a run asks.  A process outside of all runs counts as the
-        user's own.
-        """
-        return not run or any(watcher.attends(run) for watcher in self._watchers)
-
     def warn(self, warnings: tuple[str, ...]) -> None:
         """Tell watchers what the user should know now, if that is something else than before."""
-        if warnings != self._warnings:
-            self._warnings = warnings
-            for watcher in list(self._watchers):
-                watcher.warned(warnings)
+        self._watchers.warn(warnings)
 
     def close(self) -> int:
         """Answer all that waits, and whatever comes from now on, with no; return how many waited.
@@ -279,7 +233,7 @@ class Broker:
         self._take_inbox()
         asks = list(self._queue)
         for ask in asks:
-            self._end(ask, Outcome.ENDED, Decision.DENY, by="the end of the mount")
+            self._end(ask, AskOutcome.ENDED, Decision.DENY, by="the end of the mount")
         return len(asks)
 
     def find(self, ask_id: int) -> Ask:
@@ -307,7 +261,7 @@ class Broker:
         listed: bool = False,
         only: bool = False,
         by: str,
-    ) -> Answered:
+    ) -> AnsweredAsks:
         """Answer an ask and, unless ``only``, its group; return which were answered.
 
         Only those asks of the group count whose number is not above ``seen``, and with ``listed``
@@ -329,7 +283,7 @@ class Broker:
             rules = rules_of(answer, members)
             with self._claimed(members):
                 await trio.to_thread.run_sync(lambda: self._make_rules(rules, answer.lifetime, members))
-        outcome = Outcome.ALLOWED if decision is Decision.ALLOW else Outcome.DENIED
+        outcome = AskOutcome.ALLOWED if decision is Decision.ALLOW else AskOutcome.DENIED
         settled = {ask.id for ask in members if self._is_settled(ask)}
         makes_rules = answer.lifetime is not Lifetime.ONCE
         for ask in members:
@@ -342,7 +296,7 @@ class Broker:
         self.attention_changed()  # there is somebody who answers
         ids = [ask.id for ask in members]
         waiting = [number for number in unseen if self._queue.get(number) is not None]
-        return Answered(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
+        return AnsweredAsks(ids, [one for one in ids if one not in settled] if makes_rules else (), waiting)
 
     def _make_rules(self, rules: Sequence[PathRule], lifetime: Lifetime, asks: Sequence[Ask]) -> None:
         """Put the rules that an answer to some asks makes in force, from another thread.
@@ -369,24 +323,23 @@ class Broker:
         """End the asks that the rules have settled."""
         for ask in self._queue:
             if not ask.is_claimed and self._is_settled(ask):
-                self._end(ask, Outcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
+                self._end(ask, AskOutcome.RULE, Decision.AGAIN, by=_rule_text(self._book.at(ask.question.path).rule))
 
     def _is_settled(self, ask: Ask) -> bool:
         return not ask.question.is_still_asked_under(self._book.at(ask.question.path))
 
-    def _end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str) -> None:
+    def _end(self, ask: Ask, outcome: AskOutcome, decision: Decision, *, by: str) -> None:
         self._queue.end(ask, outcome, decision, by=by, now_ns=time.time_ns(), records=self._record_count())
 
     def _record_count(self) -> int | None:
         """Return how many records the journal has: read before the answer, which may add one."""
         return self._auditor.record_count() if self._auditor is not None else None
 
-    def _on_end(self, ended: Ended) -> None:
+    def _on_end(self, ended: EndedAsk) -> None:
         if self._auditor is not None:
             self._auditor.ended(ended)
         if ended.ask.is_shown:
-            for watcher in list(self._watchers):
-                watcher.ended(ended)
+            self._watchers.ended(ended)
 
     # ---- tasks
 
@@ -396,13 +349,13 @@ class Broker:
             self._inbox.clear()
         for question, pid, answer in arrived:
             requester = self._auditor.requester(pid) if self._auditor is not None else read_requester(pid)
-            if (question.path, requester.run) in self._unattended:
+            if self._watchers.have_left_alone(question.path, requester.run):
                 self._answer_again(question, pid, answer)
                 continue
             waiter = Waiter(requester, answer)
             now = time.monotonic()
             ask = self._queue.add(question, waiter, now_ns=time.time_ns(), deadline=now + self.timeout_s)
-            is_seen = self._is_seen(ask)
+            is_seen = self._watchers.see(ask)
             ask.deadline = ask.full_deadline if is_seen else min(ask.deadline, now + self.unattended_s)
             self._undescribed.append((ask, waiter))
         if arrived:
@@ -430,8 +383,7 @@ class Broker:
 
     def _show(self, ask: Ask) -> None:
         ask.is_shown = True
-        for watcher in list(self._watchers):
-            watcher.asked(ask)
+        self._watchers.asked(ask)
 
     async def _end_overdue(self) -> None:
         """Give the default to waiters that nobody answers in time."""
@@ -451,14 +403,8 @@ class Broker:
         """
         runs = {waiter.requester.run for waiter in ask.waiters}
         is_attended = ask.deadline == ask.full_deadline
-        self._end(ask, Outcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
-        unattended = [run for run in runs if not self._is_attended(run)]
-        if not unattended:
-            return
-        if len(self._unattended) >= _MOST_UNATTENDED:
-            self._unattended.clear()
-        self._unattended.update((ask.question.path, run) for run in unattended)
-        if is_attended:
+        self._end(ask, AskOutcome.TIMEOUT, self.default, by="nobody" if is_attended else UNATTENDED)
+        if self._watchers.leave_alone(ask.question.path, runs) and is_attended:
             self.attention_changed()
 
     async def _count_refusals(self) -> None:
@@ -473,8 +419,7 @@ class Broker:
             if not any(self._queue):  # an idle daemon sleeps
                 self._waits = trio.Event()
                 await self._waits.wait()
-            have_stopped = [watcher for watcher in self._watchers if watcher.check()]  # each is checked
-            if have_stopped:
+            if self._watchers.have_stopped():
                 self.attention_changed()
             await trio.sleep(_CHECK_S)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from yolofs.access.asks import Ask, Ended, Outcome
+from yolofs.access.asks import Ask, AskOutcome, EndedAsk
 from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import ask_info
 from yolofs.paths import display, in_shell
@@ -67,11 +67,11 @@ class Notifier:
             self._newest = ask
             self._came.set()
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedAsk) -> None:
         """Tell nobody of an ask that has ended before its turn came."""
-        if ended.outcome is Outcome.TIMEOUT and self._waiting.get(ended.ask.id) is ended.ask:
+        if ended.outcome is AskOutcome.TIMEOUT and self._waiting.get(ended.ask.id) is ended.ask:
             self._unanswered.update(waiter.requester.run for waiter in ended.ask.waiters)
-        elif ended.outcome in (Outcome.ALLOWED, Outcome.DENIED, Outcome.RULE):
+        elif ended.outcome in (AskOutcome.ALLOWED, AskOutcome.DENIED, AskOutcome.RULE):
             self._unanswered.clear()
         self._waiting.pop(ended.ask.id, None)
         if self._newest is ended.ask:

@@ -11,7 +11,7 @@ import time
 import msgspec
 
 from yolofs.access.answers import Answer, Lifetime
-from yolofs.access.asks import Ask, Ended, Waiter
+from yolofs.access.asks import Ask, EndedAsk, Waiter
 from yolofs.access.questions import Decision
 from yolofs.access.scopes import widest_scope
 from yolofs.daemon.rpc.protocol import quote, unquote
@@ -67,7 +67,7 @@ class AskInfo(msgspec.Struct, frozen=True):
 
 
 class EndedInfo(msgspec.Struct, frozen=True):
-    """What became of an ask; ``outcome`` is a value of :class:`yolofs.access.asks.Outcome`."""
+    """What became of an ask; ``outcome`` is a value of :class:`yolofs.access.asks.AskOutcome`."""
 
     id: int
     outcome: str
@@ -173,7 +173,7 @@ def ask_info(ask: Ask) -> AskInfo:
     )
 
 
-def ended_info(ended: Ended) -> EndedInfo:
+def ended_info(ended: EndedAsk) -> EndedInfo:
     """Return what became of an ask in the form in which it travels."""
     return EndedInfo(ended.ask.id, ended.outcome.value, ended.by, max(ended.waited_ns, 0) // 1_000_000)
 

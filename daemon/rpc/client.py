@@ -89,7 +89,7 @@ def _nothing() -> None:
     pass
 
 
-class Looked(NamedTuple):
+class CommandOutput(NamedTuple):
     """What a command has said, in the file ``fd``: stdout, then stderr."""
 
     code: int
@@ -196,20 +196,20 @@ class Client:
         result = self._call("travel", TravelParams(quote(os.fsencode(text)), force), TravelResult)
         return Generation(result.target), Generation(result.generation)
 
-    def look(self, words: Sequence[bytes], directory: bytes) -> Looked:
+    def look(self, words: Sequence[bytes], directory: bytes) -> CommandOutput:
         """Have a command carried out, from inside a sandbox; the descriptor is closed with this
         connection.
         """
         result = self._call("look", LookParams(tuple(map(quote, words)), quote(directory)), LookResult)
         if not self._received_fds:
             raise DaemonError("the daemon has sent no output")
-        return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
+        return CommandOutput(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
     def has_news(self) -> bool:
         """Tell, inside a sandbox, whether the user has told something that no agent knows yet."""
         return self._call("news", NoParams(), NewsResult, timeout_s=_INFO_TIMEOUT_S).has_news
 
-    def carry_out(self, method: str, params: msgspec.Struct) -> Looked:
+    def carry_out(self, method: str, params: msgspec.Struct) -> CommandOutput:
         """Have hunks listed, committed, dropped or edited; the descriptor is closed with this
         connection.
 
@@ -218,7 +218,7 @@ class Client:
         result = self._call(method, params, LookResult, timeout_s=_COMMIT_TIMEOUT_S)
         if not self._received_fds:
             raise DaemonError("the daemon has sent no output")
-        return Looked(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
+        return CommandOutput(result.code, self._received_fds[-1], result.out_bytes, result.err_bytes)
 
     def begin_run(
         self,

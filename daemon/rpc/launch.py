@@ -19,14 +19,14 @@ from yolofs.registry.state import open_state, state_of
 _LOG_TAIL_LINES = 5
 
 
-class Started(NamedTuple):
+class StartedDaemon(NamedTuple):
     """A daemon that serves."""
 
     process: subprocess.Popen[bytes]
     info: Info
 
 
-def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foreground: bool) -> Started:
+def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foreground: bool) -> StartedDaemon:
     """Start the daemon of ``project``, whose session is in ``directory``, and wait until it serves.
 
     In the foreground it stays in our process group and its log goes to our stderr.  When this
@@ -69,7 +69,7 @@ def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foregroun
     try:
         with open(read_fd, "rb") as pipe:
             line = pipe.read()
-        return Started(process, _ready_info(line, process, directory, log_start))
+        return StartedDaemon(process, _ready_info(line, process, directory, log_start))
     except BaseException:
         _end(process)
         raise

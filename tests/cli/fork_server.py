@@ -118,6 +118,7 @@ def _make_what_each_makes_once() -> None:
 
     from yolofs.cli.group import COMMANDS, cli
     from yolofs.hostcode import code_files
+    from yolofs.sandbox import namespaces
 
     argparse.ArgumentParser()  # compiles its patterns
     context = click.Context(cli, **cli.context_settings)
@@ -130,6 +131,8 @@ def _make_what_each_makes_once() -> None:
     home = os.path.abspath(os.path.expanduser(b"~"))
     code_files.built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
     code_files.patterns_anywhere()
+    with contextlib.suppress(OSError):
+        namespaces.find_possible()  # a process whose kernel may answer otherwise is no fork of ours
 
 
 def _look_at_fields(above: type) -> None:
@@ -156,24 +159,30 @@ def _tell(fd: int, text: str) -> None:
 
 
 def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
-    """Be the process of a command; the streams of Python stay where they are the same: no
-    terminals.
+    """Be the process of a command, or of a daemon; the streams of Python stay where they are the
+    same: no terminals.
+
+    ``fds``: its stdout, stderr and where its end is told, and its stdin if it has one.  Of a daemon
+    the first is its log, and the second is where it says that it serves.
     """
     try:
         os.dup2(fds[0], 1)
-        os.dup2(fds[1], 2)
+        os.dup2(fds[0 if request["daemon"] else 1], 2)
         if fds[3:]:
             os.dup2(fds[3], 0)
             _open_streams()
         if request["leads"]:
             os.setsid()
-        os.closerange(3, _MAX_FD)
+        ready_fd = os.dup2(fds[1], 3) if request["daemon"] else 2
+        os.closerange(ready_fd + 1, _MAX_FD)
         os.chdir(request["cwd"])
         os.umask(request["umask"])
         if request["most_memory"] is not None:
             resource.setrlimit(resource.RLIMIT_AS, (request["most_memory"],) * 2)
         os.environ.clear()
         os.environ.update(request["env"])
+        if request["daemon"]:
+            _become_daemon(request["daemon"], 1, ready_fd)
         if request["script"]:
             sys.path.append(_CHECKOUT)
             sys.argv = [request["script"], *request["words"]]
@@ -318,7 +327,7 @@ class _Commands:
         module, *words = (os.fsdecode(word) for word in command[command.index("-m") + 1 :])
         code = f"import sys; from {module} import run; sys.exit(run(sys.argv[1:]))"
         what = {"words": words, "cwd": os.getcwd(), "env": dict(env), "umask": _umask(), "most_memory": None}
-        what |= {"script": "", "code": "" if module == "yolofs.cli.main" else code, "leads": False}
+        what |= {"script": "", "code": "" if module == "yolofs.cli.main" else code, "leads": False, "daemon": []}
         request = json.dumps(what).encode()
         if len(request) > LONGEST_REQUEST:
             return await trio.run_process(command, stdin=stdin, stdout=stdout, stderr=stderr, check=check, env=env)

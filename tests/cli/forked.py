@@ -5,7 +5,8 @@ and the tests give thousands.  So each process that runs tests keeps a server, w
 program once and then only forks.  All else is as it would be: a command has a process, directory,
 environment, umask and streams of its own, and ends as that process ends.  A daemon that it starts,
 which takes twice as long, is forked in the same way, and the daemon's watcher from it; what it
-looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).
+looks for in the machine's own directories is looked for once (tests/support/kept_survey.py).  A
+test that only wants a mount has the daemon forked without a command (tests/cli/forked_daemon.py).
 
 Where a fork would not be what a start would have been, :meth:`Server.run` refuses.  That commands
 work from a cold start as well is shown by ``tests/cli/test_cold_start.py``, and by all tests that
@@ -82,7 +83,7 @@ class Server:
         finds the checkout's modules; or ``code`` is, as by ``python -c``.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": most_memory}
-        what |= {"script": script, "code": code, "leads": False}
+        what |= {"script": script, "code": code, "leads": False, "daemon": []}
         request = json.dumps(what).encode()
         if len(request) > LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
@@ -107,24 +108,39 @@ class Server:
         cannot be done.
         """
         what = {"words": words, "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
-        request = json.dumps(what | {"script": "", "code": "", "leads": True}).encode()
+        what |= {"script": "", "code": "", "leads": True, "daemon": []}
+        return self._start(what, env, [streams[1], streams[2]], [streams[0]])
+
+    def start_daemon(
+        self, command: Sequence[str], *, cwd: str, env: Mapping[str, str], log: int, ready: int
+    ) -> Started | None:
+        """Start a daemon with such a command, which writes to a log and tells somewhere that it
+        serves; None if that cannot be done.
+        """
+        what = {"words": [], "cwd": cwd, "env": dict(env), "umask": _umask(), "most_memory": None}
+        what |= {"script": "", "code": "", "leads": False, "daemon": list(command)}
+        return self._start(what, env, [log, ready], [])
+
+    def _start(
+        self, what: Mapping[str, object], env: Mapping[str, str], first: Sequence[int], last: Sequence[int]
+    ) -> Started | None:
+        request = json.dumps(what).encode()
         if len(request) > LONGEST_REQUEST or self._inherited != _inherited(env):
             return None
         reading, writing = os.pipe()
-        theirs = array.array("i", [streams[1], streams[2], writing, streams[0]])
+        theirs = array.array("i", [*first, writing, *last])
         try:
             self._requests.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, theirs)])
         finally:
             os.close(writing)
-        return Started(words, reading)
+        return Started(reading)
 
 
 class Started:
     """A command that was started, as whoever started it sees it in ``subprocess.Popen``."""
 
-    def __init__(self, words: Sequence[str], told: int) -> None:
+    def __init__(self, told: int) -> None:
         """``told``: where the server tells its pid and how it ended."""
-        self.words = words
         self.returncode: int | None = None
         self.stdout: IO[bytes] | None = None
         self.stderr: IO[bytes] | None = None
@@ -146,7 +162,7 @@ class Started:
         while self.returncode is None:
             left = None if deadline is None else max(deadline - time.monotonic(), 0)
             if not select.select([self._told], [], [], left)[0]:
-                raise subprocess.TimeoutExpired(self.words, timeout or 0)
+                raise subprocess.TimeoutExpired("yolofs", timeout or 0)
             self._hear()
         return self.returncode
 
@@ -163,6 +179,11 @@ class Started:
     def kill(self) -> None:
         """End it."""
         self.send_signal(signal.SIGKILL)
+
+    def forget(self) -> None:
+        """Let it go on without anybody who waits for it."""
+        if self.returncode is None:
+            os.close(self._told)
 
     def _hear(self) -> None:
         said = os.read(self._told, 100)

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.cli import forked
+from tests.cli import forked, forked_daemon
+from yolofs.cli import connection
 from yolofs.cli.commands import init
 from yolofs.cli.run.untrusted_settings import lines_to_agree_to
 from yolofs.config.load import FILE_NAME
 from yolofs.daemon.rpc.client import Client
-from yolofs.registry.trust import digest_of
 from yolofs.session.session import Session
 
 COMMAND = (sys.executable, "-P", "-W", "error", "-m", "yolofs.cli.main")
@@ -168,9 +168,15 @@ class Program:
         init._write_config(os.fsencode(self.project / FILE_NAME))
 
     def trust(self) -> None:
-        """Agree to all that the project's ``.yolofs.toml`` says, as it is now."""
+        """Do what ``yolofs trust`` does, in this process: agree to all that the project's
+        ``.yolofs.toml`` says, as it is now.
+        """
         project = os.path.realpath(os.fsencode(self.project))
-        self("trust", "--digest", digest_of(project, lines_to_agree_to(project)[1]))
+        files, waiting = lines_to_agree_to(project)
+        files.agree(waiting)
+        with connection.connected(project) as client:
+            if client is not None:
+                client.reload_rules()
 
     @property
     def session(self) -> Path:
@@ -198,15 +204,30 @@ class Program:
 
         The log must hold no warning but those ``expected_in_log``.
         """
-        mountpoint = Path(self("mount", *(options or ("--root", "."))).out.rstrip("\n"))
+        mountpoint = self._mount(*(options or ("--root", ".")))
         pid = self.daemon["pid"]
         try:
             yield mountpoint
         finally:
             if not os.path.ismount(mountpoint):  # the daemon has ended, or is about to and holds the session still
                 wait_for_end(pid)
-            self("unmount", "--force")
+            if self._is_forked:
+                forked_daemon.take_away(self.project)
+            else:
+                self("unmount", "--force")
         self.check_log(*expected_in_log)
+
+    @property
+    def _is_forked(self) -> bool:
+        return self.command == COMMAND and not self.starts_cold and not self.daemon_starts_cold
+
+    def _mount(self, *options: str | Path) -> Path:
+        """Mount, without a command if the daemon can be forked and nothing but a root is given."""
+        if self._is_forked and options[:1] == ("--root",) and len(options) == 2:
+            mountpoint = forked_daemon.mount(self.project, Path(options[1]))
+            if mountpoint is not None:
+                return mountpoint
+        return Path(self("mount", *options).out.rstrip("\n"))
 
     def wait_for_watcher(self) -> None:
         """Wait until the daemon has started its watcher, else a test that shares the mount sees it

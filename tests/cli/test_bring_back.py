@@ -75,7 +75,7 @@ def _move(top: Path) -> None:
     points(
         list(itertools.product([_remove, _replace, _change, _move], ["base", "generation"], [False, True])),
         "brought back",
-        some=5,
+        some=4,
     ),
 )
 def test_all_that_was_there_comes_back(
@@ -119,7 +119,7 @@ def test_what_base_has_is_not_staged_any_more(yolofs: Program) -> None:
         assert yolofs("status", "--json").json["changes"] == []
 
 
-def test_one_way_back_is_a_travel(yolofs: Program) -> None:
+def test_a_restore_is_taken_back_by_a_travel(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")
         told = yolofs("restore", "a.txt").err
@@ -160,7 +160,7 @@ def test_a_program_that_has_it_open_keeps_what_it_has_opened(yolofs: Program) ->
             assert (view / "a.txt").read_text() == (yolofs.project / "a.txt").read_text()
 
 
-def test_what_is_nowhere_is_misspelt(yolofs: Program) -> None:
+def test_a_path_that_is_nowhere_is_refused_as_misspelt(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("new\n")
         assert "neither in base nor in the view" in yolofs.refused("restore", "nwe", code=2)

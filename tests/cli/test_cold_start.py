@@ -63,7 +63,7 @@ def test_commands_start_without_what_others_have_imported(tmp_path: Path) -> Non
     (tmp_path / "project/.yolofs.toml").write_text("scratch = []\n")  # where all of this happens would be some
     warm = Program(tmp_path / "project")
     cold = Program(tmp_path / "project", starts_cold=True)
-    drawn = points(list(ORDINARY), "cold starts", some=12)
+    drawn = points(list(ORDINARY), "cold starts", some=6)
     for name, words in ORDINARY.items():
         yolofs = cold if name in drawn else warm
         yolofs(name, *words, code=REFUSED.get(name, 0))

@@ -72,7 +72,7 @@ def test_what_changes_the_session_is_refused_with_the_way_out(mounted: Program, 
 
 
 @pytest.mark.mount
-def test_the_way_out_is_one(mounted: Program) -> None:
+def test_the_way_out_leads_out(mounted: Program) -> None:
     for words in (("unmount",), ("commit", "--yes")):
         done = upgraded(mounted, *words)
         assert done.returncode == 0, done
@@ -83,14 +83,14 @@ def test_the_way_out_is_one(mounted: Program) -> None:
 
 @pytest.mark.mount
 @pytest.mark.parametrize("words", [("status",), ("mount",)])
-def test_who_looks_is_told_both_versions(mounted: Program, words: tuple[str, ...]) -> None:
+def test_whoever_looks_is_told_both_versions(mounted: Program, words: tuple[str, ...]) -> None:
     done = upgraded(mounted, *words, code=RELEASED)
     assert done.returncode == 0, done
     assert "serves the mount, and this is yolofs 77.0; nothing can be committed" in done.stderr
 
 
 @pytest.mark.mount
-def test_doctor_names_it(mounted: Program) -> None:
+def test_doctor_names_the_other_version(mounted: Program) -> None:
     found = json.loads(upgraded(mounted, "doctor", "--json", code=RELEASED).stdout)
     assert "this is yolofs 77.0" in json.dumps(found)
 

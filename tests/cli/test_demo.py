@@ -1,4 +1,7 @@
-"""``make demo`` works, and cleans up after itself whether or not it gets to its end."""
+"""``make demo`` works, and cleans up after itself whether or not it gets to its end.
+
+CI runs it beside the tests.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,7 @@ def bin_first() -> str:
     return f"{Path(sys.executable).parent}:{os.environ['PATH']}"
 
 
+@pytest.mark.nightly
 def test_the_demo_reaches_its_end_with_every_check_passed(scratch: Path) -> None:
     done = run_demo(scratch, bin_first())
     assert done.returncode == 0, done.stdout

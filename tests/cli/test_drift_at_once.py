@@ -348,7 +348,7 @@ def done(top: Path, work: Work, then: str = "") -> tuple[Program, CoreDriver]:
     ("case", "delay_s", "then"),
     [
         pytest.param(case, delay_s, then, id=f"{name_of(case)}-{delay_s * 1000:.0f} ms-{then}")
-        for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=36)
+        for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=24)
     ],
 )
 def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s: float, then: str) -> None:
@@ -398,7 +398,7 @@ TO_THE_SAME_EFFECT = tuple(
     ("case", "then"),
     [
         pytest.param(case, then, id=f"{case[0].__name__}-{case[1].__name__}-{then}")
-        for case, then in points(list(itertools.product(TO_THE_SAME_EFFECT, THEN)), "to the same effect", some=20)
+        for case, then in points(list(itertools.product(TO_THE_SAME_EFFECT, THEN)), "to the same effect", some=12)
     ],
 )
 def test_what_leaves_a_text_as_it_was_is_no_drift(tmp_path: Path, case: tuple[Work, Edit], then: str) -> None:
@@ -438,7 +438,7 @@ WORKS = tuple(dict.fromkeys(case.work for case in CASES if case.work not in (edi
     ("work", "then"),
     [
         pytest.param(work, then, id=f"{work.__name__}-{then}")
-        for work, then in points(list(itertools.product(WORKS, THEN)), "nothing", some=12)
+        for work, then in points(list(itertools.product(WORKS, THEN)), "nothing", some=8)
     ],
 )
 def test_what_nobody_has_changed_is_no_drift(tmp_path: Path, work: Work, then: str) -> None:

@@ -14,7 +14,6 @@ from tests.property.core_driver import CoreDriver
 
 TEN = "".join(f"{number}\n" for number in range(1, 11))
 OURS, THEIRS = TEN.replace("5\n", "five\n"), TEN.replace("5\n", "FIVE\n").replace("1\n", "one\n", 1)
-MARKED = ("clash", "anew")
 
 
 @pytest.fixture

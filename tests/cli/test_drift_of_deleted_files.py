@@ -135,11 +135,11 @@ WAYS = ("removed", "renamed and removed", "made anew", "replaced", "exchanged an
             id=f"{host}-{way}" + " from a checkpoint" * is_checkpointed,
         )
         for (host, is_drift), way, is_checkpointed in points(
-            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=12
+            list(itertools.product(HOST.items(), WAYS, [False, True])), "edited and removed", some=8
         )
     ],
 )
-def test_what_the_host_does_to_a_file_that_was_edited_and_then_removed(
+def test_what_the_host_writes_to_a_file_that_was_edited_and_removed_is_drift(
     tmp_path: Path, host: str, is_drift: bool, way: str, is_checkpointed: bool
 ) -> None:
     """As with one that is staged still: another name of it is no change of it, another mode is."""

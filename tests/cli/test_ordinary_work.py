@@ -106,7 +106,7 @@ def noted(yolofs: Program) -> list[Note]:
 @pytest.mark.parametrize(
     "tool",
     [
-        *points([tool for tool in WORK if tool != "pip3"], "ordinary work", some=3),
+        *points([tool for tool in WORK if tool != "pip3"], "ordinary work", some=2),
         pytest.param("pip3", marks=pytest.mark.nightly),
     ],
 )

@@ -67,7 +67,7 @@ def work(project: Path) -> None:
     view.close()
 
 
-def test_extended_attributes_and_access_control_lists(tmp_path: Path) -> None:
+def test_a_script_carries_over_extended_attributes_and_access_control_lists(tmp_path: Path) -> None:
     """As the commit of the same in another project does."""
     by_script, by_commit = make(tmp_path / "script"), make(tmp_path / "commit")
     for project in (by_script, by_commit):
@@ -77,7 +77,7 @@ def test_extended_attributes_and_access_control_lists(tmp_path: Path) -> None:
     assert attributes(by_script) == attributes(by_commit)
 
 
-def test_what_forbids_an_ordinary_user_to_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ordinary_users_script_carries_over_what_a_mode_forbids_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The files of the session and those that are kept have their modes again, too."""
 
     def check(place: Path) -> None:

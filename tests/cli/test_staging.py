@@ -443,15 +443,15 @@ def test_a_commit_whose_list_nobody_reads_to_its_end_does_nothing_and_says_so(yo
 DAEMON_DIES = """
 import os, select, signal, sys
 from yolofs.cli import main
-from yolofs.cli.commands import commit
-really_commit = commit.commit
+from yolofs.cli.commit import committing_changes
+really_commit = committing_changes.commit
 daemon = os.pidfd_open(int(sys.argv[1]))
 def dying(*arguments, **named):
     result = really_commit(*arguments, **named)
     signal.pidfd_send_signal(daemon, signal.SIGKILL)
     select.select([daemon], [], [])  # until it is dead: it could answer until then
     return result
-commit.commit = dying
+committing_changes.commit = dying
 raise SystemExit(main.main(["commit", "--yes"]))
 """
 

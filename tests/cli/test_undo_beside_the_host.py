@@ -54,7 +54,7 @@ def undone_up_to_a_directory(yolofs: Program) -> Program:
 
 
 @pytest.mark.parametrize("where", ["d/host", "d/sub/host"])
-def test_a_redo_does_not_take_it_for_what_the_undo_has_brought_back(
+def test_a_redo_does_not_take_the_hosts_file_for_what_the_undo_has_brought_back(
     undone_up_to_a_directory: Program, where: str
 ) -> None:
     yolofs = undone_up_to_a_directory

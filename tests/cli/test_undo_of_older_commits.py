@@ -53,7 +53,7 @@ NAMES = ("a.txt", "other name")
 @pytest.mark.parametrize(
     ("removed", "written"), points(list(itertools.product([None, *NAMES], NAMES)), "changed again since", some=3)
 )
-def test_a_file_with_hard_links_that_was_changed_again_since(
+def test_an_undo_brings_hard_links_back_that_were_changed_again_since(
     yolofs: Program, written: str, removed: str | None
 ) -> None:
     project = yolofs.project

@@ -301,7 +301,7 @@ def contents(top: Path) -> set[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("work", "edit"), points(list(itertools.product(COMMITS, EDITS)), "hard links that the host works on", some=9)
+    ("work", "edit"), points(list(itertools.product(COMMITS, EDITS)), "hard links that the host works on", some=6)
 )
 def test_hard_links_that_the_host_works_on_lose_nothing_and_lead_nowhere(
     yolofs: Program, work: Callable[[Path], None], edit: Callable[[Path], None]

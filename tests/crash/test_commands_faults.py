@@ -28,7 +28,7 @@ ERRORS_OF_READING = (errno.EIO, errno.EACCES, errno.ESTALE)
 OTHER_REASONS = {"full", "read-only", "permitted", "denied", "not readable"}
 TOLD = ("could not be carried over", "could not be given back", "it cannot be read", "which were not found")
 """What is told, and does no harm: something stays staged, or is not as it was."""
-CALLS = 3
+CALLS = 2
 """So many of the calls of each command fail, others in each run; by night all, and of those that
 read one at each place of the code.
 """
@@ -37,7 +37,7 @@ SCENES = test_commands_killed.ALL | {
     "gc": test_gc_killed.SCENES["gc"],
     "gc --generations": test_gc_killed.SCENES["generations"],
 }
-DRAWN = points([(name, reads) for reads in (False, True) for name in SCENES], "commands fail", some=8)
+DRAWN = points([(name, reads) for reads in (False, True) for name in SCENES], "commands fail", some=6)
 """Which commands fail in this run, at calls that change the disk or at calls that read; by night
 all at both.
 """

@@ -40,7 +40,7 @@ TRACED = (
 )
 SHARES = how_many(ci=2, nightly=64)
 """The kill points are dealt out to so many tests, that each may be short."""
-POINTS = 8
+POINTS = 6
 """For each share; test_commit_every_step kills before and after steps besides."""
 
 

@@ -115,7 +115,7 @@ def counted(project: bytes) -> int:
 
 
 @pytest.mark.parametrize("number", ERRORS, ids=lambda number: errno.errorcode[number])
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_a_commit_of_which_one_call_fails_ends_before_or_after(place: Path, number: int) -> None:
     made = 1
     one = staged(place, 0)
@@ -168,6 +168,7 @@ def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
 
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
+@pytest.mark.some(1)
 def test_what_was_prepared_and_cannot_be_removed_counts_as_interrupted(place: Path, goes_back: bool) -> None:
     """It is durable by then, so the next command finds it; what was said before has to fit that."""
     seen: Counter[str] = Counter()

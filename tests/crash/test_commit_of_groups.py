@@ -40,7 +40,7 @@ from yolofs.session.undo import choose, undo
 
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
 GROUP, OTHER = 5000, 5001
-POINTS = 12
+POINTS = 8
 """So many of the lines at which the commit is killed, but for a run by night."""
 SHARES = how_many(ci=1, nightly=8)
 """The lines are dealt out to so many tests by night, and to seven times as many that are not run:

@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.mount,
     pytest.mark.root_only,
 ]
-POINTS = 8
+POINTS = 6
 """By night every line."""
 OLD = 1_400_000_000_000_000_007
 

@@ -14,6 +14,7 @@ import pytest
 
 from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
+from tests.crash.commit_or_undo import ready_for
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.security.planting import interrupt_commit
@@ -168,11 +169,7 @@ BEGUN = [("commit", "--yes"), ("undo", "--yes")]
 @pytest.mark.parametrize(("words", "phase"), points(list(itertools.product(BEGUN, PHASES)), "Ctrl-C", some=3))
 def test_ctrl_c_at_a_terminal_leaves_base_as_it_was(tmp_path: Path, words: tuple[str, ...], phase: str) -> None:
     project = tmp_path / "project"
-    expected = prepare(project)
-    program = Program(project)
-    if words[0] == "undo":
-        expected = tree_of(project)
-        program("commit", "--yes")
+    program, expected = ready_for(words[0], project)
     before = exactly(project)
     where, at = PHASES[phase]
     command = [sys.executable, "-c", _AT_A_TERMINAL, f"yolofs.commit.apply.{where}", str(at)]

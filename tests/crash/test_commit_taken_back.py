@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, run_code
+from tests.crash.commit_or_undo import ready_for
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.property.core_driver import CoreDriver
@@ -103,15 +104,14 @@ def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is
 @pytest.mark.some(3)
 def test_ctrl_c_that_comes_too_late_is_told_what_is_done(tmp_path: Path, words: tuple[str, ...], when: str) -> None:
     project = tmp_path / "project"
-    expected = prepare(project)
-    program = Program(project)
-    if words[0] == "undo":
-        expected = tree_of(project)
-        program("commit", "--yes")
+    program, expected = ready_for(words[0], project)
     module, name = {
         "as it is done": ("yolofs.commit.apply.execution", "_complete"),
         "as it is put away": ("yolofs.session.commit", "put_away"),
-        "as it is told": (f"yolofs.cli.commands.{words[0]}", "remove_tidied"),
+        "as it is told": (
+            "yolofs.cli.commands.undo" if words[0] == "undo" else "yolofs.cli.commit.committing_changes",
+            "remove_tidied",
+        ),
     }[when]
     if (when, words[0]) == ("as it is put away", "undo"):
         module = "yolofs.session.undo"

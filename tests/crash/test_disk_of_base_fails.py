@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program, run_code
+from tests.cli.program import run_code
 from tests.crash.at_a_call import program_in_which
-from tests.crash.test_commit_every_line import exactly, prepare
+from tests.crash.commit_or_undo import ready_for
+from tests.crash.test_commit_every_line import exactly
 from tests.crash.test_commit_preparation import tree_of
 from tests.support.sharing_disk import disk_image
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 # FS_IOC_SHUTDOWN, without what was not synced
 _FAILING = program_in_which("fcntl.ioctl(os.open(place, os.O_RDONLY), 0x8004587D, struct.pack('I', 2))")
-NOT_BEGUN, INTERRUPTED = 17, 12
+INTERRUPTED = 12
 
 
 @pytest.fixture(params=["ext4", "xfs"])
@@ -57,11 +58,7 @@ def test_what_the_disk_has_lost_is_not_taken_for_done(
     disk: Path, words: tuple[str, ...], goes_back: bool, where: str, at: int
 ) -> None:
     project = disk / "project"
-    expected = prepare(project)
-    program = Program(project)
-    if words[0] == "undo":
-        expected = tree_of(project)
-        program("commit", "--yes")
+    program, expected = ready_for(words[0], project)
     subprocess.run(["sync", "--file-system", project], check=True)
     before = exactly(project)
     done = commit_failing(project, where, at, *words)

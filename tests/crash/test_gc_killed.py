@@ -171,7 +171,7 @@ def replaced_by_a_commit(project: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("goes_back", "words"),
-    points(list(itertools.product([False, True], [("undo", "1", "--yes"), ("commit", "--yes")])), "sizes", some=2),
+    points(list(itertools.product([False, True], [("undo", "1", "--yes"), ("commit", "--yes")])), "sizes", some=1),
 )
 def test_sizes_are_right_after_a_look_half_way(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], goes_back: bool

@@ -31,7 +31,7 @@ from yolofs.store.store import Store
 
 pytestmark = pytest.mark.timeout(300)
 STAGED = TEN.replace(b"2\n", b"two\n").replace(b"9\n", b"nine\n")
-POINTS = how_many(ci=6, nightly=300)
+POINTS = how_many(ci=4, nightly=300)
 ERRORS = test_commands_faults.ERRORS
 
 

@@ -1,5 +1,6 @@
-"""A commit that is killed anywhere is finished by who says so, or by the mount that lent it the
-session: base is what the view was."""
+"""A commit that is killed anywhere is finished if the user says so, or by the mount that lent it
+the session: base is what the view was.
+"""
 
 from __future__ import annotations
 
@@ -108,6 +109,7 @@ def without_settings(found: dict[str, tuple[object, ...]]) -> dict[str, tuple[ob
 
 @pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
+@pytest.mark.some(2)
 def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Path, finisher: str, point: int) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
@@ -136,6 +138,7 @@ def test_a_commit_killed_half_way_is_finished_and_base_is_the_view(tmp_path: Pat
 
 @pytest.mark.parametrize("point", range(how_many(ci=1, nightly=30)))
 @pytest.mark.parametrize("finisher", ["commit", "mount", "daemon"])
+@pytest.mark.some(2)
 def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     tmp_path: Path, finisher: str, point: int
 ) -> None:
@@ -165,7 +168,7 @@ def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     project.run("unmount")
 
 
-def test_nothing_else_can_be_done_before(tmp_path: Path) -> None:
+def test_nothing_else_can_be_done_before_it_is_finished(tmp_path: Path) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)

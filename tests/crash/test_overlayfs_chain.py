@@ -98,7 +98,7 @@ CASES = [pytest.param(first, second, id=f"{first.__name__}-{second.__name__}") f
 
 
 @pytest.mark.parametrize("is_mounted_anew", [False, True])
-@pytest.mark.parametrize(("first", "second"), points(CASES, "chains on OverlayFS", some=4))
+@pytest.mark.parametrize(("first", "second"), points(CASES, "chains on OverlayFS", some=2))
 def test_base_is_what_it_was_before_each_commit_and_after_it_when_that_is_done_again(
     image: Container, first: View, second: View, *, is_mounted_anew: bool
 ) -> None:

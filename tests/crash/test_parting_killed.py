@@ -146,7 +146,7 @@ def test_a_file_that_lost_names_is_not_taken_for_changed(
     assert call > 10
 
 
-def test_a_file_that_the_host_changed_meanwhile_is(place: Path) -> None:
+def test_a_file_that_lost_names_and_that_the_host_changed_is_taken_for_changed(place: Path) -> None:
     for call in (4, 8, 12):
         project = project_with_links(place, call)
         stage_some_and_all(project)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.program import Program, run_code
 from tests.crash.at_a_call import program_in_which
+from tests.crash.commit_or_undo import ready_for
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
 from tests.support.sharing_disk import disk_image
@@ -53,11 +54,7 @@ def test_in_the_switch_it_goes_on_either_way_once_the_disk_can_be_written_to(
     disk: Path, words: tuple[str, ...], goes_back: bool
 ) -> None:
     project = disk / "project"
-    expected = prepare(project)
-    program = Program(project)
-    if words[0] == "undo":
-        expected = tree_of(project)
-        program("commit", "--yes")
+    program, expected = ready_for(words[0], project)
     before = exactly(project)
     done = commit_remounted(project, "steps:Steps.do", 9, *words)
     assert done.returncode == INTERRUPTED, done.stderr

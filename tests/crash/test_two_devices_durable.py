@@ -18,7 +18,7 @@ from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply import execution, keeping, steps
 from yolofs.commit.apply.other_devices import FarFolders
 from yolofs.commit.apply.ready import Ready
-from yolofs.commit.apply.step_log import Line
+from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.errors import NotPreparedError, YolofsError
@@ -104,7 +104,7 @@ def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
     assert {path: path.lstat().st_mtime_ns for path in (project, *project.rglob("*"))} == times
 
 
-def no_room_to_log(_steps: Steps, _step: Step) -> Line:
+def no_room_to_log(_steps: Steps, _step: Step) -> LoggedStep:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

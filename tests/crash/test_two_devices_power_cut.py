@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.timeout(300),
     pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
 ]
-STATES = how_many(ci=6, nightly=60)
+STATES = how_many(ci=4, nightly=60)
 Tree = dict[bytes, tuple[Any, ...]]
 
 

@@ -27,7 +27,7 @@ pytestmark = [
 @pytest.mark.parametrize(("source", "target"), [("far/", ""), ("", "far/")])
 @pytest.mark.parametrize("change", ["mode", "content"])
 @pytest.mark.parametrize("is_in_directory", [False, True])
-@pytest.mark.some(8)
+@pytest.mark.some(5)
 def test_what_was_changed_and_moved_is_committed_again_after_an_undo(
     project: Path, source: str, target: str, change: str, is_in_directory: bool
 ) -> None:

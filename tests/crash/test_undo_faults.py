@@ -60,7 +60,7 @@ def view_of(project: bytes) -> dict[bytes, Node]:
 
 
 @pytest.mark.parametrize("number", ERRORS, ids=lambda number: errno.errorcode[number])
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 def test_an_undo_of_which_one_call_fails_ends_before_or_after(place: Path, number: int) -> None:
     project = os.fsencode(place / "project")
     os.mkdir(project)

@@ -36,7 +36,7 @@ from yolofs.session.undo import choose, undo
 pytestmark = pytest.mark.timeout(300)
 DIRECTORIES = 2
 """So many have something of every kind; there are some hundred steps."""
-STATES = how_many(ci=32, nightly=4000)
+STATES = how_many(ci=24, nightly=4000)
 
 
 class KilledError(BaseException):

@@ -41,7 +41,7 @@ def check_no_drift(session: Session) -> None:
 @pytest.mark.parametrize("then", ["commit", "undo of the undo"])
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP], ids=lambda number: errno.errorcode[number])
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.some(14)
+@pytest.mark.some(9)
 def test_what_could_not_be_set_is_told_and_no_drift(
     project: bytes, call: str, number: int, then: str, ends: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

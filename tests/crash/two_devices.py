@@ -17,9 +17,10 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
+from tests.support.fault_points import way_of, ways
 from tests.support.required import do_without
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.commit.apply.step_log import Line
+from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.session.commit import commit
@@ -29,9 +30,9 @@ Prepare = Callable[[], dict[bytes, tuple[Any, ...]]]
 
 FAR = b"far"
 _BIND = 4096
-BOTH = pytest.mark.parametrize("project", ["tmpfs", "bind"], indirect=True)
-"""On another device, and on another mount of the same one: nothing can be renamed to there
-either.
+BOTH = pytest.mark.parametrize("project", ways("tmpfs", "bind"), indirect=True)
+"""On another device, or on another mount of the same one: nothing can be renamed to there either.
+By night both, else one that is drawn for each test.
 """
 
 
@@ -42,7 +43,7 @@ def project(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
     directory = tmp_path / "project"
     far = directory / os.fsdecode(FAR)
     far.mkdir(parents=True)
-    if getattr(request, "param", "tmpfs") == "bind":
+    if hasattr(request, "param") and way_of(request, "tmpfs", "bind") == "bind":
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir()
         source, kind, flags = bytes(elsewhere), None, _BIND
@@ -137,7 +138,7 @@ def killed_before_line(root: bytes, last: int) -> bool:
         try:
             calls, really = itertools.count(1), Steps.seen
 
-            def seen(self: Steps, step: Step) -> Line:
+            def seen(self: Steps, step: Step) -> LoggedStep:
                 if next(calls) == last:
                     os.kill(os.getpid(), signal.SIGKILL)
                 return really(self, step)

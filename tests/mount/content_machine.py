@@ -48,7 +48,6 @@ BASE_NAMES = ("a", "b", "c", "h1", "h2")
 NAMES = (*BASE_NAMES, "n1", "n2")
 
 names = st.sampled_from(NAMES)
-base_names = st.sampled_from(BASE_NAMES)
 slots = st.integers(0, 3)
 sizes = st.sampled_from(
     (0, 1, 10, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE, READ_AHEAD - 1, READ_AHEAD + 1, LARGE, LARGE + 1)

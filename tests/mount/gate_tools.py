@@ -20,7 +20,7 @@ from yolofs.rules import Index, PathRule, Rule, RuleBook, RuleSet, RuleState
 Mounter = Callable[..., MountedView]
 LIBC = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD = -100
-NOREPLACE, EXCHANGE = 1, 2
+EXCHANGE = 2
 
 
 class Answers:

@@ -14,7 +14,7 @@ from tests.mount.ordinary_user import CHECKOUT, run_as_ordinary_user
 pytestmark = [pytest.mark.mount, pytest.mark.root_only]
 
 
-def test_nothing_of_it_is_left_on_the_machine() -> None:
+def test_a_run_as_the_ordinary_user_leaves_nothing_on_the_machine() -> None:
     def machine() -> tuple[object, ...]:
         return Path("/etc/passwd").read_text(), os.stat("/dev/fuse").st_mode, os.stat(CHECKOUT).st_dev
 

@@ -76,7 +76,6 @@ for line in sys.stdin:
         os.fsync(fd)
     print("done", flush=True)
 """
-HELD = ("written", "appended", "read", "duplicated", "mapped", "cut", "changed", "linked", "renamed", "child")
 STAGED = b"as it was staged\n" * 300
 
 

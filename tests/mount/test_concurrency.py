@@ -105,7 +105,7 @@ def work(tmp_path: Path, seconds: float, seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [1])
 def test_what_eight_processes_do_is_there(tmp_path: Path, seed: int) -> None:
-    work(tmp_path, 6, seed)
+    work(tmp_path, 3, seed)
 
 
 @pytest.mark.nightly

@@ -10,4 +10,4 @@ from tests.support.model_steps import model_settings
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
 TestContents = ContentMachine.TestCase
-TestContents.settings = model_settings(ci=(5, 20), nightly=(200, 50))
+TestContents.settings = model_settings(ci=(3, 20), nightly=(200, 50))

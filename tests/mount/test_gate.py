@@ -161,7 +161,6 @@ PLACES: dict[str, Callable[[Path, str, RuleState], Rule]] = {
     "name": lambda _, name, state: NameRule(name.encode(), state, "test:1"),
     "suffix": lambda _, name, state: SuffixRule(name[name.index(".") :].encode(), state, "test:1"),
 }
-ANSWERS = {"allow": Decision.ALLOW, "deny": Decision.DENY}
 
 
 def expected(state: RuleState, column: str, place: str) -> int | str:
@@ -205,7 +204,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "state", "place"), points(TABLE, "the table of the gate", some=60))
+@pytest.mark.parametrize(("kind", "state", "place"), points(TABLE, "the table of the gate", some=40))
 def test_each_state_of_a_rule_decides_each_operation(
     base: Path, mounted: Mounter, kind: str, state: RuleState, place: str
 ) -> None:

@@ -45,7 +45,7 @@ def linked(base: Path) -> Path:
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("place", ["guarded", "guarded/f"])
 @pytest.mark.parametrize("state", GUARDS, ids=lambda state: state.value)
-@pytest.mark.some(30)
+@pytest.mark.some(20)
 def test_no_change_through_a_name_that_is_not_guarded(
     linked: Path, mounted: Mounter, state: RuleState, place: str, change: str, seen: bool
 ) -> None:

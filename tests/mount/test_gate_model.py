@@ -218,5 +218,5 @@ class MountMachine(GateMachine):
 
 TestGateOnMount = MountMachine.TestCase
 TestGateOnMount.settings = settings(
-    model_settings(ci=(5, 30), nightly=(200, 30)), suppress_health_check=[HealthCheck.too_slow]
+    model_settings(ci=(3, 30), nightly=(200, 30)), suppress_health_check=[HealthCheck.too_slow]
 )

@@ -17,7 +17,7 @@ from yolofs.access.questions import Decision, Operation, Question
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.libfuse.handshake import Handshake
 from yolofs.fuse.loop.loop import DeviceLoop
-from yolofs.fuse.results import Answer
+from yolofs.fuse.results import EntryReply
 from yolofs.rules import RuleState
 
 pytestmark = pytest.mark.mount
@@ -59,7 +59,7 @@ def test_names_are_found_while_another_look_up_in_the_directory_waits(mounted: M
     view = mounted(asker=asker)
     lookup = view.handlers.lookup
 
-    def suspended(parent: int, name: bytes) -> Answer:
+    def suspended(parent: int, name: bytes) -> EntryReply:
         if name == b"waits" and not asker.waiting:
             raise UndecidedError(Question(b"/waits", Operation.READ, RuleState.ASK, None))
         return lookup(parent, name)

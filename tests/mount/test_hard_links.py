@@ -59,7 +59,7 @@ def test_hard_links_stay_one_file_over_snapshots_travels_and_remounts(links: Lin
     links.check(b"base", *NAMES)
 
 
-def test_over_a_travel_where_each_state_was_written_through_another_name(links: Links) -> None:
+def test_a_travel_shows_under_all_names_what_was_written_through_any(links: Links) -> None:
     (links.root / "one").write_bytes(b"first")
     first = links.view.snapshot()
     links.view.travel(0)
@@ -132,7 +132,7 @@ def test_a_rename_onto_another_name_of_the_file_does_nothing(links: Links) -> No
     links.check(b"view", *NAMES)
 
 
-def test_a_directory_of_the_only_looked_up_name_goes(links: Links) -> None:
+def test_other_names_stay_when_the_directory_of_the_only_looked_up_one_goes(links: Links) -> None:
     (links.root / "d/two").write_bytes(b"view")
     shutil.rmtree(links.root / "d")
     links.check(b"view", "one", "far/away/three")

@@ -88,7 +88,7 @@ def test_a_write_through_a_handle_whose_name_is_gone_reaches_the_single_name_tha
     assert (links.base / "last").read_bytes() == b"viewle"
 
 
-def test_metadata_through_a_handle_whose_name_is_gone(links: Links) -> None:
+def test_metadata_set_through_a_handle_whose_name_is_gone_reaches_the_others(links: Links) -> None:
     with (links.root / "one").open("rb") as held:
         (links.root / "one").unlink()
         os.fchmod(held.fileno(), 0o600)
@@ -137,7 +137,7 @@ def test_a_held_file_is_what_base_has_after_a_travel_to_before_its_directory_was
         os.close(held)
 
 
-def test_a_link_to_a_handle_whose_name_is_gone(links: Links) -> None:
+def test_a_handle_whose_name_is_gone_can_be_linked_again(links: Links) -> None:
     fd = os.open(links.root / "one", os.O_RDONLY)
     try:
         (links.root / "one").unlink()

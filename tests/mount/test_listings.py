@@ -171,7 +171,7 @@ def scene(request: pytest.FixtureRequest, base: Path, tmp_path: Path, mounted: M
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.some(30)
+@pytest.mark.some(20)
 def test_every_change_shows_at_once(scene: SimpleNamespace, change: str) -> None:
     for top in (scene.plain, scene.top):
         CHANGES[change](top)

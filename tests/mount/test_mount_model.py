@@ -33,7 +33,7 @@ class MountMachine(ViewMachine):
 
 
 TestMountModel = MountMachine.TestCase
-TestMountModel.settings = model_settings(ci=(5, 30), nightly=(50, 100))
+TestMountModel.settings = model_settings(ci=(3, 30), nightly=(50, 100))
 
 
 class MountStatesMachine(StatesMachine):
@@ -45,4 +45,4 @@ class MountStatesMachine(StatesMachine):
 
 
 TestMountStates = MountStatesMachine.TestCase
-TestMountStates.settings = model_settings(ci=(8, 6), nightly=(1000, 8))
+TestMountStates.settings = model_settings(ci=(5, 6), nightly=(1000, 8))

@@ -25,7 +25,7 @@ from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.in_process import MountedView
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libfuse.handshake import open_devices
-from yolofs.fuse.results import Answer
+from yolofs.fuse.results import EntryReply
 from yolofs.overlay.inodes import NO_PAGES
 
 pytestmark = pytest.mark.mount
@@ -121,7 +121,7 @@ def test_whoever_reads_while_many_files_are_dropped_is_answered(
         job = read_job(self, handle, offset, size)
         return lambda: job() if disk.wait(DEADLINE_S) else b""
 
-    def counted(self: Handlers, number: int) -> Answer:
+    def counted(self: Handlers, number: int) -> EntryReply:
         looks.append(number)
         return getattr_(self, number)
 

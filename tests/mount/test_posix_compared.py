@@ -104,7 +104,7 @@ def compare(probe: Callable[[], Any], view: MountedView, base: Path, plain: Path
 
 
 @pytest.mark.parametrize(
-    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=20)
+    ("probe", "origin"), points(list(itertools.product(ANYBODY, ["base", "snapshotted"])), "anybody", some=14)
 )
 def test_what_anybody_does_is_as_in_a_plain_directory(
     base: Path, plain: Path, mounted: Mounter, probe: Callable[[], Any], origin: str

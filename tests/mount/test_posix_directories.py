@@ -72,7 +72,7 @@ def large(base: Path) -> Path:
     return base
 
 
-def test_listing_while_names_come_and_go(large: Path, mounted: Mounter) -> None:
+def test_a_listing_is_whole_while_names_come_and_go(large: Path, mounted: Mounter) -> None:
     directory = Path(os.fsdecode(mounted().mountpoint)) / "large"
     names = {".", ".."} | {f"name{number}" for number in range(COUNT)}
     gone, come, renamed = set(), set(), set()
@@ -99,7 +99,7 @@ def test_listing_while_names_come_and_go(large: Path, mounted: Mounter) -> None:
         assert list(stream.rest()) == now, "a listing's order is stable"
 
 
-def test_going_back_to_where_one_was(large: Path, mounted: Mounter) -> None:
+def test_a_listing_goes_on_from_where_one_goes_back_to(large: Path, mounted: Mounter) -> None:
     directory = Path(os.fsdecode(mounted().mountpoint)) / "large"
     for number in range(100):
         (directory / f"staged{number}").write_bytes(b"")

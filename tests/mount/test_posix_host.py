@@ -73,7 +73,7 @@ def test_writes_to_a_handle_go_to_the_file_that_was_opened(
         os.close(fd)
 
 
-def test_chmod_of_a_handle_whose_file_is_gone(base: Path, uncached: Mounter) -> None:
+def test_chmod_works_through_a_handle_whose_file_is_gone(base: Path, uncached: Mounter) -> None:
     (base / "f").write_bytes(b"old")
     view = uncached()
     with at(view, "f").open("rb") as held:
@@ -98,7 +98,7 @@ def test_a_handle_without_a_descriptor_never_reads_the_replacement(base: Path, u
     assert at(view, "f").read_bytes() == b"new"
 
 
-def test_numbers_that_the_host_uses_again(base: Path, uncached: Mounter) -> None:
+def test_a_new_file_of_the_host_with_an_old_number_is_not_the_old_one(base: Path, uncached: Mounter) -> None:
     view = uncached()
     reused = 0
     for turn in range(30):

@@ -208,7 +208,7 @@ def test_a_number_that_the_host_uses_again_is_not_taken_for_the_staged_file(
     assert file.stat().st_ino != other.stat().st_ino
 
 
-def test_many_commits_of_files_that_change_numbers(base: Path, mounted: Mounter) -> None:
+def test_numbers_stay_and_are_unique_over_many_commits(base: Path, mounted: Mounter) -> None:
     names = [f"f{k}" for k in range(5)]
     for name in names:
         (base / name).write_bytes(name.encode())

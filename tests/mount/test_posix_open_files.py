@@ -35,7 +35,7 @@ def at(view: MountedView, name: str) -> Path:
 
 @pytest.mark.parametrize("origin", ["base", "metadata", "staged", "snapshotted"])
 @pytest.mark.parametrize("is_remade", [False, True])
-def test_an_unlinked_open_file_over_snapshot_travel_and_commit(
+def test_an_unlinked_open_file_keeps_its_content_over_snapshot_travel_and_commit(
     base: Path, mounted: Mounter, origin: str, is_remade: bool
 ) -> None:
     if origin in ("base", "metadata"):

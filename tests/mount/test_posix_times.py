@@ -55,7 +55,7 @@ def test_each_operation_moves_the_times_of_a_file_as_on_a_plain_directory(
     }
 
 
-def test_the_time_of_a_link_that_is_replaced(base: Path, mounted: Mounter) -> None:
+def test_replacing_a_link_moves_the_ctime_of_the_name_that_stays(base: Path, mounted: Mounter) -> None:
     view = mounted()
     file = Path(os.fsdecode(view.mountpoint)) / "f"
     file.write_bytes(b"")

@@ -73,7 +73,7 @@ class Writer:
             self.count += 1
 
 
-@pytest.mark.parametrize("words", points(COMMANDS, "reading while files go", some=4), ids=" ".join)
+@pytest.mark.parametrize("words", points(COMMANDS, "reading while files go", some=2), ids=" ".join)
 def test_no_command_misses_a_file_that_goes_meanwhile(yolofs: Program, view: Path, words: tuple[str, ...]) -> None:
     with Writer(view) as writer:
         for _ in range(4):

@@ -135,7 +135,7 @@ def test_a_link_in_a_hidden_directory_shows_nothing_of_it(yolofs: Program, confi
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_a_directory_with_a_link_on_the_way_in_it_does_not_go_away(yolofs: Program, config: Path, state: str) -> None:
     project = yolofs.project
     (project / "data").symlink_to("links/mid")
@@ -153,7 +153,7 @@ def test_a_directory_with_a_link_on_the_way_in_it_does_not_go_away(yolofs: Progr
 
 
 @pytest.mark.parametrize("state", STATES)
-@pytest.mark.some(3)
+@pytest.mark.some(2)
 def test_no_link_is_put_at_a_rules_path_nor_above_it(yolofs: Program, config: Path, state: str) -> None:
     """The state would go along to where the link leads, once that is committed."""
     project = yolofs.project

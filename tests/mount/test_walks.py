@@ -54,27 +54,36 @@ class Calls:
         return count
 
 
-@pytest.fixture
-def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Calls:
-    file = tmp_path / "calls"
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("walks")
+
+
+@pytest.fixture(scope="module")
+def calls(directory: Path, traces: object) -> Iterator[Calls]:
+    del traces  # sets XDG_RUNTIME_DIR
+    file = directory / "calls"
     file.touch()
     names = {" ".join(step) for steps in walks().values() for step in steps}
     file.with_name("calls.names").write_text("\n".join(sorted(names)))
-    monkeypatch.setenv("YOLOFS_CALLS", str(file))
-    monkeypatch.setenv(VARIABLE, "direct")  # which the page is about
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests/call_tracer"))
-    return Calls(file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("YOLOFS_CALLS", str(file))
+        patch.setenv(VARIABLE, "direct")  # which the page is about
+        patch.setenv("PYTHONPATH", str(ROOT / "tests/call_tracer"))
+        yield Calls(file)
 
 
-@pytest.fixture
-def yolofs(calls: Calls, tmp_path: Path) -> Program:
+@pytest.fixture(scope="module")
+def yolofs(calls: Calls, directory: Path) -> Program:
     del calls  # which has to be there before the first process starts
-    return Program(asked_project(tmp_path).project, starts_cold=True)
+    return Program(asked_project(directory).project, starts_cold=True)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def view(yolofs: Program) -> Iterator[Path]:
+    """One mount for all walks: its processes start cold, and tell each call."""
     with yolofs.mounted() as mountpoint:
+        yolofs.wait_for_watcher()
         yield mountpoint
 
 

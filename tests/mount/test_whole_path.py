@@ -125,7 +125,7 @@ def test_every_generation_can_be_reached_in_any_order_and_committed(library: Pat
         generations[view.snapshot(step.encode())] = manifest(root)
     drawing = dice("generations")
     present = max(generations)
-    for _ in range(how_many(ci=10, nightly=300)):
+    for _ in range(how_many(ci=5, nightly=300)):
         target = drawing.choice(sorted(generations))
         present = view.travel(target)
         assert manifest(root) == generations[target], f"generation {target}"

@@ -22,7 +22,7 @@ from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Host
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.cli.commit.report import look
-from yolofs.cli.commit.settling import Settled, Wish, check_settled
+from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import (
     ConflictError,
@@ -133,19 +133,21 @@ def _absolute(pattern: str) -> str:
     return pattern if pattern.startswith("**") else f"/{pattern}"
 
 
-def do_commit(session: Session, asked: Committing, *, is_disturbed: bool = False) -> tuple[int | None, Settled]:
+def do_commit(
+    session: Session, asked: Committing, *, is_disturbed: bool = False
+) -> tuple[int | None, SettledConflicts]:
     """Do as the command does.  Where calls fail (``is_disturbed``), a commit that is done may leave
     it to the next command to put its journal away.
     """
     up_to = None
     if asked.up_to is not None:
         up_to = session.timeline.resolve(str(asked.up_to % (session.timeline.present + 1)))
-    wish = Wish(
+    wish = ConflictWish(
         merge=asked.merge and up_to is None, ours=asked.side == "ours", theirs=asked.side == "theirs" and up_to is None
     )
     selection = selection_of(session, asked)
     _, split = look(session, selection, up_to)
-    looked, settled = look_at_base(session, split), Settled()
+    looked, settled = look_at_base(session, split), SettledConflicts()
     if asked.ways and not wish.is_given:  # as who answers a question for each
         wish._chosen.update(zip(looked.conflicts, itertools.cycle(asked.ways), strict=False))
     if looked.conflicts and wish.is_given:
@@ -211,7 +213,7 @@ _REFUSALS = (
 def do(world: World, command: Committing | Undoing) -> None:
     one = Round(world)
     note(f"{command}")
-    settled, number = Settled(), None
+    settled, number = SettledConflicts(), None
     try:
         with world.session() as session:
             if isinstance(command, Committing):

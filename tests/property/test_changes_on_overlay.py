@@ -34,4 +34,4 @@ class ChangesMachine(ViewMachine):
 
 
 TestChangesOnOverlay = ChangesMachine.TestCase
-TestChangesOnOverlay.settings = model_settings(ci=(6, 40), nightly=(2000, 50))
+TestChangesOnOverlay.settings = model_settings(ci=(4, 40), nightly=(2000, 50))

@@ -16,7 +16,7 @@ from tests.property.test_commit_property import hard_links, has_second_device
 from tests.support.model_steps import so_many
 
 
-@so_many(ci=7, nightly=3000)
+@so_many(ci=5, nightly=3000)
 @given(rounds, hard_links | st.just([]))
 @example(  # how many names a file has is a part of the view
     [
@@ -81,7 +81,7 @@ def test_nothing_is_lost_and_the_view_stays(some: list[Any], links: list[tuple[b
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=5, nightly=3000)
+@so_many(ci=4, nightly=3000)
 @given(rounds, hard_links | st.just([]))
 def test_nothing_is_lost_and_the_view_stays_where_the_session_is_on_another_device(
     some: list[Any], links: list[tuple[bytes, ...]]

@@ -343,7 +343,7 @@ def dies_if_it_fails(act: Callable[[], object]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-few = so_many(ci=10, nightly=3000)
+few = so_many(ci=6, nightly=3000)
 
 
 @few

@@ -21,7 +21,7 @@ class CoreMachine(ViewMachine):
 
 
 TestCoreModel = CoreMachine.TestCase
-TestCoreModel.settings = model_settings(ci=(10, 50), nightly=(200, 100))
+TestCoreModel.settings = model_settings(ci=(6, 50), nightly=(200, 100))
 
 
 class CoreStatesMachine(StatesMachine):
@@ -45,4 +45,4 @@ def test_the_name_that_moved_is_the_one_that_base_loses(looked: list[bytes], cha
 
 
 TestCoreStates = CoreStatesMachine.TestCase
-TestCoreStates.settings = model_settings(ci=(16, 8), nightly=(20_000, 8))
+TestCoreStates.settings = model_settings(ci=(10, 8), nightly=(20_000, 8))

@@ -105,7 +105,7 @@ def commit_it(world: World, paths: tuple[bytes, ...]) -> None:
     assert world.base() == before
 
 
-@so_many(ci=15, nightly=3000)
+@so_many(ci=10, nightly=3000)
 @given(works, edits | st.just([]), then, hard_links | st.just([]))
 def test_nothing_that_the_host_has_changed_is_overwritten(
     work: list[tuple[list[Act], Then]], some: list[Edit], last: Then, links: list[tuple[bytes, ...]]

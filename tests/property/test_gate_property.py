@@ -396,5 +396,5 @@ class HandlersMachine(GateMachine):
 
 TestGateOnHandlers = HandlersMachine.TestCase
 TestGateOnHandlers.settings = settings(
-    model_settings(ci=(6, 30), nightly=(600, 30)), suppress_health_check=[HealthCheck.too_slow]
+    model_settings(ci=(4, 30), nightly=(600, 30)), suppress_health_check=[HealthCheck.too_slow]
 )

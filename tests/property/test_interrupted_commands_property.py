@@ -159,7 +159,7 @@ _ENDS = {
 }
 
 
-@so_many(ci=12, nightly=5000)
+@so_many(ci=8, nightly=5000)
 @given(st.none() | plain_round | plain_round, interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
     first: tuple[Any, ...] | None, second: tuple[Any, ...], links: list[tuple[bytes, ...]]
@@ -168,7 +168,7 @@ def test_nothing_is_lost_by_what_is_interrupted_and_it_can_be_undone_and_redone(
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=5, nightly=3000)
+@so_many(ci=4, nightly=3000)
 @given(interrupted_round, hard_links | st.just([]))
 def test_nothing_is_lost_by_what_is_interrupted_where_the_session_is_on_another_device(
     one: tuple[Any, ...], links: list[tuple[bytes, ...]]

@@ -61,7 +61,7 @@ def _is_looser(before: Index, now: Index, path: bytes) -> bool:
     return was.state.is_stricter_than(there.state) or was.seems_absent or becomes_way
 
 
-@so_many(ci=12, nightly=2000)
+@so_many(ci=8, nightly=2000)
 @given(_rules("near"), _rules("0"), _rules("far"), _exempt, st.data())
 def test_nothing_gets_through_that_would_not_without_the_tree(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject
@@ -80,7 +80,7 @@ def test_nothing_gets_through_that_would_not_without_the_tree(
     assert [path for path in PATHS if _is_looser(before, now, path)] == []
 
 
-@so_many(ci=12, nightly=2000)
+@so_many(ci=8, nightly=2000)
 @given(_rules("near"), _rules("0"), _rules("far"), _exempt)
 def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes]
@@ -119,7 +119,7 @@ def _lesser(rule: Rule) -> Rule | None:
     return msgspec.structs.replace(rule, is_whole=False) if rule.is_whole else None
 
 
-@so_many(ci=48, nightly=3000)
+@so_many(ci=31, nightly=3000)
 @given(_rules("near"), _rules("0"), _rules("far"), _exempt, st.data())
 def test_rules_that_are_sure_let_nothing_through_together(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject

@@ -225,7 +225,7 @@ def test_a_commit_of_a_project_with_scratch_directories_leaves_the_view_as_it_wa
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
 @given(programs, hard_links, selections)
-def test_where_the_session_is_on_another_device(
+def test_a_commit_with_the_session_on_another_device_leaves_the_view_as_it_was(
     program: list[Operation], links: list[tuple[bytes, ...]], selection: Selection
 ) -> None:
     check(program, links, selection, session="/dev/shm")

@@ -17,7 +17,7 @@ from yolofs.journal.codec import decode, encode
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
 
-few = so_many(ci=15, nightly=2000)
+few = so_many(ci=10, nightly=2000)
 
 
 @few

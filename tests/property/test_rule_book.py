@@ -27,7 +27,7 @@ SOURCES = st.lists(SETS, min_size=1, max_size=3)
 
 
 @given(SOURCES, st.lists(PATHS, max_size=20))
-@so_many(ci=60, nightly=4000)
+@so_many(ci=39, nightly=4000)
 def test_verdicts_are_those_of_a_naive_walk(sources: list[RuleSet], paths: list[bytes]) -> None:
     book = RuleBook(*sources)
     for path in paths:
@@ -42,7 +42,7 @@ def test_verdicts_are_those_of_a_naive_walk(sources: list[RuleSet], paths: list[
 
 
 @given(SOURCES, st.lists(PATHS, max_size=20))
-@so_many(ci=60, nightly=4000)
+@so_many(ci=39, nightly=4000)
 def test_ways_and_stricter_rules_below_are_those_of_a_naive_search(sources: list[RuleSet], paths: list[bytes]) -> None:
     book = RuleBook(*sources)
     for path in paths:
@@ -60,7 +60,7 @@ def test_ways_and_stricter_rules_below_are_those_of_a_naive_search(sources: list
 
 
 @given(SOURCES, PATHS, PATHS, st.lists(NAMES, max_size=3))
-@so_many(ci=120, nightly=8000)
+@so_many(ci=78, nightly=8000)
 def test_a_directory_that_may_move_takes_nothing_out_from_under_a_stricter_rule(
     sources: list[RuleSet], old: bytes, new: bytes, names: list[bytes]
 ) -> None:
@@ -76,7 +76,7 @@ def test_a_directory_that_may_move_takes_nothing_out_from_under_a_stricter_rule(
 
 
 @given(SOURCES, PATHS, NAMES)
-@so_many(ci=60, nightly=4000)
+@so_many(ci=39, nightly=4000)
 def test_what_shows_is_what_is_not_hidden(sources: list[RuleSet], directory: bytes, name: bytes) -> None:
     book = RuleBook(*sources)
     above = book.at(directory)
@@ -88,7 +88,7 @@ MOSTLY_READ_ONLY = st.sampled_from([RuleState.READ_ONLY] * 4 + [RuleState.DENY])
 
 
 @given(SOURCES, MOSTLY_READ_ONLY, st.data(), st.lists(st.lists(NAMES, max_size=4), max_size=10))
-@so_many(ci=120, nightly=8000)
+@so_many(ci=78, nightly=8000)
 def test_below_what_is_mostly_in_a_state_no_path_but_the_exceptions_has_another(
     sources: list[RuleSet], state: RuleState, data: st.DataObject, below: list[list[bytes]]
 ) -> None:

@@ -20,7 +20,7 @@ WRITTEN = st.lists(RULES, max_size=6, unique_by=subject)
 
 
 @given(WRITTEN, LINKS, PATHS)
-@so_many(ci=48, nightly=3000)
+@so_many(ci=31, nightly=3000)
 def test_rules_hold_where_links_lead_by_a_naive_walk(
     rules: list[Rule], links: dict[bytes, bytes], project: bytes
 ) -> None:
@@ -31,7 +31,7 @@ def test_rules_hold_where_links_lead_by_a_naive_walk(
 
 
 @given(WRITTEN, LINKS, PATHS, st.lists(PATHS, max_size=10))
-@so_many(ci=48, nightly=3000)
+@so_many(ci=31, nightly=3000)
 def test_no_link_comes_to_a_way_and_none_of_it_goes(
     rules: list[Rule], links: dict[bytes, bytes], project: bytes, paths: list[bytes]
 ) -> None:
@@ -52,7 +52,7 @@ def test_no_link_comes_to_a_way_and_none_of_it_goes(
 
 
 @given(st.lists(RULES, max_size=6, unique_by=subject), LINKS, PATHS)
-@so_many(ci=48, nightly=3000)
+@so_many(ci=31, nightly=3000)
 def test_what_holds_a_way_settles_nothing(rules: list[Rule], links: dict[bytes, bytes], path: bytes) -> None:
     followed = follow_links(RuleSet(tuple(rules)), b"/a", links.get).rules
     with_ways, without = RuleBook(followed).at(path), RuleBook(RuleSet(followed.rules)).at(path)

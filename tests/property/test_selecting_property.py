@@ -250,7 +250,7 @@ def is_new_directory(fact: tuple[Any, ...]) -> bool:
 
 
 @given(programs, st.data())
-@so_many(ci=8, nightly=3000)
+@so_many(ci=5, nightly=3000)
 def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
     program: list[Operation], data: st.DataObject
 ) -> None:
@@ -259,7 +259,7 @@ def test_what_is_dropped_is_as_in_base_and_everything_else_as_it_was(
 
 
 @given(programs, programs, st.data())
-@so_many(ci=8, nightly=3000)
+@so_many(ci=5, nightly=3000)
 def test_what_is_dropped_is_as_in_a_generation_and_everything_else_as_it_was(
     before: list[Operation], program: list[Operation], data: st.DataObject
 ) -> None:
@@ -286,7 +286,7 @@ def check_dropped(done: Work, generation: int | None, data: st.DataObject) -> No
 
 
 @given(programs, st.data())
-@so_many(ci=6, nightly=2000)
+@so_many(ci=4, nightly=2000)
 def test_ids_of_what_has_changed_since_are_refused_and_nothing_is_done(
     program: list[Operation], data: st.DataObject
 ) -> None:
@@ -309,13 +309,13 @@ def test_ids_of_what_has_changed_since_are_refused_and_nothing_is_done(
 
 
 @given(programs)
-@so_many(ci=7, nightly=2000)
+@so_many(ci=5, nightly=2000)
 def test_dropping_everything_gives_base(program: list[Operation]) -> None:
     check_all_dropped(program, ())
 
 
 @given(with_links)
-@so_many(ci=7, nightly=2000)
+@so_many(ci=5, nightly=2000)
 def test_dropping_everything_gives_base_with_hard_links_too(program: list[Operation]) -> None:
     check_all_dropped(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d")))
 
@@ -335,7 +335,7 @@ def check_all_dropped(program: list[Operation], links: tuple[tuple[bytes, bytes]
 
 
 @given(programs, st.data())
-@so_many(ci=8, nightly=3000)
+@so_many(ci=5, nightly=3000)
 def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
     program: list[Operation], data: st.DataObject
 ) -> None:
@@ -364,7 +364,7 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
 @given(with_links, st.data())
 @example([("link", b"a", b"b"), ("edit", b"b", [(0, 1, [b"x\n"])])], None)
 @example([("link", b"a", b"d/c")], frozenset({1}))
-@so_many(ci=7, nightly=2000)
+@so_many(ci=5, nightly=2000)
 def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
     program: list[Operation], data: st.DataObject | Lines | None
 ) -> None:

@@ -51,14 +51,14 @@ def check(
         assert scribe.expected() == view
 
 
-@so_many(ci=11, nightly=2000)
+@so_many(ci=7, nightly=2000)
 @given(programs, programs)
 @example([("mkdir", b"x"), ("mkdir", b"x/y"), ("write", b"x/y/z", b"new"), ("rename", b"b", b"x/b")], [])
 def test_an_undo_leaves_base_as_it_was(program: list[Operation], second: list[Operation]) -> None:
     check(program, second, [])
 
 
-@so_many(ci=11, nightly=2000)
+@so_many(ci=7, nightly=2000)
 @given(programs, programs, hard_links)
 def test_an_undo_leaves_base_as_it_was_where_it_has_hard_links(
     program: list[Operation], second: list[Operation], links: list[tuple[bytes, ...]]
@@ -67,7 +67,7 @@ def test_an_undo_leaves_base_as_it_was_where_it_has_hard_links(
 
 
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
-@so_many(ci=11, nightly=2000)
+@so_many(ci=7, nightly=2000)
 @given(programs, programs, hard_links)
 @example(  # both names of a file are taken away
     [("chmod", (38, b"a"), 384), ("remove", (1, None)), ("write", (1, None), b"")],

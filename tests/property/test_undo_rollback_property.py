@@ -122,7 +122,7 @@ def check_with_host(
         check_work_of_host(ready[1], root, had, work, [*some, end])
 
 
-few = so_many(ci=7, nightly=3000)
+few = so_many(ci=5, nightly=3000)
 
 
 @few

@@ -123,7 +123,7 @@ few_links = st.lists(
 )
 
 
-@so_many(ci=30, nightly=5000)
+@so_many(ci=20, nightly=5000)
 @example([("link", b"b", b"x")], [("write", b"b", b"two")], [(b"b", b"d", b"link")])  # a name comes, then content
 @example([("link", b"b", b"x")], [("link", b"b", b"d/d/x"), ("remove", b"x")], [(b"b", b"d", b"link")])
 @example([("remove", b"d/link")], [("remove", b"a/link")], [(b"b", b"d", b"link"), (b"b", b"a", b"link")])

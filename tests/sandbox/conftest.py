@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import Program, connected
 from tests.sandbox.repositories import git
 
 
@@ -42,7 +42,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
 def yolofs(shared: Program) -> Iterator[Program]:
     """Return the program in the project, with nothing staged at the end."""
     yield shared
-    shared("travel", "base", "--force")
+    with connected(shared) as client:
+        client.travel("base", force=True)
 
 
 @pytest.fixture

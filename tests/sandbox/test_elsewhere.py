@@ -1,4 +1,4 @@
-"""The sandbox where there can be none, and that who tries it leaves nothing on the machine.
+"""The sandbox where there can be none, and that whoever tries it leaves nothing on the machine.
 
 That it is the same for an ordinary user, and for root in a container, tests/support/elsewhere.py
 shows.
@@ -41,7 +41,7 @@ def test_an_ordinary_user_without_user_namespaces_is_told_and_nothing_is_run() -
     assert "made\n" not in done.stdout
 
 
-def test_nothing_of_it_is_left_on_the_machine() -> None:
+def test_a_run_without_user_namespaces_leaves_nothing_on_the_machine() -> None:
     limit = Path("/proc/sys/user/max_user_namespaces")
     before = limit.read_text()
     assert as_root_without_user_namespaces(["cat", str(limit)], timeout_s=60).stdout == "0\n"

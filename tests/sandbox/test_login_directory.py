@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import COMMAND
+from tests.cli.program import COMMAND, Program
 
 pytestmark = [
     pytest.mark.mount,
@@ -23,7 +23,7 @@ def logged_in(project: Path, script: str, runtime: str = LOGIN) -> subprocess.Co
     """Carry out a shell script in a project, in which ``y`` is yolofs, after a login."""
     functions = f'y() {{ {" ".join(COMMAND)} "$@"; }}'
     end = "code=$?; y unmount --force 2> /dev/null; exit $code"
-    text = f"{SETUP}\n{functions}\ny init > /dev/null 2>&1\n({script}\n)\n{end}"
+    text = f"{SETUP}\n{functions}\n({script}\n)\n{end}"
     return subprocess.run(
         ["unshare", "--mount", "--propagation", "private", "sh", "-c", text],
         cwd=project,
@@ -38,9 +38,11 @@ def logged_in(project: Path, script: str, runtime: str = LOGIN) -> subprocess.Co
 def project(tmp_path: Path) -> Path:
     path = tmp_path / "project"
     path.mkdir()
+    Program(path).start_session()
     return path
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("runtime", [LOGIN, "/run", ""], ids=["there", "elsewhere", "unknown"])
 def test_a_run_starts_and_has_the_directory_empty_and_for_itself(project: Path, runtime: str) -> None:
     done = logged_in(project, f"y run -- sh -c 'cat {LOGIN}/*; echo own > {LOGIN}/made && cat {LOGIN}/made'", runtime)

@@ -98,7 +98,7 @@ def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(p
     place.program("run", "sh", "-c", f"echo x > {place.static}/new")
 
 
-def test_json_has_it_too_even_if_nothing_else_is_to_be_told(place: Place) -> None:
+def test_json_names_what_a_run_could_not_write_even_if_nothing_else_is_to_be_told(place: Place) -> None:
     new = place.static / "new"
     done = place.program("run", "--json", "sh", "-c", f"cp /etc/passwd {new}", code=1)
     document = json.loads(done.err.splitlines()[-1])

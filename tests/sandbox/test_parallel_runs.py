@@ -20,7 +20,7 @@ def names(document: Any) -> list[tuple[str, str]]:
     return [(change["kind"], Path(change["path"]).name) for change in document["changes"]]
 
 
-def test_two_runs_that_change_different_files(yolofs: Program) -> None:
+def test_each_of_two_runs_lists_its_own_changes_first(yolofs: Program) -> None:
     (yolofs.project / "old").write_text("old\n")
     with stepped(yolofs) as one, stepped(yolofs) as two:
         one.do("echo 1 > by-one; rm old")
@@ -71,7 +71,7 @@ def test_a_file_that_both_write_into_is_in_both_summaries(yolofs: Program) -> No
         "mv both moved; mv moved both",
     ],
 )
-@pytest.mark.some(4)
+@pytest.mark.some(3)
 def test_each_way_to_change_a_file_that_another_has_made_counts(yolofs: Program, change: str) -> None:
     with stepped(yolofs, "--json") as one, stepped(yolofs, "--json") as two:
         one.do("echo first > both")
@@ -95,7 +95,7 @@ def test_reading_what_another_run_has_written_does_not_count(yolofs: Program) ->
     assert document["changes"][0]["also_by"] == []
 
 
-def test_three_runs_of_which_one_moves_the_directory_that_others_work_in(yolofs: Program) -> None:
+def test_a_run_that_moves_a_directory_takes_nothing_from_runs_that_work_in_it(yolofs: Program) -> None:
     (yolofs.project / "src").mkdir()
     for name in "abc":
         (yolofs.project / f"src/{name}").write_text(name)

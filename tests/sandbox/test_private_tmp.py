@@ -197,7 +197,7 @@ PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q | grep -c '1 pass
 }
 
 
-@pytest.mark.parametrize("what", points(list(PROGRAMS), "programs with a private tmp", some=4))
+@pytest.mark.parametrize("what", points(list(PROGRAMS), "programs with a private tmp", some=3))
 def test_programs_work_in_tmp(emptied: Program, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/tmp")
     program = {"sqlite": "sqlite3", "a build": "gcc", "extended attributes": "setfacl"}.get(what, what)

@@ -70,7 +70,7 @@ WORK = {
 }
 
 
-@pytest.mark.parametrize("name", points(list(WORK), "real work", some=2))
+@pytest.mark.parametrize("name", points(list(WORK), "real work", some=1))
 def test_work_is_done_without_an_ask_and_staged(yolofs: Program, name: str) -> None:
     check(yolofs, *WORK[name])
 
@@ -99,7 +99,9 @@ def source_package(yolofs: Program) -> Path:
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", NIGHTLY)
-def test_work_that_needs_the_network_too(yolofs: Program, name: str, request: pytest.FixtureRequest) -> None:
+def test_work_that_needs_the_network_is_done_without_an_ask_too(
+    yolofs: Program, name: str, request: pytest.FixtureRequest
+) -> None:
     if "hello" in NIGHTLY[name][0]:
         request.getfixturevalue("source_package")
     check(yolofs, *NIGHTLY[name])

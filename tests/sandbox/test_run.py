@@ -21,7 +21,7 @@ from tests.cli.started import start
 from tests.support.required import is_required
 from yolofs.errors import SandboxError
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
-from yolofs.sandbox.confine import Place, confined
+from yolofs.sandbox.confine import StartingPlace, confined
 from yolofs.system.processes import pidfd_of
 
 pytestmark = pytest.mark.mount
@@ -231,7 +231,7 @@ def test_nothing_runs_on_where_bubblewrap_was_killed(yolofs: Program, is_started
     mountpoint = os.fsencode(yolofs.daemon["mountpoint"])
     above = os.path.dirname(mountpoint)
     socket = os.path.join(above, AGENT_SOCKET_NAME)
-    place = Place(mountpoint, os.path.dirname(above), socket, b"/", native={}, has_network=True)
+    place = StartingPlace(mountpoint, os.path.dirname(above), socket, b"/", native={}, has_network=True)
     begun = Path(os.fsdecode(mountpoint + bytes(tmp_path / "started")))
     command = [b"sh", b"-c", b"touch %b; sleep 600" % bytes(tmp_path / "started")]
     with confined(place, command, os.environb, 0) as sandbox, pidfd_of(sandbox.info.child_pid) as init:

@@ -33,7 +33,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", points(list(COMMANDS), "wrapped commands", some=4))
+@pytest.mark.parametrize("name", points(list(COMMANDS), "wrapped commands", some=3))
 def test_a_wrapped_command_does_in_the_view_what_it_would_have_done_outside(
     yolofs: Program, tmp_path: Path, name: str
 ) -> None:

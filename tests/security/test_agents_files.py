@@ -31,7 +31,7 @@ def test_a_link_out_of_the_project_is_not_followed(project: Path, tmp_path: Path
     assert os.listdir(target) == [] if target.is_dir() else target.read_text() == "{}"
 
 
-def test_a_link_within_the_project_is(project: Path) -> None:
+def test_a_link_within_the_project_is_followed(project: Path) -> None:
     (project / "AGENTS.md").write_text("ours\n")
     (project / "CLAUDE.md").symlink_to("AGENTS.md")
     Program(project)("init", "--agents", "claude")

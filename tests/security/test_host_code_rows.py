@@ -35,7 +35,7 @@ for _name in ("encodings.idna", *(one.name for one in pkgutil.walk_packages(yolo
     importlib.import_module(_name)  # there is no Python in the child's root
 
 UNNAMED = 16
-_BY_DAY = 70
+_BY_DAY = 40
 """So many rows are tried in each way; by night all."""
 HOME, PROJECT = "/home/u", "/home/u/p"
 EVIL = b"[core]\n\tfsmonitor = ./x\n"

@@ -1,5 +1,5 @@
-"""A commit that was interrupted is told, finished only by who says so, or given up without the loss
-of a file.
+"""A commit that was interrupted is told, finished only if the user says so, or given up without the
+loss of a file.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ EVENTS = [clean, remove, check_out, extract, synchronise]
 
 
 @pytest.mark.parametrize(
-    ("happen", "is_mounted"), points(list(itertools.product(EVENTS, [True, False])), "what happens to the link", some=5)
+    ("happen", "is_mounted"), points(list(itertools.product(EVENTS, [True, False])), "what happens to the link", some=3)
 )
 def test_staged_work_and_rules_are_there_whatever_happens_to_the_link(
     yolofs: Program, repository: Path, happen: Callable[[Path], None], is_mounted: bool

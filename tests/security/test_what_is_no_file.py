@@ -56,7 +56,7 @@ ALL_READ = ("journal.torn", "sparse")
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    points([pair for pair in itertools.product(NAMES, KINDS) if pair != ALL_READ], "what is no file", some=12),
+    points([pair for pair in itertools.product(NAMES, KINDS) if pair != ALL_READ], "what is no file", some=8),
 )
 def test_what_is_no_file_in_a_session_stops_no_command_for_ever(yolofs: Program, name: str, kind: str) -> None:
     place = yolofs.session / name

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import yolofs
@@ -96,3 +97,51 @@ def test_no_table_of_the_documents_is_torn_by_an_empty_line() -> None:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
     torn = re.compile(r"^\|.*\|\n\n\|.*\|\n(?!\|[-| ]+\|\n)", re.MULTILINE)
     assert [page.name for page in pages if torn.search(page.read_text())] == []
+
+
+def test_no_line_of_prose_in_the_documents_is_wider_than_100_columns() -> None:
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+    assert [f"{page.name}:{number}" for page in pages for number in _wide_lines(page.read_text())] == []
+
+
+def _wide_lines(text: str) -> Iterator[int]:
+    """Yield the numbers of wide lines, except in code and tables, and of pictures."""
+    is_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        is_code ^= line.startswith("```")
+        if len(line) > 100 and not is_code and not line.startswith(("|", "!")):
+            yield number
+
+
+MEASURED = {
+    "edit 10 files, build, snapshot": ["edit 10 files, make, snapshot; C project of 60 sources and 30 headers"],
+    "`git status`; `git add` and `git commit`": [
+        "git status; C project of 60 sources and 30 headers",
+        "git add, git commit; C project of 60 sources and 30 headers",
+    ],
+    "open and close a file that is known; one that nobody has opened before": [
+        "open, close; base, warm",
+        "open, close; base, cold",
+    ],
+}
+
+
+def test_the_readme_has_the_figures_that_were_measured() -> None:
+    measured = _rows((ROOT / "docs/design/performance.md").read_text())
+    shown = _rows((ROOT / "README.md").read_text())
+    for row, sources in MEASURED.items():
+        for column, cell in zip((2, 3), shown[row], strict=True):
+            assert cell == "; ".join(_rounded(measured[source][column].removeprefix("x")) for source in sources), row
+    assert len([row for row in shown.values() if row[0][:1].isdigit()]) == len(MEASURED)
+
+
+def _rounded(figure: str) -> str:
+    """Return a figure with two digits."""
+    number = Decimal(figure)
+    return str(number.quantize(Decimal("0.1") if number < 10 else Decimal("1"), ROUND_HALF_UP))
+
+
+def _rows(text: str) -> dict[str, list[str]]:
+    """Return the cells of all rows of a page's tables, by the first one."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {first: rest for first, *rest in rows}

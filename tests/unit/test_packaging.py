@@ -36,6 +36,12 @@ def test_the_links_show_the_folders_of_the_top_level() -> None:
         assert PROJECT["tool"]["setuptools"]["package-dir"][f"yolofs.{name}"] == name
 
 
+def test_every_package_has_a_rule_for_the_imports_in_it() -> None:
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    ruled = {one for contract in contracts for one in contract.get("containers", ()) if contract["exhaustive"]}
+    assert ruled == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
 def test_commands_may_import_nothing_of_the_daemon_but_rpc() -> None:
     contracts = {contract["name"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
     forbidden = contracts["commands reach the daemon by yolofs.daemon.rpc alone"]["forbidden_modules"]

@@ -21,7 +21,7 @@ _REMEMBERED = 1000
 """How many asks that have ended are remembered, to tell those who answer too late."""
 
 
-class Outcome(enum.Enum):
+class AskOutcome(enum.Enum):
     """How an ask ended; the value is its name in messages, JSON and the audit."""
 
     ALLOWED = "allowed"
@@ -42,20 +42,20 @@ def how_it_ended(name: str, by: str) -> str:
     ``by`` is who or what ended it, "nobody" with the reason where there is one.
     """
     try:
-        outcome = Outcome(name)
+        outcome = AskOutcome(name)
     except ValueError:
         return f"{name} by {by}"
     match outcome:
-        case Outcome.ALLOWED | Outcome.DENIED:
+        case AskOutcome.ALLOWED | AskOutcome.DENIED:
             return f"{outcome.value} by {by}"
-        case Outcome.RULE:
+        case AskOutcome.RULE:
             return f"settled by {by}"
-        case Outcome.TIMEOUT:
+        case AskOutcome.TIMEOUT:
             why = by.partition(", ")[2]
             return f"not answered, {why}" if why else "not answered in time"
-        case Outcome.INTERRUPTED:
+        case AskOutcome.INTERRUPTED:
             return "given up by its program"
-        case Outcome.ENDED:
+        case AskOutcome.ENDED:
             return "ended with the mount"
         case _:
             assert_never(outcome)
@@ -129,11 +129,11 @@ class Ask:
         """Whether watchers know of it."""
 
 
-class Ended(NamedTuple):
+class EndedAsk(NamedTuple):
     """What became of an ask."""
 
     ask: Ask
-    outcome: Outcome
+    outcome: AskOutcome
     decision: Decision
     by: str
     """Who or what ended it, in words."""
@@ -151,12 +151,12 @@ class Queue:
     ``last_id``: the highest number that an ask has had before.
     """
 
-    def __init__(self, on_end: Callable[[Ended], None], last_id: int = 0) -> None:
+    def __init__(self, on_end: Callable[[EndedAsk], None], last_id: int = 0) -> None:
         self._on_end = on_end
         self._asks: dict[int, Ask] = {}
         self._by_access: dict[tuple[bytes, Operation], Ask] = {}
         self._groups: dict[tuple[int, bool, bytes], list[Ask]] = {}
-        self._ended: dict[int, Ended] = {}
+        self._ended: dict[int, EndedAsk] = {}
         self._last_id = last_id
 
     def __len__(self) -> int:
@@ -174,7 +174,7 @@ class Queue:
         """Return an ask that waits."""
         return self._asks.get(ask_id)
 
-    def ended(self, ask_id: int) -> Ended | None:
+    def ended(self, ask_id: int) -> EndedAsk | None:
         """Return what became of an ask, if that is remembered."""
         return self._ended.get(ask_id)
 
@@ -217,7 +217,9 @@ class Queue:
 
     # ---- going
 
-    def end(self, ask: Ask, outcome: Outcome, decision: Decision, *, by: str, now_ns: int, records: int | None) -> None:
+    def end(
+        self, ask: Ask, outcome: AskOutcome, decision: Decision, *, by: str, now_ns: int, records: int | None
+    ) -> None:
         """Answer all who wait for an ask; nothing happens if it has ended already."""
         if self._asks.get(ask.id) is not ask:
             return
@@ -226,7 +228,7 @@ class Queue:
         self._leave_group(ask)
         for waiter in ask.waiters:
             waiter.answer(decision)
-        ended = Ended(ask, outcome, decision, by, now_ns - ask.since_ns, records)
+        ended = EndedAsk(ask, outcome, decision, by, now_ns - ask.since_ns, records)
         self._ended[ask.id] = ended
         if len(self._ended) > _REMEMBERED:
             del self._ended[next(iter(self._ended))]
@@ -235,7 +237,7 @@ class Queue:
     def withdraw(self, ask: Ask, waiter: Waiter, *, now_ns: int, records: int | None) -> None:
         """Drop a waiter that wants no answer any more; with the last one the ask ends."""
         if len(ask.waiters) == 1:
-            self.end(ask, Outcome.INTERRUPTED, Decision.INTERRUPTED, by="a signal", now_ns=now_ns, records=records)
+            self.end(ask, AskOutcome.INTERRUPTED, Decision.INTERRUPTED, by="a signal", now_ns=now_ns, records=records)
         else:
             ask.waiters.remove(waiter)
             waiter.answer(Decision.INTERRUPTED)

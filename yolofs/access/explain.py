@@ -13,7 +13,7 @@ from yolofs.access.questions import Operation, opens_all_names
 from yolofs.rules import Rule, RuleBook, RuleSet, RuleState, Verdict, subject
 
 
-class Outcome(enum.Enum):
+class AccessOutcome(enum.Enum):
     """What becomes of an access; the value is its name in JSON."""
 
     ALLOWED = "allowed"
@@ -84,28 +84,28 @@ class Explanation:
         """What can be done at the path itself."""
         return tuple(one for one in Operation if self.link is None or one not in THROUGH_LINKS)
 
-    def outcome(self, operation: Operation) -> Outcome:
+    def outcome(self, operation: Operation) -> AccessOutcome:
         """Return what becomes of an access to the path."""
         if self.closed is not None:
-            return Outcome.ABSENT
+            return AccessOutcome.ABSENT
         if self.is_way:
-            return Outcome.ALLOWED if operation is Operation.LIST else Outcome.REFUSED
+            return AccessOutcome.ALLOWED if operation is Operation.LIST else AccessOutcome.REFUSED
         if self.kept_by is not None and operation in (Operation.RENAME, Operation.DELETE):
-            return Outcome.ABSENT if self.state.is_hidden else Outcome.REFUSED
+            return AccessOutcome.ABSENT if self.state.is_hidden else AccessOutcome.REFUSED
         own = outcome(self.state, operation)
-        if own not in (Outcome.ALLOWED, Outcome.ASKS):
+        if own not in (AccessOutcome.ALLOWED, AccessOutcome.ASKS):
             return own
         if operation in _READING:
             states = [other.state for other in self.others if other.is_staged]
             if any(not (state.may_read or state.asks_to_read) for state in states):
-                return Outcome.REFUSED
+                return AccessOutcome.REFUSED
             if any(state.asks_to_read for state in states):
-                return Outcome.ASKS
+                return AccessOutcome.ASKS
         if operation in _REACHING_ALL_NAMES:
             if any(not other.state.asks_to_write for other in self.others):
-                return Outcome.REFUSED
+                return AccessOutcome.REFUSED
             if self.others or self.has_more:
-                return Outcome.ASKS
+                return AccessOutcome.ASKS
         return own
 
 
@@ -160,14 +160,14 @@ def find_deciding(book: RuleBook, path: bytes) -> tuple[Verdict, bytes, Rule | N
     return verdict, place, closed
 
 
-def outcome(state: RuleState, operation: Operation) -> Outcome:
+def outcome(state: RuleState, operation: Operation) -> AccessOutcome:
     """Return the outcome of an operation under a state."""
     if state.is_hidden:
-        return Outcome.REFUSED if operation is Operation.CREATE else Outcome.ABSENT
+        return AccessOutcome.REFUSED if operation is Operation.CREATE else AccessOutcome.ABSENT
     if operation is Operation.LIST:
-        return Outcome.ALLOWED if state.may_list else Outcome.REFUSED
+        return AccessOutcome.ALLOWED if state.may_list else AccessOutcome.REFUSED
     may, asks = (state.may_write, state.asks_to_write) if operation.is_change else (state.may_read, state.asks_to_read)
-    return Outcome.ALLOWED if may else Outcome.ASKS if asks else Outcome.REFUSED
+    return AccessOutcome.ALLOWED if may else AccessOutcome.ASKS if asks else AccessOutcome.REFUSED
 
 
 def _others(book: RuleBook, names: Sequence[bytes], *, is_staged: bool) -> list[OtherName]:

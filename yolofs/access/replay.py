@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from yolofs.access.explain import Outcome, find_deciding, outcome
+from yolofs.access.explain import AccessOutcome, find_deciding, outcome
 from yolofs.access.questions import Operation
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 
@@ -22,7 +22,7 @@ suggested.
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class RecordedAccess:
     """An access that was recorded, or several that are alike."""
 
     path: bytes
@@ -57,17 +57,21 @@ class Suggestion:
     """How many of the questions somebody answered so; nobody answered the others."""
 
 
-def tally(book: RuleBook, accesses: Iterable[Access]) -> Tally:
+def tally(book: RuleBook, accesses: Iterable[RecordedAccess]) -> Tally:
     """Count what the rules make of some accesses."""
-    counts = dict.fromkeys(Outcome, 0)
+    counts = dict.fromkeys(AccessOutcome, 0)
     for access in accesses:
         counts[_outcome(book, access)] += access.count
-    return Tally(counts[Outcome.ALLOWED], counts[Outcome.ASKS], counts[Outcome.REFUSED] + counts[Outcome.ABSENT])
+    return Tally(
+        counts[AccessOutcome.ALLOWED],
+        counts[AccessOutcome.ASKS],
+        counts[AccessOutcome.REFUSED] + counts[AccessOutcome.ABSENT],
+    )
 
 
-def asked(book: RuleBook, accesses: Iterable[Access]) -> list[Access]:
+def asked(book: RuleBook, accesses: Iterable[RecordedAccess]) -> list[RecordedAccess]:
     """Return the accesses that would be asked."""
-    return [access for access in accesses if _outcome(book, access) is Outcome.ASKS]
+    return [access for access in accesses if _outcome(book, access) is AccessOutcome.ASKS]
 
 
 def with_rules(book: RuleBook, rules: Iterable[PathRule]) -> RuleBook:
@@ -75,7 +79,7 @@ def with_rules(book: RuleBook, rules: Iterable[PathRule]) -> RuleBook:
     return RuleBook(RuleSet(tuple(rules)), *book.sources)
 
 
-def suggest(book: RuleBook, accesses: Iterable[Access], never: Iterable[bytes]) -> list[Suggestion]:
+def suggest(book: RuleBook, accesses: Iterable[RecordedAccess], never: Iterable[bytes]) -> list[Suggestion]:
     """Return rules that would have settled the most questions: those that refuse first, then by
     their number.
 
@@ -112,7 +116,7 @@ def _worth(found: Suggestion) -> tuple[bool, int, int]:
 class _Replayed:
     """An access with what the rules make of it, and the path that the deciding rule is about."""
 
-    def __init__(self, book: RuleBook, access: Access) -> None:
+    def __init__(self, book: RuleBook, access: RecordedAccess) -> None:
         verdict, self.place, _ = find_deciding(book, access.path)
         self.access = access
         self.outcome = outcome(verdict.state, access.operation)
@@ -121,7 +125,7 @@ class _Replayed:
         """Tell whether a further, nearest rule would decide over it."""
         return is_at_or_below(self.access.path, rule.path) and is_at_or_below(rule.path, self.place)
 
-    def becomes(self, rule: PathRule) -> Outcome:
+    def becomes(self, rule: PathRule) -> AccessOutcome:
         """Return what a further, nearest rule would make of it."""
         return outcome(rule.state, self.access.operation) if self.is_decided_by(rule) else self.outcome
 
@@ -163,7 +167,7 @@ def _places(replayed: Sequence[_Replayed], excluded: set[bytes]) -> dict[bytes, 
     for one in replayed:
         for above in _up(one.access.path) & places.keys():
             places[above].inside.append(one)
-            if one.outcome is Outcome.ASKS:
+            if one.outcome is AccessOutcome.ASKS:
                 places[above].count(one, 1)
     return places
 
@@ -174,9 +178,9 @@ def _take_up(rule: PathRule, places: dict[bytes, _Place]) -> set[bytes]:
     for one in places[rule.path].inside:
         if not one.is_decided_by(rule):
             continue
-        was_asked = one.outcome is Outcome.ASKS
+        was_asked = one.outcome is AccessOutcome.ASKS
         one.outcome, one.place = one.becomes(rule), rule.path
-        is_asked = one.outcome is Outcome.ASKS
+        is_asked = one.outcome is AccessOutcome.ASKS
         above = _up(one.access.path) & places.keys()
         changed |= above
         for path in above if was_asked is not is_asked else ():
@@ -190,10 +194,10 @@ def _candidate(path: bytes, there: _Place) -> Suggestion | None:
     """
     if not there.may_have_rule(path):
         return None
-    below = [one for one in there.inside if one.outcome is Outcome.ASKS]
+    below = [one for one in there.inside if one.outcome is AccessOutcome.ASKS]
     is_allowed = any(one.access.was_allowed for one in below)
     rule = PathRule(path, _state([one.access for one in below], is_allowed=is_allowed), "a suggestion")
-    settled = [one.access for one in below if one.becomes(rule) is not Outcome.ASKS]
+    settled = [one.access for one in below if one.becomes(rule) is not AccessOutcome.ASKS]
     if not settled or not all(_agrees(one.becomes(rule), one.access) for one in there.inside):
         return None
     return Suggestion(
@@ -204,7 +208,7 @@ def _candidate(path: bytes, there: _Place) -> Suggestion | None:
     )
 
 
-def _state(accesses: Sequence[Access], *, is_allowed: bool) -> RuleState:
+def _state(accesses: Sequence[RecordedAccess], *, is_allowed: bool) -> RuleState:
     """Return the state that gives this answer and opens as little as possible."""
     if not is_allowed:
         return RuleState.DENY
@@ -212,13 +216,13 @@ def _state(accesses: Sequence[Access], *, is_allowed: bool) -> RuleState:
     return RuleState.ALLOW if is_changed else RuleState.WRITE_ASK
 
 
-def _agrees(found: Outcome, access: Access) -> bool:
+def _agrees(found: AccessOutcome, access: RecordedAccess) -> bool:
     """Tell whether an outcome does not contradict what somebody answered, or what a rule
     allowed.
     """
     if access.was_free:
-        return found in (Outcome.ALLOWED, Outcome.ASKS)
-    return found is Outcome.ASKS or access.was_allowed in (None, found is Outcome.ALLOWED)
+        return found in (AccessOutcome.ALLOWED, AccessOutcome.ASKS)
+    return found is AccessOutcome.ASKS or access.was_allowed in (None, found is AccessOutcome.ALLOWED)
 
 
 def is_at_or_below(path: bytes, directory: bytes) -> bool:
@@ -226,7 +230,7 @@ def is_at_or_below(path: bytes, directory: bytes) -> bool:
     return directory in (path, b"/") or path.startswith(directory + b"/")
 
 
-def _outcome(book: RuleBook, access: Access) -> Outcome:
+def _outcome(book: RuleBook, access: RecordedAccess) -> AccessOutcome:
     return outcome(book.at(access.path).state, access.operation)
 
 

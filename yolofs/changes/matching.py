@@ -10,9 +10,9 @@ in two directories that are already known to belong together.
   by side, too.
 - Two directories in a slot of which neither has moved belong together all the same: one replaced
   the other.
-- What is left is settled at the end, when every file that stayed in its place is known: files that
-  went are paired with files of the same identity that came (a move; hard links to what stayed are
-  not), and what then is still in one slot belongs together, one having replaced the other.
+- What is left is settled at the end, when every file that stayed in its place is known.  Files that
+  went are paired with files of the same identity that came: they were moved.  Hard links to what
+  stayed are not.  What then is still in one slot belongs together: one has replaced the other.
 
 Where two directories have the same :attr:`Node.source`, only names with an entry can differ, and
 those that base has for a file with hard links that was changed through another name

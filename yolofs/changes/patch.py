@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.changes.patch_files import MAX_TEXT_BYTES, Compared, Content, Pair, Reading, is_symlink, pairs_of
+from yolofs.changes.patch_files import MAX_TEXT_BYTES, ComparedPair, Content, Pair, Reading, is_symlink, pairs_of
 from yolofs.changes.patch_notes import Notes
 from yolofs.paths import ROOT, RelPath, quote_c
 from yolofs.store.store import Store
@@ -27,7 +27,7 @@ Out: TypeAlias = Callable[[bytes], object]
 """Takes the patch piece by piece, as the ``write`` of a binary file does."""
 
 
-class Look(msgspec.Struct, frozen=True):
+class PatchStyle(msgspec.Struct, frozen=True):
     """What a patch is made for people by; each of these makes it one that `git apply` may not
     take.
     """
@@ -44,7 +44,7 @@ class Look(msgspec.Struct, frozen=True):
     """
 
 
-EXACT = Look()
+EXACT = PatchStyle()
 _FEW_DIGITS = 7
 """As many digits of a name as git shows."""
 
@@ -57,7 +57,7 @@ def write_patch(
     context: int = 3,
     max_text_bytes: int = MAX_TEXT_BYTES,
     store: Store | None = None,
-    look: Look = EXACT,
+    look: PatchStyle = EXACT,
 ) -> list[str]:
     """Write the changes as a patch with paths relative to ``prefix``; return what it cannot
     express.
@@ -86,13 +86,13 @@ def write_patch(
 class _Writer:
     """Writes the parts of a patch, one file after the other."""
 
-    def __init__(self, out: Out, context: int, store: Store | None, look: Look) -> None:
+    def __init__(self, out: Out, context: int, store: Store | None, look: PatchStyle) -> None:
         self._out = out
         self._context = context
         self._store = store
         self._look = look
 
-    def write(self, compared: Compared) -> None:
+    def write(self, compared: ComparedPair) -> None:
         pair, old, new, texts = compared
         head = b"".join(_head(pair, _similarity(old, new, texts)))
         if not head and not compared.differs:

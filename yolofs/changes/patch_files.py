@@ -77,7 +77,7 @@ class _TooLargeError(Exception):
     """A file is left out; the argument is the note that says so."""
 
 
-class Compared(NamedTuple):
+class ComparedPair(NamedTuple):
     """A pair with what both versions hold."""
 
     pair: Pair
@@ -103,7 +103,7 @@ class Reading(msgspec.Struct, frozen=True):
     ignores_space: bool = False
     """Whether lines that differ in white space alone are equal."""
 
-    def compare(self, pair: Pair, notes: Notes) -> Compared | None:
+    def compare(self, pair: Pair, notes: Notes) -> ComparedPair | None:
         """Return what a pair holds; None if it is left out, which is noted."""
         try:
             old, new = (self._read(pair, version) for version in (pair.old, pair.new))
@@ -120,7 +120,7 @@ class Reading(msgspec.Struct, frozen=True):
             assert old.data is not None
             assert new.data is not None
             texts = line_diff.compare_texts(old.data, new.data, ignores_space=self.ignores_space)
-        return Compared(pair, old, new, texts)
+        return ComparedPair(pair, old, new, texts)
 
     def _read(self, pair: Pair, version: Version | None) -> Content:
         """Return the content of one version, or nothing where both have the same."""

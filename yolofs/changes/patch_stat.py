@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.changes.patch_files import Compared, Reading, pairs_of
+from yolofs.changes.patch_files import ComparedPair, Reading, pairs_of
 from yolofs.changes.patch_notes import Notes
 from yolofs.paths import ROOT, RelPath
 
@@ -43,7 +43,7 @@ def stat_changes(
     return sorted((one for one in found if one is not None), key=lambda one: one.path), notes.all()
 
 
-def _stat(compared: Compared) -> FileStat | None:
+def _stat(compared: ComparedPair) -> FileStat | None:
     """Return how much changed; None where there is nothing that a patch would tell."""
     pair, texts = compared.pair, compared.texts
     last = pair.new or pair.old

@@ -86,9 +86,9 @@ In the order in which a commit goes through them::
       as_records   the state written as records
 """
 
-from yolofs.commit.apply.execution import Outcome, execute, resume
+from yolofs.commit.apply.execution import CommitOutcome, execute, resume
 from yolofs.commit.merge.conflicts import find_conflicts
 from yolofs.commit.plan.plan import Plan, describe
 from yolofs.commit.plan.planner import plan_commit
 
-__all__ = ["Outcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
+__all__ = ["CommitOutcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]

@@ -24,7 +24,7 @@ from yolofs.access.questions import Operation
 from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.cache.listings import Listings
 from yolofs.fuse.cache.lost_names import LostNames
-from yolofs.fuse.results import Answer, DirHandle, Opened, PostponedError, UncountedError
+from yolofs.fuse.results import DirHandle, EntryReply, Opened, PostponedError, UncountedError
 from yolofs.journal.journal import Journal
 from yolofs.overlay import ALL_STILL_KNOWN, UNNAMED, Overlay, Owner, may_write
 from yolofs.overlay.inodes import UNKNOWN_NUMBER, Attr, Inode
@@ -38,7 +38,7 @@ MAX_READ = 1 << 20
 """
 
 
-_ABSENT = Answer(None, 0.0, 0.0)
+_ABSENT = EntryReply(None, 0.0, 0.0)
 """A hidden name: the kernel asks again each time, so that it need not be told when the rules
 change.
 """
@@ -47,7 +47,7 @@ _CONTENT_XATTRS = (b"user.", b"trusted.")
 looks.
 """
 _ROOTS_XATTRS = b"trusted."
-_UNKNOWN = Answer(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
+_UNKNOWN = EntryReply(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
 """A name in a listing that cannot be looked at: in a directory that one may read and not enter, for
 instance.
 """
@@ -85,7 +85,7 @@ class Handlers:
 
     # ---- names
 
-    def lookup(self, parent: int, name: bytes) -> Answer:
+    def lookup(self, parent: int, name: bytes) -> EntryReply:
         """Look a name up; the kernel owes a forget if it exists."""
         directory = self._inode(parent)
         if name in (b".", b".."):  # of the holder of a file handle; "." may be a file then
@@ -109,27 +109,27 @@ class Handlers:
         for number, count in items:
             self.overlay.forget(number, count)
 
-    def mknod(self, parent: int, name: bytes, mode: int, rdev: int, owner: Owner) -> Answer:
+    def mknod(self, parent: int, name: bytes, mode: int, rdev: int, owner: Owner) -> EntryReply:
         """Create a file of any type that is not a directory or a link."""
         directory = self._inode(parent)
         self.gate.check_create(directory, name)
         mode, owner = self.overlay.inherit(directory, mode, owner)
         return self._answer(directory, name, self.overlay.mknod(directory, name, mode, rdev, owner)[1])
 
-    def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> Answer:
+    def mkdir(self, parent: int, name: bytes, mode: int, owner: Owner) -> EntryReply:
         """Create a directory."""
         directory = self._inode(parent)
         mode, owner = self.overlay.inherit(directory, mode | stat.S_IFDIR, owner)
         self.gate.check_mkdir(directory, name, mode)
         return self._answer(directory, name, self.overlay.mkdir(directory, name, mode, owner)[1])
 
-    def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> Answer:
+    def symlink(self, parent: int, name: bytes, target: bytes, owner: Owner) -> EntryReply:
         """Create a symbolic link."""
         directory = self._inode(parent)
         self.gate.check_symlink(directory, name)
         return self._answer(directory, name, self.overlay.symlink(directory, name, target, owner)[1])
 
-    def link(self, number: int, parent: int, name: bytes) -> Answer:
+    def link(self, number: int, parent: int, name: bytes) -> EntryReply:
         """Create a hard link."""
         inode, directory = self._inode(number), self._inode(parent)
         if inode.is_orphan and self.overlay.is_unnamed(inode):
@@ -159,13 +159,13 @@ class Handlers:
 
     # ---- attributes
 
-    def getattr(self, number: int) -> Answer:
+    def getattr(self, number: int) -> EntryReply:
         """Return a file's attributes."""
         inode = self._inode(number)
         self.gate.check_stat(inode)
         self._check_counted(inode)
         attr = self.overlay.getattr(inode)
-        return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+        return EntryReply(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def birth_ns(self, number: int) -> int | None:
         """Return when a file was made, in ns since 1970, None where that is not known."""
@@ -185,7 +185,7 @@ class Handlers:
         *,
         is_open: bool = False,
         drops_setuid: bool = False,
-    ) -> Answer:
+    ) -> EntryReply:
         """Change those attributes that are not None; ``is_open``: through a handle that was opened
         for writing.
 
@@ -202,7 +202,7 @@ class Handlers:
         if drops_setuid:
             self.overlay.drop_setuid(inode)
             attr = self.overlay.getattr(inode)
-        return Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+        return EntryReply(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
     def readlink(self, number: int) -> bytes:
         """Return a symbolic link's target."""
@@ -271,7 +271,7 @@ class Handlers:
         still_known = self.overlay.open(inode, flags, may_keep_setuid=uid == 0)
         return Opened(self._file_handle(inode, flags), still_known, number)
 
-    def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
+    def create(self, parent: int, name: bytes, mode: int, flags: int, owner: Owner) -> tuple[Opened, EntryReply]:
         """Create and open a file, or open the one that is there unless ``flags`` hold O_EXCL."""
         directory = self._inode(parent)
         if not self.gate.verdict_below(directory, name).may_write and not self._exists(directory, name):
@@ -286,16 +286,16 @@ class Handlers:
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
         return opened, self._answer(directory, name, attr)
 
-    def tmpfile(self, parent: int, mode: int, flags: int, owner: Owner) -> tuple[Opened, Answer]:
+    def tmpfile(self, parent: int, mode: int, flags: int, owner: Owner) -> tuple[Opened, EntryReply]:
         """Create and open a file without a name; the kernel owes a forget and a release."""
         directory = self._inode(parent)
         self.gate.check_create(directory, UNNAMED)
         mode, owner = self.overlay.inherit(directory, mode, owner)
         inode, attr = self.overlay.tmpfile(directory, mode, owner, is_writer=may_write(flags))
         opened = Opened(self._file_handle(inode, flags), ALL_STILL_KNOWN, inode.number)
-        return opened, Answer(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
+        return opened, EntryReply(self._told(inode, attr), 0.0, self._lifetimes.of_attr(inode, attr))
 
-    def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, Answer]:
+    def _open_existing(self, directory: Inode, name: bytes, flags: int, owner: Owner) -> tuple[Opened, EntryReply]:
         found = self.overlay.lookup(directory, name)
         if found is None:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
@@ -449,14 +449,14 @@ class Handlers:
             self.listings.drop(listing)
         opened.listing = None
 
-    def dot(self, directory: DirHandle, name: bytes) -> Answer:
+    def dot(self, directory: DirHandle, name: bytes) -> EntryReply:
         """Return what ``.`` or ``..`` of an open directory is, without counting a look-up."""
         inode = directory.inode
         if name == b"..":
             inode = inode.parent or inode
-        return Answer(self._told(inode, self.overlay.getattr(inode)), 0.0, 0.0)
+        return EntryReply(self._told(inode, self.overlay.getattr(inode)), 0.0, 0.0)
 
-    def listed(self, directory: DirHandle, name: bytes) -> Answer:
+    def listed(self, directory: DirHandle, name: bytes) -> EntryReply:
         """Look up a name of an open directory; one that cannot be looked at is named all the same,
         without a type.
 
@@ -471,7 +471,7 @@ class Handlers:
             self.lost_names.on_seen(error.inode.number)
             return _UNKNOWN
 
-    def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: Answer, entry: Any) -> None:
+    def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: EntryReply, entry: Any) -> None:
         """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name
         at an offset.
         """
@@ -534,13 +534,13 @@ class Handlers:
         self._files[handle] = inode
         return handle
 
-    def _answer(self, directory: Inode, name: bytes, attr: Attr | None) -> Answer:
+    def _answer(self, directory: Inode, name: bytes, attr: Attr | None) -> EntryReply:
         lifetimes = self._lifetimes
         name_timeout_s = lifetimes.of_name(directory, is_stable=self.overlay.is_stable_name(directory, name))
         if attr is None:
-            return Answer(None, name_timeout_s, 0.0)
+            return EntryReply(None, name_timeout_s, 0.0)
         inode = self._inodes[attr.number]
-        return Answer(self._told(inode, attr), name_timeout_s, lifetimes.of_attr(inode, attr))
+        return EntryReply(self._told(inode, attr), name_timeout_s, lifetimes.of_attr(inode, attr))
 
     def _told(self, inode: Inode, attr: Attr) -> Attr:
         """Return attributes as they may be told; a link count of 1 means for a directory that it is

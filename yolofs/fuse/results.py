@@ -12,7 +12,7 @@ from yolofs.overlay import StillKnown
 from yolofs.overlay.inodes import Attr, Inode
 
 
-class Answer(msgspec.Struct, gc=False):
+class EntryReply(msgspec.Struct, gc=False):
     """A file and how long the kernel may trust what it was told, in seconds."""
 
     attr: Attr | None

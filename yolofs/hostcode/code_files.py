@@ -147,7 +147,7 @@ class FileMarker:
                 return mark
         return None
 
-    # ---- what there is (:class:`yolofs.hostcode.git_files.Look`)
+    # ---- what there is (:class:`yolofs.hostcode.git_files.StateAfterwards`)
 
     def has(self, path: RelPath) -> bool:
         """Tell whether something is at a path after all changes; perhaps, where more than one of

@@ -17,7 +17,7 @@ MOST_BYTES: Final = 1 << 16
 """What is longer is not looked at, and so is not harmless."""
 
 
-class Entry(NamedTuple):
+class ConfigLine(NamedTuple):
     """One line of settings."""
 
     section: str
@@ -38,7 +38,7 @@ class _MalformedError(Exception):
     """The text is not one that git would read."""
 
 
-def parse(text: bytes) -> list[Entry] | None:
+def parse(text: bytes) -> list[ConfigLine] | None:
     """Return the entries of a file of settings in their order, None if git would not read it, or
     not all of it.
     """
@@ -61,8 +61,8 @@ class _Reader:
         self._text = text
         self._at = 0
 
-    def entries(self) -> list[Entry]:
-        found: list[Entry] = []
+    def entries(self) -> list[ConfigLine]:
+        found: list[ConfigLine] = []
         section: tuple[str, str | None] | None = None
         while self._at < len(self._text):
             char = self._text[self._at]
@@ -76,7 +76,7 @@ class _Reader:
                 raise _MalformedError
             else:
                 key = self._match(_KEY)[1].lower()
-                found.append(Entry(*section, key, self._value()))
+                found.append(ConfigLine(*section, key, self._value()))
         return found
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
@@ -384,7 +384,7 @@ _PUSHING: Final = frozenset({("remote", "pushurl"), ("branch", "pushremote"), ("
 
 
 def is_harmless_change(
-    old: Sequence[Entry] | None, new: Sequence[Entry] | None, *, is_own_worktree: _Check | None = None
+    old: Sequence[ConfigLine] | None, new: Sequence[ConfigLine] | None, *, is_own_worktree: _Check | None = None
 ) -> bool:
     """Tell whether settings may come in the place of others without anybody looking at them.
 
@@ -396,7 +396,7 @@ def is_harmless_change(
         return False
     before = old or ()
 
-    def is_plain(entry: Entry) -> bool:
+    def is_plain(entry: ConfigLine) -> bool:
         if entry.name == ("core", None, "worktree"):
             return is_own_worktree is not None and is_own_worktree(entry.value or "")
         if entry.subsection is None:
@@ -421,7 +421,7 @@ def is_harmless_change(
     return old is None or not _leads_elsewhere(_by_name(before), _by_name(new))
 
 
-def hash_bytes_of(entries: Sequence[Entry]) -> int:
+def hash_bytes_of(entries: Sequence[ConfigLine]) -> int:
     """Return how long the hashes are of a repository with these settings."""
     formats = [entry.value for entry in entries if entry.name == _HASH]
     return 32 if formats[-1:] == ["sha256"] else 20
@@ -430,7 +430,7 @@ def hash_bytes_of(entries: Sequence[Entry]) -> int:
 _Values: TypeAlias = dict[tuple[str, str | None, str], list[str | None]]
 
 
-def _by_name(entries: Sequence[Entry]) -> _Values:
+def _by_name(entries: Sequence[ConfigLine]) -> _Values:
     found: _Values = {}
     for entry in entries:
         found.setdefault(entry.name, []).append(entry.value)

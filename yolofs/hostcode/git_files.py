@@ -16,7 +16,7 @@ from typing import Protocol
 
 from yolofs.changes.changes import Change, Side
 from yolofs.hostcode import git_index
-from yolofs.hostcode.git_config import MOST_BYTES, Entry, hash_bytes_of, is_harmless_change, parse
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, hash_bytes_of, is_harmless_change, parse
 from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"
@@ -38,7 +38,7 @@ _OPEN = (b"hooks", b"modules", b"worktrees")
 _SAMPLE = b".sample"
 
 
-class Look(Protocol):
+class StateAfterwards(Protocol):
     """What there is after all changes."""
 
     def has(self, path: RelPath) -> bool:
@@ -77,7 +77,7 @@ class Look(Protocol):
 class GitFiles:
     """Tells which changes make code in repositories."""
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: StateAfterwards) -> None:
         self._look = look
         self._known: dict[tuple[RelPath, bool], bool] = {}
 
@@ -225,7 +225,7 @@ class GitFiles:
         text = self._look.read_after(join(main, b"config"), MOST_BYTES)
         return data is not None and git_index.is_harmless(data, hash_bytes_of(parse(text or b"") or ()))
 
-    def _is_harmless_text(self, path: RelPath, text: bytes | None, before: list[Entry] | None) -> bool:
+    def _is_harmless_text(self, path: RelPath, text: bytes | None, before: list[ConfigLine] | None) -> bool:
         entries = parse(text) if text is not None else None
         is_new = before is None and not self._look.had(path)
         is_other = hash_bytes_of(entries or ()) != hash_bytes_of(())

@@ -40,7 +40,7 @@ _PLAINLY = b"./"
 _HASH_BYTES = (20, 32)
 
 
-class Asked(msgspec.Struct, frozen=True):
+class CheckedPath(msgspec.Struct, frozen=True):
     """A path that may be ignored."""
 
     path: RelPath
@@ -105,14 +105,14 @@ class Repositories:
             self._tracked[top] = Tracked(_read_index(self._git_directory(top)))
         return self._tracked[top].has(_within(path, top))
 
-    def ignored(self, asked: Iterable[Asked]) -> set[RelPath]:
+    def ignored(self, asked: Iterable[CheckedPath]) -> set[RelPath]:
         """Return those of some paths that git ignores: they fit its patterns, and are not tracked.
 
         None are where there is no git, and where it fails.
 
         Blocks while git runs, once for each repository.
         """
-        by_top: dict[RelPath, list[Asked]] = {}
+        by_top: dict[RelPath, list[CheckedPath]] = {}
         for one in asked:
             if (top := self.top(split(one.path)[0])) is not None:
                 by_top.setdefault(top, []).append(one)
@@ -131,7 +131,7 @@ class Repositories:
                     break
         return {path for path in found if not self.is_tracked(path)}
 
-    def _ignored_in(self, top: RelPath, asked: Sequence[Asked], git: str, timeout_s: float) -> set[RelPath]:
+    def _ignored_in(self, top: RelPath, asked: Sequence[CheckedPath], git: str, timeout_s: float) -> set[RelPath]:
         import tempfile
 
         paths = {_within(one.path, top): one.path for one in asked}

@@ -37,7 +37,7 @@ from yolofs.journal.records import Delete, Marker, Record, Snapshot, Travel
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain
 
-__all__ = ["Damage", "Journal", "Known", "MarkerAt"]
+__all__ = ["Damage", "Journal", "KnownBeginning", "MarkerAt"]
 
 _CHANGE_TAGS = b"SDRK"
 _NOTED_EACH = 64
@@ -57,7 +57,7 @@ class MarkerAt(NamedTuple):
     marker: Marker
 
 
-class Known(NamedTuple):
+class KnownBeginning(NamedTuple):
     """What is known of a journal whose first ``size`` bytes have the CRC-32 ``crc``."""
 
     size: int
@@ -126,7 +126,7 @@ class Journal:
         return cls(path, fd, journal_file.read_form(fd, path), read_only=False)
 
     @classmethod
-    def open(cls, path: bytes, *, read_only: bool = False, known: Known | None = None) -> Self:
+    def open(cls, path: bytes, *, read_only: bool = False, known: KnownBeginning | None = None) -> Self:
         """Open and check a journal.
 
         A torn tail is moved to ``journal.torn`` (:attr:`cuts`), or ignored if ``read_only``.
@@ -413,14 +413,14 @@ class Journal:
         self.markers, self._counts_before = [], []
         self._counted = (self.form.header_bytes, 0)
 
-    def known(self) -> Known:
+    def known(self) -> KnownBeginning:
         """Return what is known of the journal as it is now.  Blocks while the whole file is
         read.
         """
         crc = journal_file.checksum(self._fd, self.size)
-        return Known(self.size, crc, self._record_count, list(self.markers), list(self._counts_before))
+        return KnownBeginning(self.size, crc, self._record_count, list(self.markers), list(self._counts_before))
 
-    def begins_as(self, known: Known) -> bool:
+    def begins_as(self, known: KnownBeginning) -> bool:
         """Tell whether ``known`` is about a beginning of this journal.  Blocks while that is
         read.
         """
@@ -436,7 +436,7 @@ class Journal:
 
     # --- scanning ---
 
-    def _take_known(self, known: Known) -> None:
+    def _take_known(self, known: KnownBeginning) -> None:
         """Take in what is known of the beginning, if that is what the file begins with."""
         if os.fstat(self._fd).st_size < known.size or journal_file.checksum(self._fd, known.size) != known.crc:
             return

@@ -17,6 +17,8 @@ when mounted) owns it.
     big_copies    using copies that a thread has made
     finding       looking names up
     data          reading, writing, setting attributes
+    ownership     what a new file gets of its user and its directory
+    name_checks   whether a name may be made, removed or renamed
     naming        making, removing and renaming names
     unnamed       files without a name, and their first one
     reloading     what becomes of the inodes when another state is shown
@@ -29,7 +31,8 @@ held_directories (base directories held for a moment while their names are looke
 from yolofs.overlay.big_copies import CopyJob
 from yolofs.overlay.data import ALL_STILL_KNOWN, StillKnown, may_write
 from yolofs.overlay.host_changes import HostChange, names_known_in, stale_after
-from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE, Owner
+from yolofs.overlay.naming import RENAME_EXCHANGE, RENAME_NOREPLACE
+from yolofs.overlay.ownership import Owner
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.overlay.reloading import Invalidation
 from yolofs.overlay.unnamed import UNNAMED

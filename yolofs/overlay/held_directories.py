@@ -15,7 +15,7 @@ from typing import TypeAlias
 from yolofs.paths import RelPath
 from yolofs.store.base import Base, hold
 
-Later: TypeAlias = Callable[[float, Callable[[], object]], object]
+CallLater: TypeAlias = Callable[[float, Callable[[], object]], object]
 """Calls a function after a number of seconds, on the thread that owns the overlay."""
 
 _MOST = 8
@@ -34,9 +34,9 @@ class HeldDirectories:
         self._fds: dict[RelPath, int] = {}
         self._until_ns = 0
         self._lasts_ns = 0
-        self._later: Later | None = None
+        self._later: CallLater | None = None
 
-    def hold_for(self, lasts_ns: int, later: Later) -> None:
+    def hold_for(self, lasts_ns: int, later: CallLater) -> None:
         """Hold directories from now on, each for so long; ``later`` has them closed then.
 
         Until then, and for 0 ns, none is held.

@@ -4,20 +4,19 @@ together.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
-from typing import NamedTuple
 
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Rename, Stage
-from yolofs.overlay import acl
 from yolofs.overlay.attributes import Attributes, count_subdir
 from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.finding import Finding, Found
 from yolofs.overlay.inodes import NO_PAGES, Attr, Inode
 from yolofs.overlay.layers import Layers, os_error
+from yolofs.overlay.name_checks import NameChecks
+from yolofs.overlay.ownership import Owner, Ownership
 from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording, adopt
 from yolofs.overlay.removal import Removal
@@ -28,23 +27,6 @@ from yolofs.state.tree import Entry, Staged
 
 RENAME_NOREPLACE = 1
 RENAME_EXCHANGE = 2
-_NOT_TO_BE_GIVEN = (errno.EPERM, errno.EINVAL)
-"""What chown answers of a group that the user is not in, or that their user namespace lacks."""
-
-
-class Owner(NamedTuple):
-    """Whom a new file belongs to, and what comes to it from others."""
-
-    uid: int
-    gid: int
-    umask: int | None = None
-    """What is withheld unless the directory has a default list; None if the kernel has done all of
-    that.
-    """
-    lists: tuple[tuple[str, bytes], ...] = ()
-    """The access control lists that it gets, by the names of their attributes; with them
-    ``umask`` is None.
-    """
 
 
 class Naming:
@@ -60,6 +42,8 @@ class Naming:
         attributes: Attributes,
         copy_up: CopyUp,
         finding: Finding,
+        ownership: Ownership,
+        checks: NameChecks,
     ) -> None:
         self._layers = layers
         self._base = layers.base
@@ -71,28 +55,11 @@ class Naming:
         self._descriptors = descriptors
         self._removal = removal
         self._looks = looks
-        self.attributes = attributes
+        self._attributes = attributes
         self._copy_up = copy_up
         self._finding = finding
-
-    def inherit(self, directory: Inode, mode: int, owner: Owner) -> tuple[int, Owner]:
-        """Return the mode of what is made in a directory, and its owner with the lists that it
-        gets.
-
-        Both are for what makes the file.
-        """
-        if owner.umask is None:
-            return mode, owner
-        default = self.attributes.default_acl(directory)
-        if default is None:
-            return mode & ~owner.umask, Owner(owner.uid, owner.gid)
-        mode, own = acl.inherited(default, mode)
-        lists: list[tuple[str, bytes]] = []
-        if own is not None:
-            lists.append((acl.XATTR, own))
-        if stat.S_ISDIR(mode):
-            lists.append((acl.DEFAULT_XATTR, default))
-        return mode, Owner(owner.uid, owner.gid, None, tuple(lists))
+        self._ownership = ownership
+        self._checks = checks
 
     def create(
         self, parent: Inode, name: bytes, mode: int, owner: Owner, *, is_writer: bool = True
@@ -103,7 +70,7 @@ class Naming:
         Raises:
             FileExistsError: the view shows something at this name.
         """
-        self.check_new(parent, name)
+        self._checks.check_new(parent, name)
         ino, fd, st = self._store.create_file(stat.S_IMODE(mode))
         try:
             inode, attr = self._new(parent, name, ino, owner, mode, st)
@@ -120,7 +87,7 @@ class Naming:
         """Create a regular file, fifo, socket or device; ``mode`` tells which.  The caller owes a
         forget.
         """
-        self.check_new(parent, name)
+        self._checks.check_new(parent, name)
         if stat.S_ISREG(mode):
             ino, fd, _ = self._store.create_file(stat.S_IMODE(mode))
             os.close(fd)
@@ -130,7 +97,7 @@ class Naming:
 
     def mkdir(self, parent: Inode, name: bytes, mode: int, owner: Owner) -> tuple[Inode, Attr]:
         """Create a directory.  The caller owes a forget."""
-        self.check_new(parent, name)
+        self._checks.check_new(parent, name)
         ino, st = self._store.create_dir(stat.S_IMODE(mode))
         inode, attr = self._new(parent, name, ino, owner, mode | stat.S_IFDIR, st)
         count_subdir(parent, 1)
@@ -138,12 +105,12 @@ class Naming:
 
     def symlink(self, parent: Inode, name: bytes, target: bytes, owner: Owner) -> tuple[Inode, Attr]:
         """Create a symbolic link.  The caller owes a forget."""
-        self.check_new(parent, name)
+        self._checks.check_new(parent, name)
         return self._new(parent, name, self._store.create_symlink(target), owner, stat.S_IFLNK | 0o777)
 
     def link(self, inode: Inode, parent: Inode, name: bytes) -> tuple[Inode, Attr]:
         """Give a file one more name.  The caller owes a forget."""
-        self.check_new(parent, name)
+        self._checks.check_new(parent, name)
         if inode.is_directory:
             raise os_error(errno.EPERM)
         if inode.is_orphan:
@@ -161,7 +128,7 @@ class Naming:
         inode.lookups += 1
         self._finding.see_as(inode, parent, name)
         inode.entry = entry
-        return inode, self.attributes.getattr(inode)
+        return inode, self._attributes.getattr(inode)
 
     def unlink(self, parent: Inode, name: bytes) -> Inode | None:
         """Remove a name that is no directory; return the file if it is known and has others."""
@@ -179,7 +146,7 @@ class Naming:
             raise os_error(errno.ENOENT)
         if not found.is_directory:
             raise os_error(errno.ENOTDIR)
-        self._check_replaceable(parent, name, found)
+        self._checks.check_replaceable(parent, name, found)
         self._remove(parent, name, found)
         count_subdir(parent, -1)
 
@@ -209,8 +176,8 @@ class Naming:
         if old_path.startswith(new_path + b"/"):
             raise os_error(errno.EINVAL if exchange else errno.ENOTEMPTY)
         if target is None:
-            self.check_place(new_parent, new_name)
-        self._check_rename(source, target, new_parent, new_name, exchange=exchange)
+            self._checks.check_place(new_parent, new_name)
+        self._checks.check_rename(source, target, new_parent, new_name, exchange=exchange)
         is_at_home = source.base is not None and parent.source is not None and source.base == join(parent.source, name)
         absent = not exchange and not is_at_home and not self._finding.base_has(parent, name)
         unlinks = self._unlinks(target) if target is not None and not exchange else None
@@ -254,7 +221,7 @@ class Naming:
         name.
         """
         try:
-            st = self.set_owner(parent, ino, owner, mode, st)
+            st = self._ownership.set_owner(parent, ino, owner, mode, st)
             entry = self.record_new(parent, name, ino)
         except BaseException:
             self._store.remove(ino)
@@ -266,7 +233,7 @@ class Naming:
         inode.lookups += 1
         if not owner.lists:
             inode.free_of_acl = entry.staged  # the store passes none on
-        return inode, self.attributes.attr_of(inode, st, is_new=True)
+        return inode, self._attributes.attr_of(inode, st, is_new=True)
 
     def record_new(self, parent: Inode, name: bytes, ino: StoreIno, origin: RelPath | None = None) -> Entry | None:
         """Record that a name that showed nothing shows a store inode.
@@ -294,45 +261,6 @@ class Naming:
         st, was = self._base.look(rel), self._layers.tree.was.get(rel)
         if st is not None and was is not None and is_as_it_was(st, was, self._base):
             self._copy_up.keep_base(rel, b"#%d" % ino, st, -1)
-
-    def set_owner(
-        self, parent: Inode, ino: StoreIno, owner: Owner, mode: int, st: os.stat_result | None
-    ) -> os.stat_result:
-        """Set a new file's owner, group (the directory's, if that is setgid) and permission bits.
-
-        If the user is not in that group, only the view shows it: a commit makes the file where the
-        kernel gives it the group.
-
-        Returns the attributes that it has then; ``st`` are those before, if known.
-        """
-        path = self._store.path(ino)
-        uid, gid = owner.uid, owner.gid
-        bits = stat.S_IMODE(mode)
-        parent_st = self.attributes.stat_lately(parent)
-        is_inherited = bool(parent_st.st_mode & stat.S_ISGID)
-        if is_inherited:
-            gid = self.attributes.owner_of(parent, parent_st)[1]
-            if stat.S_ISDIR(mode):
-                bits |= stat.S_ISGID
-        if st is None:
-            st = os.lstat(path)
-        has_owner = st.st_uid == uid and st.st_gid == gid
-        has_bits = stat.S_ISLNK(mode) or (stat.S_IMODE(st.st_mode) == bits and not bits & (stat.S_ISUID | stat.S_ISGID))
-        if has_owner and has_bits and not owner.lists:
-            return st
-        if not has_owner:
-            try:
-                os.chown(path, uid, gid, follow_symlinks=False)
-            except OSError as error:
-                if error.errno not in _NOT_TO_BE_GIVEN or not is_inherited or st.st_uid != uid:
-                    raise
-                self._store.owners.note(ino, uid, gid)
-        if not has_bits:
-            os.chmod(path, bits)
-        for name, value in owner.lists:
-            with contextlib.suppress(OSError):  # the store's disk knows none
-                os.setxattr(path, name, value, follow_symlinks=False)
-        return os.lstat(path)
 
     # ---- names that go
 
@@ -507,70 +435,6 @@ class Naming:
             self._inodes.move(inode, *new)
         else:
             self._finding.see_as(inode, *new)
-
-    # ---- checks
-
-    def check_place(self, parent: Inode, name: bytes) -> None:
-        """Raise unless a name may be made in ``parent``."""
-        if parent.kind != stat.S_IFDIR:
-            raise os_error(errno.ENOTDIR)
-        if parent.is_orphan:
-            raise os_error(errno.ENOENT)
-        source = parent.source
-        if source is not None:
-            if source in self._base.pseudo:
-                raise os_error(errno.EROFS)
-            if parent.staged is None:
-                self._check_there(parent)
-            if self._base.is_hidden_name(source, name):
-                raise os_error(errno.EACCES)
-
-    def check_new(self, parent: Inode, name: bytes) -> None:
-        """Raise unless ``name`` can be created in ``parent``."""
-        self.check_place(parent, name)
-        if self._finding.find(parent, name, lately=True) is not None:
-            raise os_error(errno.EEXIST)
-
-    def _check_there(self, directory: Inode) -> None:
-        """Raise if the host has taken a base directory away."""
-        try:
-            self.attributes.stat_lately(directory)
-        except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
-                raise os_error(errno.ENOENT) from None
-            raise
-
-    def _check_replaceable(self, parent: Inode, name: bytes, found: Found) -> None:
-        """Raise unless a directory that was found may be removed: it is empty and nothing is
-        mounted there.
-        """
-        source = found.staged.origin if found.staged is not None else found.base
-        if source is not None and self._base.is_pinned(source):
-            raise os_error(errno.EBUSY)
-        directory = self._finding.inode_of(parent, name, found)
-        is_empty = not self._finding.names(directory)
-        self._inodes.drop_if_unused(directory)
-        if not is_empty:
-            raise os_error(errno.ENOTEMPTY)
-        if source is not None and self._base.holds_hidden(source):  # somebody's session, which would go with it
-            raise os_error(errno.EBUSY)
-
-    def _check_rename(
-        self, source: Found, target: Found | None, new_parent: Inode, new_name: bytes, *, exchange: bool
-    ) -> None:
-        for found in (source, target) if exchange else (source,):
-            if found is not None and found.is_directory:
-                base = found.staged.origin if found.staged is not None else found.base
-                if base is not None and self._base.is_pinned(base):
-                    raise os_error(errno.EBUSY)
-        if target is None or exchange:
-            return
-        if source.is_directory and not target.is_directory:
-            raise os_error(errno.ENOTDIR)
-        if target.is_directory:
-            if not source.is_directory:
-                raise os_error(errno.EISDIR)
-            self._check_replaceable(new_parent, new_name, target)
 
 
 def _entry_at(parent: Inode, name: bytes) -> Entry | None:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import os
 import stat
 
+from yolofs.overlay.attributes import Attributes
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import Attr, Inode, natural_number
 from yolofs.overlay.layers import Layers
-from yolofs.overlay.naming import Naming, Owner
+from yolofs.overlay.name_checks import NameChecks
+from yolofs.overlay.naming import Naming
+from yolofs.overlay.ownership import Owner, Ownership
 from yolofs.overlay.recording import adopt
 from yolofs.overlay.removal import Removal
 from yolofs.state.tree import Staged
@@ -27,22 +30,34 @@ questions.
 class Unnamed:
     """Makes files without a name, and gives them their first one."""
 
-    def __init__(self, layers: Layers, descriptors: Descriptors, removal: Removal, naming: Naming) -> None:
+    def __init__(
+        self,
+        layers: Layers,
+        descriptors: Descriptors,
+        removal: Removal,
+        attributes: Attributes,
+        ownership: Ownership,
+        checks: NameChecks,
+        naming: Naming,
+    ) -> None:
         self._layers = layers
         self._store = layers.store
         self._inodes = layers.inodes
         self._descriptors = descriptors
         self._removal = removal
+        self._attributes = attributes
+        self._ownership = ownership
+        self._checks = checks
         self._naming = naming
 
     def tmpfile(self, parent: Inode, mode: int, owner: Owner, *, is_writer: bool = True) -> tuple[Inode, Attr]:
         """Create and open a regular file in ``parent`` that has no name.  The caller owes a forget
         and a release.
         """
-        self._naming.check_place(parent, UNNAMED)
+        self._checks.check_place(parent, UNNAMED)
         ino, fd, st = self._store.create_file(stat.S_IMODE(mode))
         try:
-            st = self._naming.set_owner(parent, ino, owner, mode, st)
+            st = self._ownership.set_owner(parent, ino, owner, mode, st)
         except BaseException:
             os.close(fd)
             self._store.remove(ino)
@@ -59,7 +74,7 @@ class Unnamed:
         inode.opens += 1
         if is_writer:
             inode.writers += 1
-        return inode, self._naming.attributes.attr_of(inode, st, is_new=True)
+        return inode, self._attributes.attr_of(inode, st, is_new=True)
 
     def is_unnamed(self, inode: Inode) -> bool:
         """Tell whether a file has never had a name."""
@@ -67,7 +82,7 @@ class Unnamed:
 
     def give_name(self, inode: Inode, parent: Inode, name: bytes) -> tuple[Inode, Attr]:
         """Give a file that :meth:`is_unnamed` its first name.  The caller owes a forget."""
-        self._naming.check_new(parent, name)
+        self._checks.check_new(parent, name)
         before = inode.staged
         assert before is not None
         self._be_fresh(before)
@@ -85,7 +100,7 @@ class Unnamed:
         self._inodes.move(inode, parent, name)
         self._naming.touch_ctime(staged)
         inode.lookups += 1
-        return inode, self._naming.attributes.getattr(inode)
+        return inode, self._attributes.getattr(inode)
 
     def _be_fresh(self, staged: Staged) -> None:
         """Give a file that is older than the last marker a new store inode number.

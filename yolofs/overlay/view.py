@@ -12,10 +12,12 @@ from yolofs.overlay.copy_up import CopyUp
 from yolofs.overlay.data import Data
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.finding import Finding
-from yolofs.overlay.held_directories import Later
+from yolofs.overlay.held_directories import CallLater
 from yolofs.overlay.inodes import NO_PAGES, Inode, Version
 from yolofs.overlay.layers import Layers
+from yolofs.overlay.name_checks import NameChecks
 from yolofs.overlay.naming import Naming
+from yolofs.overlay.ownership import Ownership
 from yolofs.overlay.recent_looks import RecentLooks
 from yolofs.overlay.recording import Recording
 from yolofs.overlay.reloading import Invalidation, Reloading
@@ -58,10 +60,21 @@ class Overlay(Layers):
         big_copies = self._big_copies = BigCopies(self, self.descriptors, self.removal, copy_up)
         finding = Finding(self, self.descriptors, self.looks, self.attributes)
         data = Data(self, self.recording, self.descriptors, self.attributes, big_copies)
+        ownership = Ownership(self, self.attributes)
+        checks = NameChecks(self, self.attributes, finding)
         naming = Naming(
-            self, self.recording, self.descriptors, self.removal, self.looks, self.attributes, copy_up, finding
+            self,
+            self.recording,
+            self.descriptors,
+            self.removal,
+            self.looks,
+            self.attributes,
+            copy_up,
+            finding,
+            ownership,
+            checks,
         )
-        unnamed = Unnamed(self, self.descriptors, self.removal, naming)
+        unnamed = Unnamed(self, self.descriptors, self.removal, self.attributes, ownership, checks, naming)
         self._reloading = Reloading(self, self.descriptors, finding)
 
         self.lookup = finding.lookup
@@ -101,7 +114,7 @@ class Overlay(Layers):
         self.take_copy = big_copies.take_copy
         self.drop_copy = big_copies.drop_copy
 
-        self.inherit = naming.inherit
+        self.inherit = ownership.inherit
         self.create = naming.create
         self.mknod = naming.mknod
         self.mkdir = naming.mkdir
@@ -120,7 +133,7 @@ class Overlay(Layers):
         *,
         is_shared: bool,
         lately_ns: int,
-        later: Later,
+        later: CallLater,
         run_of_request: Callable[[], int],
         close_removed: Callable[[int], object] = os.close,
     ) -> None:

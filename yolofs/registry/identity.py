@@ -14,7 +14,7 @@ import msgspec
 from yolofs.system import syscalls
 
 
-class Identity(msgspec.Struct, frozen=True):
+class DirectoryIdentity(msgspec.Struct, frozen=True):
     """The identity of a directory."""
 
     device: int
@@ -23,7 +23,7 @@ class Identity(msgspec.Struct, frozen=True):
     birth_ns: int | None = None
     """Since 1970; None where the filesystem keeps no times of birth."""
 
-    def is_same(self, other: Identity) -> bool:
+    def is_same(self, other: DirectoryIdentity) -> bool:
         """Tell whether two identities are of one directory, on a disk whose device number may have
         changed.
         """
@@ -34,21 +34,21 @@ class Identity(msgspec.Struct, frozen=True):
         return self.birth_ns == other.birth_ns
 
 
-NO_IDENTITY = Identity(0, 0)
+NO_IDENTITY = DirectoryIdentity(0, 0)
 """Of no directory: where it is not known which one it is."""
 
 
-def identity_of(target: bytes | int) -> Identity:
+def identity_of(target: bytes | int) -> DirectoryIdentity:
     """Return the identity of what is at a path (a link itself), or of an open descriptor.
 
     Raises:
         OSError: as statx(2).
     """
     st = os.lstat(target) if isinstance(target, bytes) else os.fstat(target)
-    return Identity(st.st_dev, st.st_ino, syscalls.look(target).birth_ns)
+    return DirectoryIdentity(st.st_dev, st.st_ino, syscalls.look(target).birth_ns)
 
 
-def lasting_identity_of(directory: bytes) -> Identity:
+def lasting_identity_of(directory: bytes) -> DirectoryIdentity:
     """Return the identity that a directory has and keeps.
 
     OverlayFS, which containers lie on, tells another time of birth once something in a directory of

@@ -15,7 +15,7 @@ from typing import Self
 import msgspec
 
 from yolofs.errors import TrustError
-from yolofs.registry.identity import Identity
+from yolofs.registry.identity import DirectoryIdentity
 from yolofs.registry.private import place_in, read_private, write_private
 from yolofs.registry.state import REGISTRY, open_part, open_state
 from yolofs.system.own_names import JOURNAL
@@ -25,19 +25,19 @@ from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 _VERSION = 1
 
 
-class Entry(msgspec.Struct, frozen=True):
+class SessionEntry(msgspec.Struct, frozen=True):
     """What the registry knows of a session; paths are percent-encoded bytes."""
 
     session: str
     project: str
     """Where the project was when the session was made or used last; empty where nothing tells."""
-    identity: Identity
+    identity: DirectoryIdentity
     is_moving: bool = False
     """Whether a session of an earlier version was about to be moved here."""
     version: int = _VERSION
 
     @classmethod
-    def make(cls, session: bytes, project: bytes, identity: Identity) -> Self:
+    def make(cls, session: bytes, project: bytes, identity: DirectoryIdentity) -> Self:
         """Return the entry of a session in the directory ``session``; both paths are absolute."""
         return cls(quote_from_bytes(session), quote_from_bytes(project), identity)
 
@@ -114,30 +114,30 @@ class Registry:
         finally:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
-    def of_inode(self, inode: int) -> Iterator[Entry]:
+    def of_inode(self, inode: int) -> Iterator[SessionEntry]:
         """Yield the entries of the directories that have, or had, an inode number."""
         for name in self._by_inode.get(inode, ()):
             entry = self._read(name)
             if entry is not None:
                 yield entry
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[SessionEntry]:
         """Yield all entries."""
         for inode in sorted(self._by_inode):
             yield from self.of_inode(inode)
 
-    def add(self, entry: Entry, *, instead_of: Entry | None = None) -> None:
+    def add(self, entry: SessionEntry, *, instead_of: SessionEntry | None = None) -> None:
         """Write an entry, durably, and then take away the one that it replaces."""
         write_private(self._fd, entry.file_name, msgspec.json.encode(entry))
         if instead_of is not None and instead_of.file_name != entry.file_name:
             self.remove(instead_of)
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: SessionEntry) -> None:
         """Take an entry away, if it is there."""
         with contextlib.suppress(FileNotFoundError):
             os.unlink(entry.file_name, dir_fd=self._fd)
 
-    def _read(self, name: bytes) -> Entry | None:
+    def _read(self, name: bytes) -> SessionEntry | None:
         """Return an entry; None for what is none, which then counts for no session.
 
         Danger: an entry that the disk does not give must not count as missing; otherwise another
@@ -149,7 +149,7 @@ class Registry:
         try:
             with naming(place_in(self._fd, name)):
                 text = read_private(self._fd, name)
-            entry = msgspec.json.decode(text, type=Entry)
+            entry = msgspec.json.decode(text, type=SessionEntry)
             if entry.version == _VERSION and entry.file_name == name and os.path.isabs(entry.session_path):
                 return entry
         except (FileNotFoundError, TrustError, msgspec.DecodeError, UnicodeError):

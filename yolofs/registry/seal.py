@@ -25,7 +25,7 @@ from typing import Self
 import msgspec
 
 from yolofs.errors import TrustError
-from yolofs.registry.identity import Identity
+from yolofs.registry.identity import DirectoryIdentity
 from yolofs.registry.private import place_in, read_private, write_private
 from yolofs.registry.state import open_state
 from yolofs.system.plain_files import is_there, naming
@@ -167,11 +167,11 @@ def _digest(text: bytes) -> str:
 # ---- the seal of a commit
 
 
-class Base(msgspec.Struct, frozen=True):
+class SealedBase(msgspec.Struct, frozen=True):
     """Which base directory it is."""
 
     path: bytes
-    identity: Identity
+    identity: DirectoryIdentity
 
 
 class Seal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -238,7 +238,7 @@ class Sealer:
         finally:
             os.close(state)
 
-    def sealed(self, number: int, base: Base, plan: bytes, carried: str | None, time_ns: int) -> bytes:
+    def sealed(self, number: int, base: SealedBase, plan: bytes, carried: str | None, time_ns: int) -> bytes:
         """Return the seal of commit ``number``; ``carried`` is the digest of the journal to
         follow.
         """
@@ -308,7 +308,7 @@ class Sealer:
         }
         return [what for what, is_so in fits.items() if not is_so]
 
-    def base_problems(self, sealed: bytes, base: Base) -> list[str]:
+    def base_problems(self, sealed: bytes, base: SealedBase) -> list[str]:
         """Return what does not fit of base; the seal itself is known to be right.
 
         The number of a device may be another after a reboot, and after each mount of some

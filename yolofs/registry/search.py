@@ -15,19 +15,19 @@ from typing import NamedTuple
 from yolofs.config.load import user_places
 from yolofs.errors import NoSessionError, TrustError
 from yolofs.paths import display, in_shell
-from yolofs.registry.identity import Identity, identity_of
+from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.private import user_name
-from yolofs.registry.registry import Entry, Registry
+from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.state import state_directory, user_home
 from yolofs.system.own_names import JOURNAL, SESSION_LINK
 
 
-class Found(NamedTuple):
+class FoundProject(NamedTuple):
     """A project and its session."""
 
     project: bytes
     """Where the project is now, without links."""
-    entry: Entry
+    entry: SessionEntry
     """What the registry has of it."""
 
     @property
@@ -47,7 +47,7 @@ class EarlierLayout(NamedTuple):
     project: bytes
 
 
-def session_of(project: bytes) -> Found | None:
+def session_of(project: bytes) -> FoundProject | None:
     """Return the session of the very directory ``project``, None if it has none.
 
     Raises:
@@ -59,7 +59,7 @@ def session_of(project: bytes) -> Found | None:
         return _at(registry, project, os.stat(project).st_ino)
 
 
-def find(start: bytes) -> Found | EarlierLayout:
+def find(start: bytes) -> FoundProject | EarlierLayout:
     """Return the session of the nearest directory, ``start`` or above it, that has one.
 
     Raises:
@@ -93,13 +93,13 @@ def find(start: bytes) -> Found | EarlierLayout:
             directory = parent
 
 
-def session_above(project: bytes) -> Found | None:
+def session_above(project: bytes) -> FoundProject | None:
     """Return the session of a directory above ``project``, None if there is none to be found."""
     try:
         found = find(os.path.dirname(os.path.realpath(project)))
     except (NoSessionError, TrustError, OSError):
         return None
-    return found if isinstance(found, Found) and found.project != project else None
+    return found if isinstance(found, FoundProject) and found.project != project else None
 
 
 def has_earlier_layout(project: bytes) -> bool:
@@ -136,25 +136,25 @@ def somebody_elses(path: bytes, uid: int) -> TrustError:
     )
 
 
-def _at(registry: Registry, directory: bytes, inode: int) -> Found | None:
+def _at(registry: Registry, directory: bytes, inode: int) -> FoundProject | None:
     """Return the session of one directory."""
-    identity: Identity | None = None
-    moved: Found | None = None
+    identity: DirectoryIdentity | None = None
+    moved: FoundProject | None = None
     for entry in registry.of_inode(inode):
         identity = identity if identity is not None else identity_of(directory)
         if not entry.identity.is_same(identity) or (entry.is_about_to_move and has_earlier_layout(directory)):
             continue
         if entry.project_path == directory:
-            return Found(directory, entry)
+            return FoundProject(directory, entry)
         if _is_still_there(entry):  # the same directory by another path (a bind mount), or a clone of its disk
             if entry.identity.device == identity.device:
-                return Found(entry.project_path, entry)
+                return FoundProject(entry.project_path, entry)
         else:
-            moved = Found(directory, entry)
+            moved = FoundProject(directory, entry)
     return moved
 
 
-def _is_still_there(entry: Entry) -> bool:
+def _is_still_there(entry: SessionEntry) -> bool:
     """Tell whether the project is where it was."""
     try:
         return entry.identity.is_same(identity_of(entry.project_path))

@@ -18,8 +18,8 @@ from yolofs.errors import TrustError, UsageError
 from yolofs.paths import display, is_below
 from yolofs.registry.identity import lasting_identity_of
 from yolofs.registry.private import ELSEWHERE
-from yolofs.registry.registry import Entry, Registry
-from yolofs.registry.search import Found, is_safe_directory, session_of, somebody_elses
+from yolofs.registry.registry import Registry, SessionEntry
+from yolofs.registry.search import FoundProject, is_safe_directory, session_of, somebody_elses
 from yolofs.registry.state import (
     REGISTRY,
     SESSIONS,
@@ -33,10 +33,10 @@ from yolofs.registry.state import (
 from yolofs.system.own_names import disk_state_name
 
 
-class Started(NamedTuple):
+class StartedSession(NamedTuple):
     """A session that was started, or was there already."""
 
-    found: Found
+    found: FoundProject
     is_new: bool
     copies_because: str = ""
     """Why its files lie on another disk than the project, so that they are copied where others are
@@ -44,7 +44,7 @@ class Started(NamedTuple):
     """
 
 
-def start(project: bytes, state: bytes | None = None) -> Started:
+def start(project: bytes, state: bytes | None = None) -> StartedSession:
     """Start the session of a directory, unless it has one.
 
     ``state`` is the state directory that the user has named for this session.
@@ -60,18 +60,18 @@ def start(project: bytes, state: bytes | None = None) -> Started:
     check_owner(project)
     known = session_of(project)
     if known is not None:
-        return Started(known, is_new=False)
+        return StartedSession(known, is_new=False)
     place, why = choose_state(project, state)
     with Registry.open(make=True) as registry, registry.locked():
         known = session_of(project)
         if known is not None:  # by another command, just now: of two sessions one would be out of sight
-            return Started(known, is_new=False)
+            return StartedSession(known, is_new=False)
         session_id = os.urandom(6).hex().encode()
         session = os.path.join(place, SESSIONS, session_id)
         make_session(place, session_id)
-        entry = Entry.make(session, project, lasting_identity_of(project))
+        entry = SessionEntry.make(session, project, lasting_identity_of(project))
         register(entry, place)
-    return Started(Found(project, entry), is_new=True, copies_because=why)
+    return StartedSession(FoundProject(project, entry), is_new=True, copies_because=why)
 
 
 def check_owner(project: bytes) -> None:
@@ -96,7 +96,7 @@ def make_session(state: bytes, session_id: bytes) -> None:
         os.close(sessions)
 
 
-def register(entry: Entry, state: bytes, *, instead_of: Entry | None = None) -> None:
+def register(entry: SessionEntry, state: bytes, *, instead_of: SessionEntry | None = None) -> None:
     """Write a session into the registry of the user's state directory, and into that of the one
     where it lies.
     """
@@ -105,7 +105,7 @@ def register(entry: Entry, state: bytes, *, instead_of: Entry | None = None) -> 
             registry.add(entry, instead_of=instead_of)
 
 
-def unregister(entry: Entry) -> None:
+def unregister(entry: SessionEntry) -> None:
     """Take a session out of all registries that have it."""
     for place in dict.fromkeys((state_of(entry.session_path), state_directory())):
         try:

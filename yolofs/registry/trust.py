@@ -21,7 +21,7 @@ from yolofs.errors import ConfigError, TrustError, YolofsError
 from yolofs.text.percent import quote_from_bytes
 
 if TYPE_CHECKING:  # takes long, and most trees say nothing that could wait
-    from yolofs.config.trust import Surroundings, Waiting
+    from yolofs.config.trust import Surroundings, WaitingLine
 
 
 class Agreed(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Loaded(NamedTuple):
     """What is in force; without rules, of which :class:`yolofs.rules.rule_files.RuleFiles`
     tells.
     """
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingLine, ...]
     """The lines that are not in force until the user agrees to them; without rules."""
     text: bytes
     """The file as it was read."""
@@ -204,7 +204,7 @@ def content_hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def digest_of(project: bytes, waiting: Iterable[Waiting]) -> str:
+def digest_of(project: bytes, waiting: Iterable[WaitingLine]) -> str:
     """Return what stands for some lines and what they open, for a command that agrees to just
     these.
 

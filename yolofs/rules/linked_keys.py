@@ -12,7 +12,7 @@ import msgspec
 from yolofs.paths import display
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
-from yolofs.system.symlinks import Follower, TargetOf, Way, follow
+from yolofs.system.symlinks import FollowedPath, Follower, TargetOf, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
 
@@ -69,7 +69,7 @@ def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | Non
     return None if way.place == path or _link_out(rule, way, project_dir) is not None else way.place
 
 
-def _link_out(rule: Rule, way: Way, project_dir: bytes) -> bytes | None:
+def _link_out(rule: Rule, way: FollowedPath, project_dir: bytes) -> bytes | None:
     """Return the link in the project by which a rule leads out of it, if its state may not go
     along.
     """
@@ -92,7 +92,7 @@ def waypoints(rules: RuleSet, target_of: TargetOf) -> tuple[Waypoint, ...]:
     return _waypoints(rules.rules, [follower.follow(_path_of(rule)) for rule in rules.rules])
 
 
-def _waypoints(rules: Iterable[Rule], ways: Iterable[Way]) -> tuple[Waypoint, ...]:
+def _waypoints(rules: Iterable[Rule], ways: Iterable[FollowedPath]) -> tuple[Waypoint, ...]:
     found: dict[tuple[bytes, bool], Waypoint] = {}
     for rule, way in zip(rules, ways, strict=True):
         path = _path_of(rule)

@@ -27,7 +27,7 @@ ANY: Final = b"\x01"
 """A name, or what stands before an ending, that no rule is about: it stands for all of these."""
 
 
-class Loosened(NamedTuple):
+class LoosenedPath(NamedTuple):
     """A path at which a rule lets more through."""
 
     path: bytes
@@ -36,11 +36,11 @@ class Loosened(NamedTuple):
     now: RuleState
 
 
-class Judged(NamedTuple):
+class JudgedRules(NamedTuple):
     """Which of a tree's rules hold, by their number."""
 
     in_force: tuple[int, ...]
-    waiting: Mapping[int, tuple[Loosened, ...]]
+    waiting: Mapping[int, tuple[LoosenedPath, ...]]
     """What each of the others would let through; empty where that cannot be told of it alone."""
 
 
@@ -54,7 +54,7 @@ def judge(
     index_of: Callable[[Sequence[int]], Index],
     is_of_files: Callable[[Rule], bool] = _of_anything,
     budget: Budget | None = None,
-) -> Judged:
+) -> JudgedRules:
     """Return which of a tree's ``rules`` hold at once.
 
     ``agreed``: the numbers of those that the user has agreed to.  ``index_of`` returns the index of
@@ -68,9 +68,9 @@ def judge(
     """
     budget = budget if budget is not None else Budget(sys.maxsize)
     chosen = list(range(len(rules)))
-    waiting: dict[int, tuple[Loosened, ...]] = {}
+    waiting: dict[int, tuple[LoosenedPath, ...]] = {}
     if len(agreed) == len(rules):
-        return Judged(tuple(chosen), waiting)
+        return JudgedRules(tuple(chosen), waiting)
     budget.take(len(rules) // 4)
     before = index_of(sorted(agreed))
     while True:
@@ -83,7 +83,7 @@ def judge(
             break
         waiting |= {number: tuple(places) for number, places in found.items()}
         chosen = [number for number in chosen if number not in found]
-    return Judged(tuple(chosen), waiting)
+    return JudgedRules(tuple(chosen), waiting)
 
 
 def blamed(
@@ -93,7 +93,7 @@ def blamed(
     doubtful: frozenset[int],
     is_of_files: Callable[[Rule], bool] = _of_anything,
     budget: Budget | None = None,
-) -> dict[int, dict[Loosened, None]]:
+) -> dict[int, dict[LoosenedPath, None]]:
     """Return the doubtful rules that let more through, each with where; empty if all is as strict
     as before.
 
@@ -104,12 +104,12 @@ def blamed(
     """
     budget = budget if budget is not None else Budget(sys.maxsize)
     names = {str(number): number for number in doubtful}
-    found: dict[int, dict[Loosened, None]] = {}
+    found: dict[int, dict[LoosenedPath, None]] = {}
     involved: set[int] = set()
     for path, was, is_ in _Walk(before, now, is_of_files, budget).run():
         number = names.get(is_.rule.source) if is_.rule is not None else None
         if number is not None:
-            found.setdefault(number, {})[Loosened(path, was.state, is_.state)] = None
+            found.setdefault(number, {})[LoosenedPath(path, was.state, is_.state)] = None
         else:  # a rule of somebody else decides, as one of these lets it in: which one the path tells
             budget.take(len(doubtful) // 8)
             is_above = was.state.is_stricter_than(is_.state)

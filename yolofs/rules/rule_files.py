@@ -18,7 +18,7 @@ from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learn
 from yolofs.config.lines import Meaning, key_lines
 from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserRunSettings, UserSettings
-from yolofs.config.trust import Waiting, with_lines
+from yolofs.config.trust import WaitingLine, with_lines
 from yolofs.errors import ConfigError
 from yolofs.paths import display, in_shell
 from yolofs.registry.trust import (
@@ -204,7 +204,7 @@ class RuleFiles:
 
     # ---- what the user has to agree to
 
-    def lines_to_agree_to(self, answers: RuleSet = RuleSet()) -> tuple[Waiting, ...]:  # noqa: B008 - it is frozen
+    def lines_to_agree_to(self, answers: RuleSet = RuleSet()) -> tuple[WaitingLine, ...]:  # noqa: B008 - it is frozen
         """Return the lines that have to be agreed to for the whole file to be in force, in its
         order.
 
@@ -212,7 +212,7 @@ class RuleFiles:
         do so without them.
         """
         content = self._contents[Level.PROJECT]
-        found: dict[tuple[Meaning, ...], Waiting] = {}
+        found: dict[tuple[Meaning, ...], WaitingLine] = {}
         try:
             while more := [one for one in self.sources(answers).waiting if one.meanings not in found]:
                 if found:
@@ -226,7 +226,7 @@ class RuleFiles:
         lines = key_lines(content.loaded.text.decode().replace("\r\n", "\n"))
         return tuple(sorted(with_lines(found.values(), lines), key=lambda one: (one.line or 0, one.key)))
 
-    def agree(self, waiting: Iterable[Waiting]) -> int:
+    def agree(self, waiting: Iterable[WaitingLine]) -> int:
         """Remember that the user agrees to some lines, and put them in force here; return how many
         earlier agreements were dropped.
 
@@ -361,11 +361,11 @@ class RuleFiles:
         return parse_rules(lines, self.project, self.home, file_name=name)
 
 
-def _with(agreed: Agreed, waiting: Iterable[Waiting]) -> Agreed:
+def _with(agreed: Agreed, waiting: Iterable[WaitingLine]) -> Agreed:
     return Agreed(agreed.meanings.union(*(one.meanings for one in waiting)), agreed.closed)
 
 
-def _in_force_now(one: Waiting) -> Waiting:
+def _in_force_now(one: WaitingLine) -> WaitingLine:
     """Return a line that waits only when others are agreed to, with what is to be said of it."""
     if not one.opens.startswith(UNJUDGED):
         return one

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from yolofs.config.trust import Waiting
+from yolofs.config.trust import WaitingLine
 from yolofs.rules.spelling import Rule, RuleSet
 
 PRESET_SOURCE = "built-in: "
@@ -43,7 +43,7 @@ class Sources(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """What the user should know about them."""
 
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingLine, ...] = ()
     """The lines of ``.yolofs.toml``, other settings among them, that are not in force until the
     user agrees to them.
     """

@@ -40,7 +40,7 @@ _LONGEST_NAME = 1024
 _EVERY_RANK = sys.maxsize
 
 
-class Sure(NamedTuple):
+class SureRules(NamedTuple):
     """The rules of a tree that hold without a comparison, by their number."""
 
     bundles: dict[int, tuple[Rule, ...]]
@@ -59,7 +59,7 @@ def find_sure(
     follow: Callable[[tuple[Rule, ...]], tuple[Rule, ...]],
     lesser: Callable[[Rule], Rule | None],
     budget: Budget,
-) -> Sure:
+) -> SureRules:
     """Return which of a tree's ``rules`` are sure, those ``agreed`` to left out.
 
     When ``budget`` ends, these are those that are known by then; any part of them holds without the
@@ -90,7 +90,7 @@ def find_sure(
                 break
     except BudgetSpentError:
         pass
-    return Sure(bundles, frozenset(as_written))
+    return SureRules(bundles, frozenset(as_written))
 
 
 class Ground:

@@ -12,13 +12,13 @@ import msgspec
 
 from yolofs.config.lines import Meaning
 from yolofs.config.settings import RuleLine
-from yolofs.config.trust import Waiting, toml_text
+from yolofs.config.trust import WaitingLine, toml_text
 from yolofs.paths import display
 from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
 from yolofs.rules.index import Index
 from yolofs.rules.linked_keys import follow_links, leads_to
-from yolofs.rules.loosening import ANY, Judged, Loosened, blamed, judge
+from yolofs.rules.loosening import ANY, JudgedRules, LoosenedPath, blamed, judge
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE, Level
 from yolofs.rules.spelling import (
@@ -33,14 +33,14 @@ from yolofs.rules.spelling import (
     spell,
     subject,
 )
-from yolofs.rules.tightening import Sure, find_sure
+from yolofs.rules.tightening import SureRules, find_sure
 from yolofs.system.symlinks import TargetOf
 
 _WORD = "rules"
 _EXAMPLES = 3
 """How many places of a kind are named."""
 UNJUDGED = "not judged: the file has too many rules to tell what each of them opens"
-"""How :attr:`Waiting.opens` starts where that is so."""
+"""How :attr:`WaitingLine.opens` starts where that is so."""
 _TRIES = 4
 """What is hidden in one place may lie in what is hidden in another."""
 _NOW = {
@@ -57,7 +57,7 @@ class TrustedRules(NamedTuple):
     """The rules of a tree, parted."""
 
     in_force: RuleSet
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingLine, ...]
 
     @classmethod
     def find(
@@ -99,10 +99,12 @@ class TrustedRules(NamedTuple):
             Budget(MOST_LOOKS),
         )
 
-        def wait(number: int, opens: str) -> Waiting:
+        def wait(number: int, opens: str) -> WaitingLine:
             line = lines[number]
             shown = f"{toml_text(line.key)} = {toml_text(line.state)}"
-            return Waiting((_WORD, line.key), shown, opens, (meaning_of(rules[number], project, target_of),), line.line)
+            return WaitingLine(
+                (_WORD, line.key), shown, opens, (meaning_of(rules[number], project, target_of),), line.line
+            )
 
         rest = [number for number in range(len(rules)) if number not in sure.as_written and number not in known]
         if not rest:
@@ -117,7 +119,7 @@ class TrustedRules(NamedTuple):
         return cls(RuleSet(tuple(bundled.in_force(rules))), waiting)
 
 
-def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleSet:
+def _together(rules: Sequence[Rule], known: frozenset[int], sure: SureRules) -> RuleSet:
     """Return the rules agreed to and those that are sure, with the sources of ``rules``."""
     by_subject: dict[Subject, Rule] = {}
     written = [(number, rules[number]) for number in sorted(known)]
@@ -128,7 +130,7 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: Sure) -> RuleS
     return RuleSet(tuple(by_subject.values()))
 
 
-def _meanwhile(number: int, sure: Sure, rules: Sequence[Rule]) -> str:
+def _meanwhile(number: int, sure: SureRules, rules: Sequence[Rule]) -> str:
     """Return what to say about a line that was not judged."""
     if number not in sure.bundles:
         return f"{UNJUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
@@ -151,7 +153,7 @@ class _Bundles:
         known: frozenset[int],
         index_of: Callable[[Sequence[Rule]], Index],
         budget: Budget,
-        sure: Sure,
+        sure: SureRules,
     ) -> None:
         """``rules`` have their number as ``source``; ``known``: the user has agreed to those."""
         self._bundles: list[tuple[Rule, ...]] = [
@@ -162,7 +164,7 @@ class _Bundles:
         self._budget = budget
         self.judged = self._judge(self._bundles)
 
-    def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> Judged:
+    def _judge(self, bundles: Sequence[tuple[Rule, ...]]) -> JudgedRules:
         """Judge rules as if nothing lay in directories that are called like keys (``x.pem/``).
 
         Nor in other sessions' directories, if no pattern lets anything be changed there.
@@ -225,7 +227,7 @@ class _Bundles:
             bundles[number] = (lesser[number],) if number in lesser else ()
         kept = [number for number, bundle in enumerate(bundles) if bundle]
         renumbered = {number: at for at, number in enumerate(kept)}
-        lesser_bundles = _Bundles([], frozenset(), self._index_of, self._budget, Sure({}, frozenset()))
+        lesser_bundles = _Bundles([], frozenset(), self._index_of, self._budget, SureRules({}, frozenset()))
         lesser_bundles._bundles = [
             tuple(msgspec.structs.replace(rule, source=str(renumbered[number])) for rule in bundles[number])
             for number in kept
@@ -349,7 +351,7 @@ def _makes_exception(rule: Rule, of: Rule) -> bool:
     return is_in(place, around) or (not isinstance(rule, PathRule) and is_in(around, place))
 
 
-def _opens(rule: Rule, places: Sequence[Loosened]) -> str:
+def _opens(rule: Rule, places: Sequence[LoosenedPath]) -> str:
     """Return what a rule lets through, as a clause."""
     groups: dict[RuleState, dict[bytes, None]] = {}
     for place in sorted(places, key=lambda place: (place.path.count(b"/"), place.path)):

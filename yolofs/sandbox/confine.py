@@ -37,14 +37,14 @@ _GONE_S = 5.0
 """How long the processes that a command has left behind may take to die."""
 
 
-class Info(msgspec.Struct, frozen=True, rename="kebab"):
+class SandboxInfo(msgspec.Struct, frozen=True, rename="kebab"):
     """What bubblewrap tells of a sandbox: the pid of its first process, and its pid namespace."""
 
     child_pid: int
     pid_namespace: int
 
 
-class Place(NamedTuple):
+class StartingPlace(NamedTuple):
     """Where a command is started."""
 
     mountpoint: bytes
@@ -68,7 +68,7 @@ class Confined:
     def __init__(
         self,
         process: subprocess.Popen[bytes],
-        info: Info,
+        info: SandboxInfo,
         init_fd: int | None,
         block_fd: int,
         report_fd: int,
@@ -166,7 +166,7 @@ class _NotStarted(Exception):  # noqa: N818 - never seen outside
 
 @contextlib.contextmanager
 def confined(
-    place: Place, command: Sequence[bytes], environment: Mapping[bytes, bytes], stdin: int
+    place: StartingPlace, command: Sequence[bytes], environment: Mapping[bytes, bytes], stdin: int
 ) -> Iterator[Confined]:
     """Make a sandbox for a command and give it; what is left of it at the end of the block is
     killed.
@@ -231,7 +231,7 @@ def confined(
             running.end()
 
 
-def _covered(place: Place, tmp: PrivateTmp) -> tuple[bytes, ...]:
+def _covered(place: StartingPlace, tmp: PrivateTmp) -> tuple[bytes, ...]:
     """Return the directories that are covered besides the runtime root.
 
     Raises:
@@ -248,7 +248,7 @@ def _covered(place: Place, tmp: PrivateTmp) -> tuple[bytes, ...]:
     return covered
 
 
-def _is_shown(place: Place, path: bytes) -> bool:
+def _is_shown(place: StartingPlace, path: bytes) -> bool:
     return os.path.isdir(place.mountpoint + path)
 
 
@@ -312,7 +312,7 @@ def _received(handles: socket.socket, stack: contextlib.ExitStack) -> list[int]:
     return fds
 
 
-def _start(report: int, ignored: Sequence[int], place: Place, command: Sequence[bytes]) -> list[bytes]:
+def _start(report: int, ignored: Sequence[int], place: StartingPlace, command: Sequence[bytes]) -> list[bytes]:
     """Return the command line of the launcher."""
     with open(launcher.__file__, "rb") as file:
         source = file.read()
@@ -348,19 +348,19 @@ def _filter(stack: contextlib.ExitStack, machine: str, *, has_network: bool) -> 
     return fd
 
 
-def _read_info(fd: int, process: subprocess.Popen[bytes]) -> Info:
+def _read_info(fd: int, process: subprocess.Popen[bytes]) -> SandboxInfo:
     """Wait for bubblewrap to have made the namespaces."""
     text = b""
     while True:
         data = os.read(fd, 4096)
         text += data
         with contextlib.suppress(msgspec.DecodeError):
-            return msgspec.json.decode(text, type=Info)
+            return msgspec.json.decode(text, type=SandboxInfo)
         if not data:
             raise _failure(process.wait(), why_not())
 
 
-def _command_error(error: _NotStarted, command: Sequence[bytes], place: Place) -> YolofsError:
+def _command_error(error: _NotStarted, command: Sequence[bytes], place: StartingPlace) -> YolofsError:
     if error.is_directory:
         reason = os.strerror(error.number)
         hint = f"yolofs rule explain {in_shell(place.directory)}"

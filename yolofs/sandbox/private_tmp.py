@@ -30,7 +30,7 @@ class Ruled(NamedTuple):
     """Where it is written."""
 
 
-class Choice(NamedTuple):
+class TmpChoice(NamedTuple):
     """What a run gets."""
 
     private: tuple[bytes, ...] = ()
@@ -40,7 +40,7 @@ class Choice(NamedTuple):
     ruled: tuple[Ruled, ...] = ()
 
 
-def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[bytes]) -> Choice:
+def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[bytes]) -> TmpChoice:
     """Return what a run gets whose ``/tmp`` is to be private.
 
     ``lived_in`` are the project and the home directory: all of them is the view's.  ``installed``
@@ -62,7 +62,7 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     index = Index(*(_about(candidates, sources.by_level.get(level, RuleSet())) for level in levels))
     kept = {one.directory for one in ruled}
     private = [top for top in candidates if top not in kept and index.at(top).state is RuleState.ALLOW]
-    return Choice(
+    return TmpChoice(
         tuple(private),
         tuple(path for path in shown if any(is_below(path, top) for top in private)),
         tuple(ruled),

@@ -1,12 +1,13 @@
 """Which system calls the kernel refuses inside the sandbox, as a compiled filter for
 ``bwrap --seccomp``.
 
-Everything that is refused here either needs a capability, which the sandbox has none of anyway, or
-would let a program get one (a user namespace of its own) or reach past the sandbox without one
-(typing into the user's terminal, the user's keys in the kernel, having the host wait for a lease,
-the process by which bubblewrap keeps the sandbox together, and without network what a network
-namespace does not cut off).  The program is classic BPF over ``struct seccomp_data``: seccomp(2),
-linux/bpf_common.h.
+What is refused here is of three kinds.  It needs a capability, and the sandbox has none anyway; or
+it would let a program get one (a user namespace of its own); or it would reach past the sandbox
+without one.  Of the last kind are typing into the user's terminal, the user's keys in the kernel,
+having the host wait for a lease, the process by which bubblewrap keeps the sandbox together, and
+without network what a network namespace does not cut off.
+
+The program is classic BPF over ``struct seccomp_data``: seccomp(2), linux/bpf_common.h.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.commit import Outcome, execute, find_conflicts, plan_commit, resume
+from yolofs.commit import CommitOutcome, execute, find_conflicts, plan_commit, resume
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.commit.apply.execution import before_it_begins
-from yolofs.commit.apply.given_ctimes import Arrived, Came
+from yolofs.commit.apply.given_ctimes import Arrived, PutInPlace
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.step_log import Identity
@@ -62,7 +62,7 @@ class CommitResult(msgspec.Struct, frozen=True):
     steps: int
     """How many changes it took."""
     left_out: dict[RelPath, tuple[str, ...]]
-    """What could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+    """What could not be carried over, as :attr:`yolofs.commit.CommitOutcome.left_out`."""
     held_back: tuple[HeldBack, ...] = ()
     """What was selected and stays staged all the same."""
     unfinished: str = ""
@@ -89,7 +89,7 @@ def split_staged(session: Session, selection: Selection | None, *, tree: Tree | 
     return split_state(tree, session.base, session.store, selection, authors)
 
 
-class Looked(NamedTuple):
+class BaseLook(NamedTuple):
     """What base has where a commit would change it."""
 
     names: list[Name]
@@ -107,7 +107,7 @@ class Looked(NamedTuple):
     """
 
 
-def look_at_base(session: Session, split: Split) -> Looked:
+def look_at_base(session: Session, split: Split) -> BaseLook:
     """Return what base has where a commit of ``split`` would change it.
 
     Raises:
@@ -119,10 +119,10 @@ def look_at_base(session: Session, split: Split) -> Looked:
     marked = marked_paths(session, split.taken)
     unchanged = indexes_unchanged_here(split.taken, session.base, session.store, conflicts)
     without_content = paths_without_content(split.taken, session.base, session.store, conflicts)
-    return Looked(names, sorted({*conflicts, *marked}), marked, unchanged, without_content)
+    return BaseLook(names, sorted({*conflicts, *marked}), marked, unchanged, without_content)
 
 
-def conflict_error(looked: Looked) -> ConflictError:
+def conflict_error(looked: BaseLook) -> ConflictError:
     """Return the error for paths at which base has changed under what would be committed, or that
     have marks of a merge.
     """
@@ -163,7 +163,7 @@ def commit(
     *,
     selection: Selection | None = None,
     split: Split | None = None,
-    looked: Looked | None = None,
+    looked: BaseLook | None = None,
     changes: Sequence[Change] | None = None,
     force: bool = False,
     progress: Progress | None = None,
@@ -206,7 +206,7 @@ def commit(
     directory = session.commit_directory(number)
     changed = frozenset(conflicts)
 
-    def carry_out(is_spare: Spare) -> Outcome:
+    def carry_out(is_spare: Spare) -> CommitOutcome:
         with before_it_begins(directory, plan.root):
             seals = CommitSeals(Sealer.open(session.directory, make=True), number, plan.root, directory)
             make_directory(directory)
@@ -266,10 +266,6 @@ def put_away(session: Session, directory: bytes) -> str:
             return error.message
         except OSError as error:
             return reason_and_path(error)
-    try:
-        session.check_no_interrupted_commit()
-    except OSError as error:  # the commit is done all the same
-        return reason_and_path(error)
     return ""
 
 
@@ -328,7 +324,7 @@ def finish_interrupted(
     return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=told)
 
 
-def note_arrived(session: Session, came: Came) -> None:
+def note_arrived(session: Session, came: PutInPlace) -> None:
     """Note what a commit has put in place, so that it is not taken for the host's later.
 
     A file that had lost names when the commit was interrupted is looked for.

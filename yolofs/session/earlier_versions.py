@@ -26,11 +26,11 @@ from yolofs.errors import SessionBusyError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Change, Delete, Keep, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
-from yolofs.registry.identity import Identity, identity_of
+from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.link import exclude_from_git, put_link
 from yolofs.registry.private import private_directory, user_name
-from yolofs.registry.registry import Entry, Registry
-from yolofs.registry.search import Found
+from yolofs.registry.registry import Registry, SessionEntry
+from yolofs.registry.search import FoundProject
 from yolofs.registry.start import choose_state, make_session, register, unregister
 from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
@@ -57,7 +57,7 @@ _TIGHT = frozenset({"deny", "hidden", "ask"})
 _SHOWN = 3
 
 
-class Earlier(NamedTuple):
+class EarlierSession(NamedTuple):
     """A ``.yolofs/`` that is held open: whoever may write to the project may put something else
     there meanwhile.
     """
@@ -84,7 +84,7 @@ class Earlier(NamedTuple):
 
 
 @contextlib.contextmanager
-def earlier_session(project: bytes) -> Iterator[Earlier]:
+def earlier_session(project: bytes) -> Iterator[EarlierSession]:
     """Hold the ``.yolofs/`` of a project open while it is looked at and moved.
 
     Raises:
@@ -92,7 +92,7 @@ def earlier_session(project: bytes) -> Iterator[Earlier]:
     """
     path = os.path.join(project, SESSION_LINK)
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    earlier = Earlier(project, fd)
+    earlier = EarlierSession(project, fd)
     try:
         yield earlier
     except YolofsError as error:  # which names it as it was opened
@@ -102,7 +102,7 @@ def earlier_session(project: bytes) -> Iterator[Earlier]:
         os.close(fd)
 
 
-def check_earlier(earlier: Earlier) -> None:
+def check_earlier(earlier: EarlierSession) -> None:
     """Check that a ``.yolofs/`` is one that this user made, as far as its files can tell.
 
     Raises:
@@ -163,7 +163,7 @@ def _objection(st: os.stat_result, kind: int, *, is_top: bool) -> str:
     return ""
 
 
-def objections(earlier: Earlier) -> list[str]:
+def objections(earlier: EarlierSession) -> list[str]:
     """Return what in a ``.yolofs/`` could do harm if somebody else had put it there, a line each;
     none: nothing could.
 
@@ -236,12 +236,12 @@ def _paths(record: Change) -> Iterator[RelPath]:
     yield from (path for path in found if path is not None)
 
 
-def _check_in_place(earlier: Earlier) -> None:
+def _check_in_place(earlier: EarlierSession) -> None:
     if not earlier.is_at(earlier.path):
         raise SessionBusyError(f"{display(earlier.path)} has been moved just now", hint="run the same command again")
 
 
-def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
+def move_into_state(earlier: EarlierSession, named: bytes | None = None) -> FoundProject:
     """Move the session of an earlier version into the user's state directory, or into the one that
     is ``named``.
 
@@ -265,7 +265,7 @@ def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
         session_id = os.urandom(6).hex().encode()
         make_session(state, session_id)
         session = os.path.join(state, SESSIONS, session_id)
-        entry = Entry.make(session, project, identity)
+        entry = SessionEntry.make(session, project, identity)
         moving = msgspec.structs.replace(entry, is_moving=True)
         register(moving, state)  # before: until the directory is moved, the one in the project counts
         try:
@@ -286,10 +286,10 @@ def move_into_state(earlier: Earlier, named: bytes | None = None) -> Found:
             register(entry, state)
     put_link(project, session)
     exclude_from_git(project)
-    return Found(project, entry)
+    return FoundProject(project, entry)
 
 
-def _rename(earlier: Earlier, target: bytes) -> None:
+def _rename(earlier: EarlierSession, target: bytes) -> None:
     os.rename(earlier.path, target)
     if not earlier.is_at(target):
         raise TrustError(
@@ -316,6 +316,6 @@ def _leave_behind(path: bytes) -> None:
             os.unlink(os.path.join(path, name))
 
 
-def _entries_of(identity: Identity) -> list[Entry]:
+def _entries_of(identity: DirectoryIdentity) -> list[SessionEntry]:
     with Registry.open() as registry:
         return [entry for entry in registry.of_inode(identity.inode) if entry.identity.is_same(identity)]

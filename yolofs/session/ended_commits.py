@@ -18,7 +18,7 @@ from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.system.plain_files import is_there
 
 
-class Ended(msgspec.Struct, frozen=True):
+class EndedCommit(msgspec.Struct, frozen=True):
     """A commit that has ended."""
 
     number: int
@@ -39,7 +39,7 @@ class Ended(msgspec.Struct, frozen=True):
     """Whether it took another one back; the undo of an undo does not, it applies a commit again."""
 
 
-def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[Ended]:
+def ended_commits(session: Session, *, last: int | None = None, since: int = 0) -> list[EndedCommit]:
     """Return the commits of a session that have ended, oldest first; or of the ``last`` ones alone,
     or of those ``since`` a number, those that have.
 
@@ -48,7 +48,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     Raises:
         TrustError: the state directory is not the user's alone.
     """
-    found: dict[int, Ended] = {}
+    found: dict[int, EndedCommit] = {}
     numbers = sorted(number for number in commit_numbers(session.directory) if number >= since)
     numbers = numbers[-last if last is not None else 0 :]
     sealer = Sealer.open(session.directory, make=True) if numbers else None
@@ -72,7 +72,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
     return list(found.values())
 
 
-def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
+def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | None:
     """Return a commit of the session in a directory, as far as it tells of itself; None if it has
     not ended.
 
@@ -91,7 +91,7 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> Ended | None:
     undoes = read_undoes(directory)
     takes_back = undoes is not None and not undoes.applies_again
     began = began_ns(sealed) or (os.lstat(journal).st_mtime_ns if is_damaged else 0)
-    return Ended(number, directory, began, is_given_up, is_damaged, undoes, takes_back=takes_back)
+    return EndedCommit(number, directory, began, is_given_up, is_damaged, undoes, takes_back=takes_back)
 
 
 def named(numbers: Sequence[int]) -> str:

@@ -51,13 +51,13 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True, tag="item"):
     more_things: int = 0
 
 
-class Withdrawn(msgspec.Struct, frozen=True, tag="withdrawn"):
+class WithdrawnItem(msgspec.Struct, frozen=True, tag="withdrawn"):
     """An item does not hold any more."""
 
     number: int
 
 
-class Told(msgspec.Struct, frozen=True, tag="told"):
+class ToldItems(msgspec.Struct, frozen=True, tag="told"):
     """All items up to this one have been told to an agent that did not ask."""
 
     number: int
@@ -102,7 +102,7 @@ def add(directory: bytes, things: Sequence[Dropped], note: str) -> int:
         item = Item(number, coarse_clock_ns(), kept, note[:MOST_NOTE_CHARS], len(things) - len(kept))
         if os.fstat(fd).st_size > _MOST_BYTES:
             os.ftruncate(fd, 0)
-            _write(fd, *known.new, Told(known.told))
+            _write(fd, *known.new, ToldItems(known.told))
         _write(fd, item)
         os.fsync(fd)
         return number
@@ -115,7 +115,7 @@ def withdraw(directory: bytes, number: int) -> None:
         OSError: it cannot be written.
     """
     with _open(directory) as (fd, _):
-        _write(fd, Withdrawn(number))
+        _write(fd, WithdrawnItem(number))
 
 
 def take_new(directory: bytes) -> tuple[Item, ...]:
@@ -129,7 +129,7 @@ def take_new(directory: bytes) -> tuple[Item, ...]:
     with _open(directory) as (fd, known):
         new = known.new
         if new:
-            _write(fd, Told(new[-1].number))
+            _write(fd, ToldItems(new[-1].number))
         return new
 
 
@@ -153,18 +153,18 @@ def _read(data: bytes) -> Feedback:
     told = 0
     for line in data.split(b"\n"):
         try:
-            record = msgspec.json.decode(line, type=Item | Withdrawn | Told)
+            record = msgspec.json.decode(line, type=Item | WithdrawnItem | ToldItems)
         except (msgspec.DecodeError, UnicodeDecodeError):  # a crash has torn it off
             continue
         match record:
             case Item():
                 items[record.number] = record
-            case Withdrawn():
+            case WithdrawnItem():
                 items.pop(record.number, None)
-            case Told():
+            case ToldItems():
                 told = max(told, record.number)
     return Feedback(tuple(items.values()), told)
 
 
-def _write(fd: int, *records: Item | Withdrawn | Told) -> None:
+def _write(fd: int, *records: Item | WithdrawnItem | ToldItems) -> None:
     os.write(fd, b"".join(b"\n" + msgspec.json.encode(record) + b"\n" for record in records))

@@ -6,14 +6,14 @@ import os
 
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.registry.link import remove_link
-from yolofs.registry.registry import Entry
+from yolofs.registry.registry import SessionEntry
 from yolofs.registry.start import unregister
 from yolofs.registry.trust import forget as forget_agreements
 from yolofs.session import run_tmp
 from yolofs.session.lock import locked
 
 
-def forget(entry: Entry) -> None:
+def forget(entry: SessionEntry) -> None:
     """Remove a session: what is staged, its history, what its commits keep, and the private
     ``/tmp`` of its runs.  Base and the project stay as they are.
 

@@ -30,7 +30,7 @@ CHECKPOINT_RECORDS = 20_000
 """Replaying this many records takes a tenth of a second or more."""
 
 
-class State(msgspec.Struct, frozen=True):
+class PresentState(msgspec.Struct, frozen=True):
     """The present, ready for an overlay."""
 
     tree: Tree
@@ -98,7 +98,7 @@ class States:
                     later.apply(record)
         return later
 
-    def present(self) -> State:
+    def present(self) -> PresentState:
         """Return the present as an overlay needs it."""
         segments = self.timeline.live_segments
         known = self._checkpoint
@@ -114,7 +114,7 @@ class States:
                 if isinstance(record, Stage) and record.ino not in tree.staged:
                     fresh_from = min(fresh_from, record.ino)
                 tree.apply(record)
-        return State(tree, StoreIno(fresh_from))
+        return PresentState(tree, StoreIno(fresh_from))
 
     def fresh_from(self) -> int:
         """Return a number below which no store inode is written to any more; that of

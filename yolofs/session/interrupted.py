@@ -189,7 +189,7 @@ class CommitSeals:
 
     def of_plan(self, plan: bytes) -> bytes:
         """Return the seal of a plan."""
-        base = seal.Base(self._root, identity_of(self._root))
+        base = seal.SealedBase(self._root, identity_of(self._root))
         carried = digest_of_file(self._carried)
         self._sealed = self._sealer.sealed(self._number, base, plan, carried, time.time_ns())
         return self._sealed
@@ -204,7 +204,7 @@ class CommitSeals:
         Raises:
             TrustError: it is another one.
         """
-        problems = self._sealer.base_problems(self._sealed, seal.Base(self._root, identity_of(fd)))
+        problems = self._sealer.base_problems(self._sealed, seal.SealedBase(self._root, identity_of(fd)))
         if problems:
             raise TrustError(f"commit {self._number} is not finished here: {problems[0]}")
 
@@ -236,7 +236,7 @@ def examine(
             problems = ["the note that it is done was changed"]
         if problems:
             raise _MisfitError(*problems)
-        problems = sealer.base_problems(sealed, seal.Base(base.root, identity_of(base.root)))
+        problems = sealer.base_problems(sealed, seal.SealedBase(base.root, identity_of(base.root)))
         if problems:
             raise _MendableError(*problems)
         plan = _checked(text, base)

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from yolofs.commit.merge.merging import Merge, Refused, merge_paths
+from yolofs.commit.merge.merging import Merge, Unmergeable, merge_paths
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, has_marks
 from yolofs.commit.select.restate import Rebased, restate
 from yolofs.commit.select.split import MARKS, OURS
@@ -41,7 +41,7 @@ MODE_MADE_AGAIN = 0o700
 """Of a directory that base has no more: nobody knows what it was, so it is for the user alone."""
 
 
-def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refused]:
+def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Unmergeable]:
     """Return what merging comes to at the paths of conflicts; nothing is written."""
     tree = session.state()
     marked = frozenset(marked_paths(session, tree))
@@ -53,7 +53,7 @@ def merges_at(session: Session, paths: Sequence[RelPath]) -> list[Merge | Refuse
         [path for path in paths if path not in marked],
         restored.read(session.directory),
     )
-    return [*found, *(Refused((path,), "it still has the marks of a conflict") for path in paths if path in marked)]
+    return [*found, *(Unmergeable((path,), "it still has the marks of a conflict") for path in paths if path in marked)]
 
 
 def marked_paths(session: Session, tree: Tree) -> list[RelPath]:

@@ -20,8 +20,8 @@ from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import NO_IDENTITY, identity_of, lasting_identity_of
 from yolofs.registry.link import exclude_from_git, put_link, remove_link
 from yolofs.registry.private import private_directory
-from yolofs.registry.registry import Entry
-from yolofs.registry.search import Found
+from yolofs.registry.registry import SessionEntry
+from yolofs.registry.search import FoundProject
 from yolofs.registry.start import register
 from yolofs.registry.state import state_of
 from yolofs.session.archive import finish_put_away, has_ended_journal, interrupted_commit
@@ -35,7 +35,7 @@ from yolofs.system.plain_files import is_there
 _BATCH = 1000
 
 
-def move_session(found: Found) -> Found:
+def move_session(found: FoundProject) -> FoundProject:
     """Let a session go on with the directory ``found.project``, wherever its project was before.
 
     Returns what the registry has of it then.  Blocks for as long as reading and writing the journal
@@ -66,7 +66,7 @@ def move_session(found: Found) -> Found:
             if content is not None and not is_interrupted:  # it may be in line already, if the last try was killed
                 is_copy = not entry.identity.is_same(identity_of(new))
                 _follow(session, content, before, new, is_copy=is_copy)
-            after = Entry.make(session, new, lasting_identity_of(new))
+            after = SessionEntry.make(session, new, lasting_identity_of(new))
             register(after, state_of(session), instead_of=entry)
     except FileNotFoundError:
         raise NoSessionError(
@@ -76,7 +76,7 @@ def move_session(found: Found) -> Found:
     remove_link(old, session)
     put_link(new, session)
     exclude_from_git(new)
-    return Found(new, after)
+    return FoundProject(new, after)
 
 
 def _follow(session: bytes, content: SessionFile, old: bytes, new: bytes, *, is_copy: bool) -> None:

@@ -28,7 +28,7 @@ _CHANGED_SINCE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR, errno.ELO
 """How a file fails to open in whose place base has something else by now, or nothing."""
 
 
-class Source(msgspec.Struct, frozen=True):
+class NamedState(msgspec.Struct, frozen=True):
     """A state that a user has named."""
 
     named: str
@@ -65,7 +65,7 @@ class _PastFiles(StateFiles):
             ) from error
 
 
-def source_of(session: Session, text: str) -> Source:
+def source_of(session: Session, text: str) -> NamedState:
     """Return the state that a user means by a generation, ``run N``, ``commit N`` (what base had
     right after it) or ``base``.
 
@@ -98,21 +98,21 @@ def tree_of(session: Session, text: str) -> tuple[Tree, str]:
     return source.tree, source.named
 
 
-def _present(session: Session, named: str, tree: Tree) -> Source:
-    return Source(named, StateFiles(session, tree), tree)
+def _present(session: Session, named: str, tree: Tree) -> NamedState:
+    return NamedState(named, StateFiles(session, tree), tree)
 
 
-def _of_commit(session: Session, number: int) -> Source:
+def _of_commit(session: Session, number: int) -> NamedState:
     kept = commit_numbers(session.directory)
     if number not in kept:
         raise UsageError(f"commit {number} is not kept, or there never was one", hint="yolofs commits")
     named = f"commit {number}"
     if number == max(kept):
         return _present(session, named, session.state(BASE))
-    return Source(named, _PastFiles(past_ground(session, number + 1), Tree(), named), None)
+    return NamedState(named, _PastFiles(past_ground(session, number + 1), Tree(), named), None)
 
 
-def _of_run(session: Session, number: int) -> Source:
+def _of_run(session: Session, number: int) -> NamedState:
     run, named = find_run(session.directory, number), f"run {number}"
     with _kept_chapters(session) as (found, damaged):
         chapter = _ended_in(run, found)
@@ -126,7 +126,7 @@ def _of_run(session: Session, number: int) -> Source:
         if chapter.commit is None:
             return _present(session, named, session.state(generation))
         states = states_of(session, chapter)
-        return Source(named, _PastFiles(states, states.state(generation), named), None)
+        return NamedState(named, _PastFiles(states, states.state(generation), named), None)
 
 
 @contextmanager

@@ -13,10 +13,10 @@ from yolofs.config.settings import Settings
 from yolofs.errors import ConfigError, JournalError, NoSessionError, SessionBusyError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal.file import sync_directory_of
-from yolofs.journal.journal import Journal, Known
+from yolofs.journal.journal import Journal, KnownBeginning
 from yolofs.paths import display
 from yolofs.registry.private import private_directory
-from yolofs.registry.search import Found, session_of
+from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import finish_put_away, has_ended_journal
 from yolofs.session.lock import locked
@@ -28,7 +28,7 @@ _JOURNAL_WAIT_S = 10.0
 """How long another process may take from the end of one journal to the beginning of the next."""
 
 
-def locate(project: bytes) -> Found:
+def locate(project: bytes) -> FoundProject:
     """Return the session of the very directory ``project``, its own directory opened once and found
     safe.
 
@@ -71,7 +71,7 @@ def finish_move(directory: bytes) -> None:
     write_session_file(directory, msgspec.structs.replace(content, has_moved_journal=False))
 
 
-def open_journal(path: bytes, known: Known | None, *, read_only: bool) -> Journal:
+def open_journal(path: bytes, known: KnownBeginning | None, *, read_only: bool) -> Journal:
     """Open a session's journal, of whose beginning something may be ``known``.
 
     Raises:

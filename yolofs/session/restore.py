@@ -18,7 +18,7 @@ from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below_any, join, split
 from yolofs.session.merge import drop
-from yolofs.session.named_states import Source
+from yolofs.session.named_states import NamedState
 from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 from yolofs.session.view_writer import ViewWriter
@@ -36,7 +36,7 @@ class Restored(msgspec.Struct, frozen=True):
     """What of a path could not be brought back: ``owner``, ``xattr NAME``, ``mode``, ``times``."""
 
 
-def restore(session: Session, source: Source, paths: Sequence[RelPath], name: bytes) -> Restored:
+def restore(session: Session, source: NamedState, paths: Sequence[RelPath], name: bytes) -> Restored:
     """Stage what a state shows at some paths, with all that is below them; where it shows nothing,
     nothing is left.
 
@@ -75,7 +75,7 @@ def restore(session: Session, source: Source, paths: Sequence[RelPath], name: by
     return Restored(tuple(changes), before, left_out)
 
 
-def _differing(session: Session, source: Source, paths: Sequence[RelPath]) -> list[RelPath]:
+def _differing(session: Session, source: NamedState, paths: Sequence[RelPath]) -> list[RelPath]:
     """Return the paths at or below some others at which the view and another state differ, parents
     first.
     """
@@ -134,7 +134,7 @@ def _is_of_base(source: Tree, path: RelPath) -> bool:
     return shown is not None and shown.base == path and (entry is None or (entry.base == path and not entry.children))
 
 
-def _copy(session: Session, source: Source, paths: Sequence[RelPath]) -> dict[RelPath, tuple[str, ...]]:
+def _copy(session: Session, source: NamedState, paths: Sequence[RelPath]) -> dict[RelPath, tuple[str, ...]]:
     """Copy what still differs."""
     differing = _differing(session, source, paths)
     if not differing:

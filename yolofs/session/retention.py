@@ -20,7 +20,7 @@ from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.dead_generations import NEW
-from yolofs.session.ended_commits import Ended, ended_commit
+from yolofs.session.ended_commits import EndedCommit, ended_commit
 from yolofs.session.journal_copy import MERGED_JOURNAL
 from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
@@ -31,7 +31,7 @@ from yolofs.system.work_directories import left_behind, remove_left_behind
 _DAY_NS = 86_400 * 10**9
 
 
-def surplus(session: bytes, keep: KeepCommits, now_ns: int) -> list[Ended]:
+def surplus(session: bytes, keep: KeepCommits, now_ns: int) -> list[EndedCommit]:
     """Return those commits of the session in a directory that are not kept any more, oldest first.
 
     Reads the newest, and from the oldest on until one is kept: as much with any number of commits.
@@ -46,7 +46,7 @@ def surplus(session: bytes, keep: KeepCommits, now_ns: int) -> list[Ended]:
     while numbers and not _is_proved(ended_commit(session, numbers[-1], sealer)):
         numbers.pop()
     too_many = _too_many(numbers, sizes_of_commits(session), keep)
-    gone: list[Ended] = []
+    gone: list[EndedCommit] = []
     for at, number in enumerate(numbers[:-1]):
         one = ended_commit(session, number, sealer)
         if one is None or one.is_damaged:
@@ -58,7 +58,7 @@ def surplus(session: bytes, keep: KeepCommits, now_ns: int) -> list[Ended]:
     return gone
 
 
-def _is_proved(commit: Ended | None) -> bool:
+def _is_proved(commit: EndedCommit | None) -> bool:
     return commit is not None and not commit.is_damaged
 
 
@@ -72,7 +72,7 @@ def _too_many(numbers: Sequence[int], sizes: Mapping[int, Size], keep: KeepCommi
     return 0
 
 
-def freed_by(session: Session, gone: Sequence[Ended], *, generations: bool) -> int:
+def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool) -> int:
     """Return how many bytes of the disk it would free if some commits went, and dead
     ``generations`` too.
 
@@ -108,7 +108,7 @@ def remove_half_written(session: Session) -> None:
         os.unlink(path)
 
 
-def put_aside(commits: Iterable[Ended]) -> None:
+def put_aside(commits: Iterable[EndedCommit]) -> None:
     """Take commits out of their session, in no time; :func:`remove_gone` removes them.
 
     Raises:

@@ -11,7 +11,7 @@ import msgspec
 from yolofs.errors import ConfigError, UsageError, YolofsError
 from yolofs.paths import display
 from yolofs.registry.private import write_private
-from yolofs.registry.search import Found
+from yolofs.registry.search import FoundProject
 from yolofs.system.plain_files import read_plain
 from yolofs.text.percent import quote_from_bytes, unquote_to_bytes
 
@@ -142,7 +142,7 @@ def read_session_file(directory: bytes) -> SessionFile | None:
         raise YolofsError(f"{display(path)} cannot be read: {error}", hint="yolofs doctor") from error
 
 
-def is_in_line(found: Found) -> bool:
+def is_in_line(found: FoundProject) -> bool:
     """Tell whether a session is about its project where that is: not if it moved, or came back
     before all had followed.
 

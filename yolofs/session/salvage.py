@@ -32,7 +32,7 @@ from yolofs.system.plain_files import is_there
 _HINT = "yolofs doctor --repair cuts all changes from there on off instead"
 
 
-class Rest(NamedTuple):
+class KeptLines(NamedTuple):
     """What comes after damage and can be kept."""
 
     bodies: list[bytes]
@@ -60,7 +60,7 @@ class FirstLine(NamedTuple):
     """How many lines there are except for it."""
 
 
-def find_rest(path: bytes, damage: Damage) -> Rest:
+def find_rest(path: bytes, damage: Damage) -> KeptLines:
     """Return what can be kept of a journal from its damage on.
 
     Raises:
@@ -87,7 +87,7 @@ def find_rest(path: bytes, damage: Damage) -> Rest:
         )
     numbers = [_number_of(line, form, first, whole) for line in whole]
     ruined = sum(number is None or (number >= first and number not in kept) for number in numbers)
-    return Rest([line[:-10] for line in kept.values()], left_out, max(lacking - ruined, 0))
+    return KeptLines([line[:-10] for line in kept.values()], left_out, max(lacking - ruined, 0))
 
 
 def _tail(path: bytes, offset: int) -> bytes:
@@ -124,7 +124,7 @@ def _can_be_read(line: bytes, form: Form, number: int) -> bool:
     return True
 
 
-def keep_rest(path: bytes, damage: Damage) -> Rest:
+def keep_rest(path: bytes, damage: Damage) -> KeptLines:
     """Take the bad lines out of a journal and keep the others; all from the damage on is in
     ``journal.torn`` before.
 

@@ -23,7 +23,7 @@ from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation, display
 from yolofs.registry.runtime import login_directory, runtime_root
-from yolofs.registry.search import Found
+from yolofs.registry.search import FoundProject
 from yolofs.registry.state import state_directory, state_of
 from yolofs.session.archive import (
     begin_journal,
@@ -36,7 +36,7 @@ from yolofs.session.archive import (
     replace_journal,
     store_numbers,
 )
-from yolofs.session.generations import State, States
+from yolofs.session.generations import PresentState, States
 from yolofs.session.lock import Holder, command_at_work, take_lock
 from yolofs.session.opening import finish_move, load_settings, locate, open_journal, wait_for_journal
 from yolofs.session.root import settle_root
@@ -50,7 +50,7 @@ from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import is_there
 
 if TYPE_CHECKING:
-    from yolofs.registry.start import Started
+    from yolofs.registry.start import StartedSession
     from yolofs.session.interrupted import Interrupted
 
 
@@ -66,7 +66,7 @@ class Session(States):
     """An open session.  Use :meth:`open` (or :meth:`create`), and :meth:`close` or ``with``."""
 
     def __init__(
-        self, found: Found, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
+        self, found: FoundProject, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
     ) -> None:
         """Take over the journal and the lock; use :meth:`open`."""
         directory = found.session
@@ -92,7 +92,7 @@ class Session(States):
     # ---- opening and closing
 
     @classmethod
-    def create(cls, project: bytes, state: bytes | None = None) -> Started:
+    def create(cls, project: bytes, state: bytes | None = None) -> StartedSession:
         """Start the session of ``project``, unless it has one; ``state`` as for
         :func:`yolofs.registry.start.start`.
 
@@ -371,7 +371,7 @@ class Session(States):
         self.store.skip_past(max(numbers, default=0))
         return self.store.collect(numbers)
 
-    def collect_unseen(self, present: State) -> int:
+    def collect_unseen(self, present: PresentState) -> int:
         """Remove store inodes that the journal names and nothing can show any more, and return how
         many.
 

@@ -29,13 +29,13 @@ from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
-from yolofs.commit.select.staged_anew import Composed
-from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.select.staged_anew import ComposedRest
+from yolofs.commit.undo.applied import Applied, LaterCommit
 from yolofs.commit.undo.git_indexes_left import note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.kept_texts import keep_texts
-from yolofs.commit.undo.made_anew import Anew, MadeAnew
+from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
 from yolofs.errors import CommitError, ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
@@ -48,7 +48,7 @@ from yolofs.session.archive import CARRIED, commit_numbers, note_ended_journal
 from yolofs.session.authors import authors_of
 from yolofs.session.commit import note_arrived, put_away
 from yolofs.session.commit_counts import note_counts
-from yolofs.session.ended_commits import Ended, ended_commits, named
+from yolofs.session.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.generations import States
 from yolofs.session.interrupted import CommitSeals
 from yolofs.session.kept_size import forget_sizes
@@ -88,12 +88,12 @@ class UndoResult(msgspec.Struct, frozen=True):
     as_now: list[RelPath]
     """What came back as it was when it was undone, which is not what base had before the commit."""
     left_out: dict[RelPath, tuple[str, ...]]
-    """As :attr:`yolofs.commit.Outcome.left_out`."""
+    """As :attr:`yolofs.commit.CommitOutcome.left_out`."""
     unfinished: str = ""
     """Why the journal could not be put away, though it is done; the next command does that."""
 
 
-class Prepared(msgspec.Struct):
+class PreparedUndo(msgspec.Struct):
     """An undo that is ready to be shown or done."""
 
     applied: Applied
@@ -111,7 +111,7 @@ class Prepared(msgspec.Struct):
     store: KeptAndStore
 
 
-def choose(session: Session, number: int | None) -> Ended:
+def choose(session: Session, number: int | None) -> EndedCommit:
     """Return the commit to undo: that with a number, or the last one that is not undone and no
     undo.
 
@@ -146,7 +146,7 @@ def choose(session: Session, number: int | None) -> Ended:
     return found
 
 
-def _newest_first(session: Session) -> Iterator[Ended]:
+def _newest_first(session: Session) -> Iterator[EndedCommit]:
     """Yield the commits that have ended, newest first, and read few more than are asked for."""
     numbers = sorted(commit_numbers(session.directory), reverse=True)
     begin, count = 0, _LOOKED_AT
@@ -157,7 +157,7 @@ def _newest_first(session: Session) -> Iterator[Ended]:
         begin, count = begin + count, 2 * count
 
 
-def _may_go(session: Session, commit: Ended) -> bool:
+def _may_go(session: Session, commit: EndedCommit) -> bool:
     """Tell whether anything of a commit is left that can be taken back."""
     if not commit.undone_by:
         return True
@@ -172,13 +172,13 @@ def _may_go(session: Session, commit: Ended) -> bool:
 
 def prepare(
     session: Session,
-    commit: Ended,
+    commit: EndedCommit,
     *,
     selection: Selection | None = None,
     force: bool = False,
     into: Store | None = None,
     made: list[StoreIno] | None = None,
-) -> Prepared:
+) -> PreparedUndo:
     """Return what undoing a commit comes to; with a ``selection`` only that part of it.
 
     The store inodes that it takes are made in the session's store, or in ``into`` where that is
@@ -217,7 +217,7 @@ def prepare(
         raise _drift_error(commit.number, sorted(drifted))
     stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
     as_now = [path for path in inverse.as_now if selection is None or selection.has(path)]
-    return Prepared(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store)
+    return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store)
 
 
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
@@ -237,7 +237,7 @@ def _drift_error(number: int, paths: list[RelPath]) -> ConflictError:
     )
 
 
-def _checked_plan(session: Session, commit: Ended) -> Plan:
+def _checked_plan(session: Session, commit: EndedCommit) -> Plan:
     """Return the plan of a commit that this user made, in this session, over this base."""
     sealed, text = (read_plainly(os.path.join(commit.directory, name)) for name in (SEAL, PLAN))
     problems = ["its seal or its plan cannot be read"]
@@ -261,7 +261,7 @@ def _checked_plan(session: Session, commit: Ended) -> Plan:
     return plan
 
 
-def _later(session: Session, number: int) -> list[Later]:
+def _later(session: Session, number: int) -> list[LaterCommit]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
 
@@ -272,15 +272,15 @@ def _later(session: Session, number: int) -> list[Later]:
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
     undos = ended[number].undone_by if number in ended else ()
-    later: list[Later] = []
+    later: list[LaterCommit] = []
     for one in above:
         of, is_undo = one.undoes.commit if one.undoes is not None else None, one.number in undos
         with _passing_over_damage():
-            later.append(Later.read(one.number, one.directory, takes_back=is_undo, undoes=of))
+            later.append(LaterCommit.read(one.number, one.directory, takes_back=is_undo, undoes=of))
     for one in ended.values():
         undone = ended.get(one.undoes.commit) if one.undoes is not None else None
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
-            later.append(Later(one.number, (), applies_again=True))
+            later.append(LaterCommit(one.number, (), applies_again=True))
     return later
 
 
@@ -299,20 +299,20 @@ def _passing_over_damage() -> Iterator[None]:
 def _made_anew(session: Session, number: int) -> MadeAnew:
     """Return what the commits and undos after a commit have made anew, in force or not."""
     disk = session.base.on_disk(os.lstat(session.directory).st_dev, 0).disk
-    found: list[Anew] = []
+    found: list[AnewOfCommit] = []
     for one in ended_commits(session, since=number + 1):
         copies = copy_log.read(one.directory)
         directories = one.undoes.anew if one.undoes is not None else {}
         if (copies or directories) and not one.is_given_up:
             kept = {ino: OnDisk(disk, inode) for ino, inode in directories.items()}
             with _passing_over_damage():
-                found.append(Anew(Applied.read(one.number, one.directory), copies, kept))
+                found.append(AnewOfCommit(Applied.read(one.number, one.directory), copies, kept))
     return MadeAnew(found)
 
 
 def undo(
     session: Session,
-    commit: Ended,
+    commit: EndedCommit,
     *,
     selection: Selection | None = None,
     force: bool = False,
@@ -356,7 +356,7 @@ def _remove(store: Store, numbers: Sequence[StoreIno]) -> None:
 
 def _undo(
     session: Session,
-    commit: Ended,
+    commit: EndedCommit,
     selection: Selection | None,
     made: list[StoreIno],
     progress: Progress | None,
@@ -417,7 +417,7 @@ def _note_restored(session: Session, found: set[Identity], untimed: set[Identity
     restored.add_unset(session.directory, {one.stamp for one in untimed})
 
 
-def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list[StoreIno]) -> Composed:
+def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, made: list[StoreIno]) -> ComposedRest:
     """Return what is staged when the commit is undone, so that the view stays as it is."""
     earlier = _changes_of(session, commit)
     authors = authors_of(lambda: chain(earlier, session.live_changes()))
@@ -438,7 +438,7 @@ def _left_staged(session: Session, commit: Ended, prepared: Prepared, made: list
     return composed
 
 
-def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
+def _changes_of(session: Session, commit: EndedCommit) -> list[Recorded]:
     """Return the changes that led to a commit; they tell which runs made them.  None if its journal
     is damaged.
     """
@@ -450,7 +450,7 @@ def _changes_of(session: Session, commit: Ended) -> list[Recorded]:
         return []
 
 
-def _write_carried(directory: bytes, undone: Ended, records: Sequence[Keep]) -> None:
+def _write_carried(directory: bytes, undone: EndedCommit, records: Sequence[Keep]) -> None:
     """Write the journal that is to follow, durably: what is staged when the commit is undone."""
     with Journal.create(os.path.join(directory, CARRIED)) as journal:
         did = b"left" if undone.takes_back else b"staged again"

@@ -16,7 +16,7 @@ from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
 from yolofs.paths import StoreIno
 from yolofs.progress import Progress
 from yolofs.session.authors import authors_of
-from yolofs.session.commit import CommitResult, Looked, commit
+from yolofs.session.commit import BaseLook, CommitResult, commit
 from yolofs.session.session import Session
 
 
@@ -24,7 +24,7 @@ def commit_up_to(
     session: Session,
     *,
     split: Split,
-    looked: Looked | None = None,
+    looked: BaseLook | None = None,
     changes: Sequence[Change] | None = None,
     force: bool = False,
     progress: Progress | None = None,

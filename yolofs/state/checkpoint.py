@@ -17,7 +17,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.journal.archive_index import ranges_of
-from yolofs.journal.journal import Known, MarkerAt
+from yolofs.journal.journal import KnownBeginning, MarkerAt
 from yolofs.journal.records import Fingerprint, Snapshot, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.state.tree import Entry, Staged, Tree
@@ -90,7 +90,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
     entries: _Entries
 
     @property
-    def known(self) -> Known:
+    def known(self) -> KnownBeginning:
         """What is known of the journal."""
         markers = [
             MarkerAt(
@@ -102,7 +102,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
             )
             for line in self.marker_lines
         ]
-        return Known(self.size, self.crc, self.record_count, markers, self.counts_before)
+        return KnownBeginning(self.size, self.crc, self.record_count, markers, self.counts_before)
 
     def tree(self) -> Tree:
         """Build the tree of the state."""
@@ -145,7 +145,7 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True):
 
 
 def make(
-    known: Known, tree: Tree, *, live: tuple[int, ...], fresh_from: StoreIno, numbers: Iterable[int]
+    known: KnownBeginning, tree: Tree, *, live: tuple[int, ...], fresh_from: StoreIno, numbers: Iterable[int]
 ) -> Checkpoint:
     """Return the checkpoint of a state."""
     columns = _Entries([], [], [], [], [], [], [])

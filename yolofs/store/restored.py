@@ -32,8 +32,9 @@ of a file on each disk.
 
 
 def by_names(stamp: Stamp) -> Stamp:
-    """Return the stamp that says of a directory, besides its own, that an undo or a commit made it:
-    what came into it by that has stamps of its own, and anything else in it is the host's.
+    """Return the stamp that a directory has, besides its own, if an undo or a commit made it.
+
+    What came into such a directory with it has stamps, too; anything else in it is the host's.
     """
     inode, ctime_ns = stamp
     return -inode, ctime_ns

@@ -271,9 +271,9 @@ class Store:
         store.
 
         Without ``data`` a regular file becomes one hole of the same size.  What cannot be carried
-        over for lack of permission (an xattr) is left out, but for the owner, which the store inode
-        then shows (:attr:`owners`).  Blocks while bytes are
-        copied; for large files let another thread run :meth:`copy_into`.
+        over for lack of permission (an xattr) is left out, except for the owner, which the store
+        inode then shows (:attr:`owners`).  Blocks while bytes are copied; for large files let
+        another thread run :meth:`copy_into`.
 
         Raises:
             OSError: ``src`` cannot be read or the copy not written; no store inode is left behind.
@@ -484,7 +484,7 @@ class Store:
         return count
 
     def remove_others(self, kept: Container[int], *, below: int) -> int:
-        """Remove every store inode with a number ``below`` that one that is not ``kept``, and
+        """Remove every store inode that is not ``kept`` and whose number is ``below`` this one;
         return how many went.
 
         Any thread may call this while others make store inodes: these have higher numbers.  Shards

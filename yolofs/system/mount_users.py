@@ -18,7 +18,7 @@ from yolofs.paths import display
 from yolofs.system.mounts import MountEntry, read_mounts
 
 
-class Use(enum.Enum):
+class UseKind(enum.Enum):
     """How a process uses a file or directory in the mount."""
 
     WRITING = "writing"
@@ -27,13 +27,13 @@ class Use(enum.Enum):
     """It is the working directory, the root directory or the program."""
 
 
-class User(NamedTuple):
+class FileUse(NamedTuple):
     """One use of one file."""
 
     pid: int
     name: str
     """The process' name, printable."""
-    use: Use
+    use: UseKind
     path: bytes
     """Absolute as the host names it, that is without the mountpoint; empty if it is not known."""
 
@@ -41,7 +41,7 @@ class User(NamedTuple):
         return f"{self.pid} {self.name} {display(self.path)}"
 
 
-def find_users(mount: MountEntry, root: bytes = b"/") -> list[User]:
+def find_users(mount: MountEntry, root: bytes = b"/") -> list[FileUse]:
     """Return all uses of ``mount`` but our own, by pid; ``root`` is the directory that it shows.
 
     Takes some milliseconds for each hundred processes.
@@ -60,8 +60,8 @@ class _Finder:
         self._ids: dict[str, frozenset[bytes]] = {}
         """For each mount namespace: the numbers of our mount's copies in it."""
 
-    def users(self, pid: int) -> Iterator[User]:
-        seen: set[tuple[Use, bytes]] = set()
+    def users(self, pid: int) -> Iterator[FileUse]:
+        seen: set[tuple[UseKind, bytes]] = set()
         with contextlib.suppress(OSError):  # gone, or not ours to look at
             ids = self._ids_for(pid)
             if not ids:
@@ -71,24 +71,24 @@ class _Finder:
                 if (use, path) not in seen:
                     seen.add((use, path))
                     name = name or _process_name(pid)
-                    yield User(pid, name, use, self._host_path(path))
+                    yield FileUse(pid, name, use, self._host_path(path))
 
-    def _uses(self, pid: int, ids: frozenset[bytes]) -> Iterator[tuple[Use, bytes]]:
+    def _uses(self, pid: int, ids: frozenset[bytes]) -> Iterator[tuple[UseKind, bytes]]:
         for link in ("cwd", "root", "exe"):
             if _mount_id(f"/proc/{pid}/{link}") in ids:
-                yield Use.INSIDE, _readlink(f"/proc/{pid}/{link}")
+                yield UseKind.INSIDE, _readlink(f"/proc/{pid}/{link}")
         yield from self._open_files(pid, ids)
         yield from self._mappings(pid)
 
-    def _open_files(self, pid: int, ids: frozenset[bytes]) -> Iterator[tuple[Use, bytes]]:
+    def _open_files(self, pid: int, ids: frozenset[bytes]) -> Iterator[tuple[UseKind, bytes]]:
         for fd in os.listdir(f"/proc/{pid}/fd"):
             with contextlib.suppress(OSError):
                 fields = _fdinfo(f"/proc/{pid}/fdinfo/{fd}")
                 if fields[b"mnt_id"] in ids:
                     writes = int(fields[b"flags"], 8) & os.O_ACCMODE != os.O_RDONLY
-                    yield Use.WRITING if writes else Use.READING, _readlink(f"/proc/{pid}/fd/{fd}")
+                    yield UseKind.WRITING if writes else UseKind.READING, _readlink(f"/proc/{pid}/fd/{fd}")
 
-    def _mappings(self, pid: int) -> Iterator[tuple[Use, bytes]]:
+    def _mappings(self, pid: int) -> Iterator[tuple[UseKind, bytes]]:
         """Yield the files that are mapped, which keeps them in use after their descriptor was
         closed.
         """
@@ -99,7 +99,7 @@ class _Finder:
             if self._maps_device in line:
                 fields = line.split(None, 5)
                 is_shared_writable = fields[1][1:2] == b"w" and fields[1][3:4] == b"s"
-                yield Use.WRITING if is_shared_writable else Use.READING, fields[5] if len(fields) > 5 else b""
+                yield UseKind.WRITING if is_shared_writable else UseKind.READING, fields[5] if len(fields) > 5 else b""
 
     def _ids_for(self, pid: int) -> frozenset[bytes]:
         namespace = os.readlink(f"/proc/{pid}/ns/mnt")

@@ -15,7 +15,7 @@ _MAX_LINKS = 40
 """With more of them the kernel opens nothing either (ELOOP)."""
 
 
-class Way(NamedTuple):
+class FollowedPath(NamedTuple):
     """Where a path leads."""
 
     place: bytes
@@ -28,7 +28,7 @@ class Way(NamedTuple):
     """Whether there are too many links."""
 
 
-def follow(path: bytes, target_of: TargetOf) -> Way:
+def follow(path: bytes, target_of: TargetOf) -> FollowedPath:
     """Follow the links of an absolute path; it may end where nothing is."""
     links: dict[bytes, None] = {}
     turns: dict[bytes, None] = {}
@@ -48,12 +48,12 @@ def follow(path: bytes, target_of: TargetOf) -> Way:
             continue
         count += 1
         if count > _MAX_LINKS:
-            return Way(path, tuple(links), tuple(turns), is_circle=True)
+            return FollowedPath(path, tuple(links), tuple(turns), is_circle=True)
         links[here] = None
         todo += target.split(b"/")[::-1]
         if target.startswith(b"/"):
             at = b""
-    return Way(at or b"/", tuple(links), tuple(turns))
+    return FollowedPath(at or b"/", tuple(links), tuple(turns))
 
 
 class Follower:
@@ -66,11 +66,11 @@ class Follower:
         self._plain: set[bytes] = set()
         """Directories whose paths go by no link: there only the last name is looked at."""
 
-    def follow(self, path: bytes) -> Way:
+    def follow(self, path: bytes) -> FollowedPath:
         """Do what :func:`follow` does."""
         above = path.rpartition(b"/")[0]
         if above in self._plain and self._target_of(path) is None:
-            return Way(path)
+            return FollowedPath(path)
         way = follow(path, self._target_of)
         if way.place == path and not way.links:
             self._plain.add(above)
@@ -103,7 +103,7 @@ class HostLinks:
         return self._targets[path]
 
 
-def follow_parent(path: bytes, target_of: TargetOf) -> Way:
+def follow_parent(path: bytes, target_of: TargetOf) -> FollowedPath:
     """Follow the links of an absolute path except for its last component, as ``lstat`` does.
 
     One that ends in a slash, ``.`` or ``..`` is followed to its end.

@@ -1,11 +1,11 @@
 """The format of git's index, and whether two of them say the same.
 
 The format is that of gitformat-index(5), versions 2 to 4, read as git's ``read-cache.c`` reads it.
-Two say the same if they differ in nothing but what git keeps there so as not to read files again:
-the attributes of files as they were when it last looked (times, device, inode number, owner, size),
-what it knows of directories without tracked files (``UNTR``) and what its file system monitor told
-(``FSMN``); and where entries lie in the file (``EOIE``, ``IEOT``).  ``git status`` writes these
-anew whenever something of them has changed.
+Two say the same if they differ only in where entries lie in the file (``EOIE``, ``IEOT``), and in
+what git keeps there so as not to read files again.  That is the attributes of files as they were
+when it last looked (times, device, inode number, owner, size), what it knows of directories without
+tracked files (``UNTR``), and what its file system monitor told (``FSMN``).  ``git status`` writes
+these anew whenever something of them has changed.
 
 Anybody may have written an index: what is odd in any way raises :class:`OddIndexError`.
 """

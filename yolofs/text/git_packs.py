@@ -31,7 +31,7 @@ class DamagedPackError(ValueError):
     """A pack or its index is none, or says what cannot be."""
 
 
-class Work:
+class ReadingBudget:
     """How much may still be done to read packs, in bytes that are read or made: some kilobytes of
     deltas can make terabytes.
     """
@@ -50,7 +50,7 @@ class Work:
             raise DamagedPackError("it takes too much work")
 
 
-class Stored(NamedTuple):
+class PackedObject(NamedTuple):
     """An object as a pack has it."""
 
     type: bytes
@@ -136,7 +136,7 @@ class Index:
 class Pack:
     """A pack, and its index."""
 
-    def __init__(self, index: Index, fd: int, name_bytes: int, work: Work) -> None:
+    def __init__(self, index: Index, fd: int, name_bytes: int, work: ReadingBudget) -> None:
         """Read from an open file, which stays the caller's; packs may share their ``work``.
 
         Raises:
@@ -150,7 +150,7 @@ class Pack:
         self._fd = fd
         self._width = name_bytes
 
-    def find(self, name: bytes, most_bytes: int) -> Stored | None:
+    def find(self, name: bytes, most_bytes: int) -> PackedObject | None:
         """Return an object, None if it is not in the pack; ``name`` is binary.
 
         Raises:
@@ -161,12 +161,12 @@ class Pack:
         offset = self._index.offset(name)
         return self._at(offset, most_bytes, MOST_DELTAS) if offset is not None else None
 
-    def _at(self, offset: int, most_bytes: int, deltas: int) -> Stored:
+    def _at(self, offset: int, most_bytes: int, deltas: int) -> PackedObject:
         kind, size, at = self._head(offset)
         if size > most_bytes or not deltas:
             raise DamagedPackError("too large, or too long a chain of deltas")
         if kind in _TYPES:
-            return Stored(_TYPES[kind], self._inflated(at, size))
+            return PackedObject(_TYPES[kind], self._inflated(at, size))
         if kind == _OFFSET_DELTA:
             back, at = self._distance(at)
             base = offset - back if 0 < back < offset else None
@@ -177,7 +177,7 @@ class Pack:
         if base is None:
             raise DamagedPackError("what a delta stands on is not there")
         below = self._at(base, most_bytes, deltas - 1)
-        return Stored(below.type, patched(below.content, self._inflated(at, size), most_bytes, self._work))
+        return PackedObject(below.type, patched(below.content, self._inflated(at, size), most_bytes, self._work))
 
     def _head(self, offset: int) -> tuple[int, int, int]:
         """Return the type and the size of what begins at an offset, and where its data begins."""
@@ -217,7 +217,7 @@ class Pack:
         return content
 
 
-def patched(base: bytes, delta: bytes, most_bytes: int, work: Work) -> bytes:
+def patched(base: bytes, delta: bytes, most_bytes: int, work: ReadingBudget) -> bytes:
     """Return what a delta makes of its base.
 
     Raises:

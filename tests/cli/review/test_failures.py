@@ -82,7 +82,7 @@ FAILURES = [
 """Which call fails, how many of it do not, and the keys that lead there."""
 
 
-@pytest.mark.parametrize(("where", "count", "keys"), points(FAILURES, "review fails", some=4))
+@pytest.mark.parametrize(("where", "count", "keys"), points(FAILURES, "review fails", some=3))
 def test_a_failing_review_ends_with_a_message_and_gives_the_terminal_back(
     yolofs: Program, tmp_path: Path, where: str, count: int, keys: str
 ) -> None:

@@ -69,13 +69,19 @@ def tmux(tmp_path: Path) -> Iterator[Tmux]:
     window("kill-server")
 
 
-def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFactory) -> None:
+@pytest.fixture
+def yolofs(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """A project with a short path, as each line has to fit on the screen."""
     project = tmp_path_factory.mktemp("t") / "p"
     (project / "src").mkdir(parents=True)
     (project / "src/a.py").write_text(LINES)
     (project / "gone.txt").write_text("precious\n")
     yolofs = Program(project)
     yolofs.start_session()
+    return yolofs
+
+
+def test_every_key_works_in_tmux(tmux: Tmux, yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "src/a.py").write_text(LINES.replace("line 2\n", "line two\n").replace("line 20\n", "line twenty\n"))
         (view / "gone.txt").unlink()
@@ -83,7 +89,7 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
         (view / "src/new.txt").write_text("one\ntwo\nthree\n")
         words = " ".join([*COMMAND, "review"])
         tmux.keys("echo shown before", "Enter")
-        tmux.keys(f"cd {project} && EDITOR='sed -i s/two/TWO/' {words}; echo ended with $?", "Enter")
+        tmux.keys(f"cd {yolofs.project} && EDITOR='sed -i s/two/TWO/' {words}; echo ended with $?", "Enter")
         tmux.see("yolofs review: 3 changes", "-precious")
 
         tmux.keys("C-z")
@@ -136,22 +142,16 @@ def test_every_key_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFa
         tmux.see("commit 1 done; to take it back: yolofs undo 1", "nothing is staged")
         tmux.keys("q")
         tmux.see("then ended with 0", "shown before")  # the other screen has not hidden what was there before
-    assert (project / "src/new.txt").read_text() == "one\ntwo\nthree\n"
-    assert (project / "src/a.py").read_text().splitlines()[1] == "line two"
-    assert not (project / "gone.txt").exists()
+    assert (yolofs.project / "src/new.txt").read_text() == "one\ntwo\nthree\n"
+    assert (yolofs.project / "src/a.py").read_text().splitlines()[1] == "line two"
+    assert not (yolofs.project / "gone.txt").exists()
 
 
-def test_each_step_of_all_keys_works_in_tmux(tmux: Tmux, tmp_path_factory: pytest.TempPathFactory) -> None:
-    project = tmp_path_factory.mktemp("t") / "p"
-    (project / "src").mkdir(parents=True)
-    (project / "src/a.py").write_text(LINES)
-    (project / "gone.txt").write_text("precious\n")
-    yolofs = Program(project)
-    yolofs.start_session()
+def test_each_step_of_all_keys_works_in_tmux(tmux: Tmux, yolofs: Program) -> None:
     with yolofs.mounted() as view:
         steps.prepare(yolofs, view)
         words = " ".join([*COMMAND, "review"])
-        tmux.keys(f"cd {project} && EDITOR='{steps.EDITOR}' {words}; echo ended with $?", "Enter")
+        tmux.keys(f"cd {yolofs.project} && EDITOR='{steps.EDITOR}' {words}; echo ended with $?", "Enter")
         tmux.see("yolofs review: 3 changes", "-precious")
         for step in steps.STEPS:
             for key in step.keys:

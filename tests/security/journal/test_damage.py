@@ -30,7 +30,7 @@ from tests.support.fault_points import points
 pytestmark = pytest.mark.mount
 
 
-@pytest.mark.parametrize("how", points(HARMS, "damage is named", some=4), ids=lambda how: how.__name__)
+@pytest.mark.parametrize("how", points(HARMS, "damage is named", some=3), ids=lambda how: how.__name__)
 def test_every_command_names_the_line_and_nothing_is_changed(yolofs: Program, tmp_path: Path, how: Harm) -> None:
     line, reason = harm(yolofs, tmp_path, how)
     before = journal_of(yolofs).read_bytes()
@@ -67,7 +67,7 @@ def test_the_list_of_sessions_tells_of_damage(yolofs: Program) -> None:
     assert "staged files" in (damage() or "")
 
 
-@pytest.mark.parametrize("how", points(HARMS, "damage is repaired", some=4), ids=lambda how: how.__name__)
+@pytest.mark.parametrize("how", points(HARMS, "damage is repaired", some=3), ids=lambda how: how.__name__)
 def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Program, tmp_path: Path, how: Harm) -> None:
     line, _ = harm(yolofs, tmp_path, how)
     before = journal_of(yolofs).read_bytes()

@@ -6,11 +6,11 @@ import stat
 
 import pytest
 
-from yolofs.access.explain import Explanation, Outcome, explain, outcome
+from yolofs.access.explain import AccessOutcome, Explanation, explain, outcome
 from yolofs.access.questions import Operation
 from yolofs.rules import PathRule, RuleBook, RuleState, parse_rules
 
-YES, NO, ASKS, ABSENT = Outcome.ALLOWED, Outcome.REFUSED, Outcome.ASKS, Outcome.ABSENT
+YES, NO, ASKS, ABSENT = AccessOutcome.ALLOWED, AccessOutcome.REFUSED, AccessOutcome.ASKS, AccessOutcome.ABSENT
 
 
 def of(path: str, *sources: dict[str, str], kind: int = stat.S_IFREG) -> Explanation:
@@ -74,7 +74,7 @@ def test_a_way_can_be_listed() -> None:
     ],
 )
 def test_each_state_has_its_outcome_for_each_operation(
-    state: RuleState, listing: Outcome, read: Outcome, change: Outcome, create: Outcome
+    state: RuleState, listing: AccessOutcome, read: AccessOutcome, change: AccessOutcome, create: AccessOutcome
 ) -> None:
     expected = dict.fromkeys(Operation, change)
     expected |= {Operation.LIST: listing, Operation.CREATE: create, Operation.READ: read, Operation.EXECUTE: read}
@@ -116,7 +116,7 @@ def test_what_keeps_a_directory_from_going_away_is_told(kind: int, kept_by: list
     ],
 )
 def test_a_change_is_judged_by_all_names_of_a_file_and_reading_by_those_that_are_staged(
-    names: list[bytes], read: Outcome, change: Outcome
+    names: list[bytes], read: AccessOutcome, change: AccessOutcome
 ) -> None:
     keys = {".": "allow", "fixed": "read-only", "asked": "ask", "closed": "deny", "hid": "hidden"}
     book = RuleBook(parse_rules([(key, state, None) for key, state in keys.items()], b"/p", b"/h"))

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from yolofs.access.explain import Outcome, outcome
+from yolofs.access.explain import AccessOutcome, outcome
 from yolofs.access.questions import Operation
-from yolofs.access.replay import Access, Tally, asked, suggest, tally, with_rules
+from yolofs.access.replay import RecordedAccess, Tally, asked, suggest, tally, with_rules
 from yolofs.rules import RuleBook, RuleState, parse_rules
 
 READ, WRITE = Operation.READ, Operation.WRITE
@@ -18,11 +18,11 @@ def book(**keys: str) -> RuleBook:
     return RuleBook(parse_rules([(key, state, None) for key, state in keys.items()], b"/h/p", b"/h"))
 
 
-def access(path: str, operation: Operation = READ, *, answer: bool | None = True, count: int = 1) -> Access:
-    return Access(path.encode(), operation, count, answer)
+def access(path: str, operation: Operation = READ, *, answer: bool | None = True, count: int = 1) -> RecordedAccess:
+    return RecordedAccess(path.encode(), operation, count, answer)
 
 
-def suggested(found: RuleBook, accesses: list[Access]) -> list[tuple[str, str, int, int, int]]:
+def suggested(found: RuleBook, accesses: list[RecordedAccess]) -> list[tuple[str, str, int, int, int]]:
     return [
         (one.rule.path.decode(), one.rule.state.value, one.asks, one.paths, one.answered)
         for one in suggest(found, accesses, [b"/h/p", b"/h"])
@@ -96,7 +96,7 @@ def test_with_the_suggested_rules_nothing_of_it_is_asked() -> None:
 
 def test_no_rule_is_suggested_that_would_refuse_what_rules_allowed() -> None:
     denied = [access(f"/h/doc/{n}", answer=False) for n in range(3)]
-    free = Access(b"/h/doc/open", READ, 1, None, was_free=True)
+    free = RecordedAccess(b"/h/doc/open", READ, 1, None, was_free=True)
     assert suggested(RULES, denied) == [("/h/doc", "deny", 3, 3, 3)]
     assert {path for path, *_ in suggested(RULES, [*denied, free])} == {"/h/doc/0", "/h/doc/1", "/h/doc/2"}
 
@@ -104,13 +104,13 @@ def test_no_rule_is_suggested_that_would_refuse_what_rules_allowed() -> None:
 def test_thousands_of_answers_of_both_kinds_are_each_looked_at_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = Counter[Operation]()
 
-    def counted(state: RuleState, operation: Operation) -> Outcome:
+    def counted(state: RuleState, operation: Operation) -> AccessOutcome:
         looks[operation] += 1
         return outcome(state, operation)
 
     monkeypatch.setattr("yolofs.access.replay.outcome", counted)
     accesses = [access(f"/h/{n % 7}/{n}", answer=bool(n // 7 % 2)) for n in range(280)]
-    accesses += [Access(f"/etc/{n}".encode(), READ, 1, None, was_free=True) for n in range(1000)]
+    accesses += [RecordedAccess(f"/etc/{n}".encode(), READ, 1, None, was_free=True) for n in range(1000)]
     found = suggest(RULES, accesses, [b"/h"])
     assert [one.rule.state for one in found] == [RuleState.DENY] * 140 + [RuleState.WRITE_ASK] * 7
     assert looks[READ] < 20 * len(accesses)

@@ -168,7 +168,7 @@ class TestRenames:
         scribe.exchange(b"a", b"b")
         check(scribe, "R b -> a", "R a -> b")
 
-    def test_a_swap_of_a_file_and_a_directory(self, scribe: Scribe) -> None:
+    def test_a_swap_of_a_file_and_a_directory_is_two_renames(self, scribe: Scribe) -> None:
         scribe.exchange(b"a", b"d")
         check(scribe, "R d -> a", "R a -> d")
 
@@ -198,7 +198,7 @@ class TestRenames:
         scribe.link(b"a", b"l")
         check(scribe, "A l")
 
-    def test_one_of_two_hard_links_renamed(self, scribe: Scribe) -> None:
+    def test_renaming_one_of_two_hard_links_is_a_rename(self, scribe: Scribe) -> None:
         scribe.link(b"a", b"l")
         old = scribe.freeze()
         scribe.rename(b"l", b"d/l")
@@ -268,13 +268,13 @@ class TestDirectories:
         scribe.mkdir(b"empty", 0o700)
         check(scribe, "X empty")
 
-    def test_a_file_that_becomes_a_directory(self, scribe: Scribe) -> None:
+    def test_a_file_that_becomes_a_directory_is_of_another_type(self, scribe: Scribe) -> None:
         scribe.remove(b"a")
         scribe.mkdir(b"a")
         scribe.write(b"a/n", b"")
         check(scribe, "T a", "A a/n")
 
-    def test_a_directory_that_becomes_a_file(self, scribe: Scribe) -> None:
+    def test_a_directory_that_becomes_a_file_is_of_another_type_and_lists_what_was_in_it(self, scribe: Scribe) -> None:
         scribe.remove(b"d")
         scribe.write(b"d", b"")
         check(scribe, "T d", "D d/sub", "D d/sub/z", "D d/x", "D d/y")

@@ -134,7 +134,7 @@ class TestContent:
         git_apply(target, check(scribe, target), "-R")
         assert files(target) == before
 
-    def test_data_that_is_still_in_base(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_has_data_that_is_still_in_base(self, scribe: Scribe, target: Path) -> None:
         scribe.chmod(b"text", 0o755)
         scribe.rename(b"text", b"moved")
         check(scribe, target)
@@ -151,7 +151,9 @@ class TestNames:
         check(scribe, target)
 
     @pytest.mark.parametrize("name", AWKWARD)
-    def test_awkward_names_that_were_there_before(self, scribe: Scribe, target: Path, name: bytes) -> None:
+    def test_awkward_names_of_base_are_quoted_as_git_reads_them(
+        self, scribe: Scribe, target: Path, name: bytes
+    ) -> None:
         for root in (scribe.base.root, bytes(target)):
             os.mkdir(os.path.join(root, name))
             for below in (b"deleted", b"modified", b"executable", b"binary", name):
@@ -224,7 +226,7 @@ class TestModesAndTypes:
 
 
 class TestRenames:
-    def test_a_pure_one_has_no_content(self, scribe: Scribe, target: Path) -> None:
+    def test_a_pure_rename_has_no_content(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"text", b"d/text")
         patch = check(scribe, target)
         assert patch == (b"diff --git a/text b/d/text\nsimilarity index 100%\nrename from text\nrename to d/text\n")
@@ -281,7 +283,7 @@ class TestRenames:
 
 
 class TestPrefix:
-    def test_paths_are_relative_to_it(self, scribe: Scribe, target: Path) -> None:
+    def test_paths_are_relative_to_the_prefix(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"d/x", b"changed\n")
         scribe.rename(b"d/sub/z", b"d/z")
         patch, notes = patch_of(scribe, prefix=b"d")
@@ -289,7 +291,7 @@ class TestPrefix:
         git_apply(target, patch, "--directory=d")
         assert files(target) == view_files(scribe)
 
-    def test_moves_across_it_are_deletions_and_additions(self, scribe: Scribe, target: Path) -> None:
+    def test_moves_across_the_prefix_are_deletions_and_additions(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"d/x", b"x")
         scribe.rename(b"text", b"d/text")
         patch, _ = patch_of(scribe, prefix=b"d")
@@ -298,7 +300,7 @@ class TestPrefix:
         inside = {path: file for path, file in view_files(scribe).items() if path.startswith(b"d/")}
         assert {path: file for path, file in files(target).items() if path.startswith(b"d/")} == inside
 
-    def test_what_is_outside_is_noted(self, scribe: Scribe) -> None:
+    def test_what_is_outside_of_the_prefix_is_noted(self, scribe: Scribe) -> None:
         scribe.write(b"text", b"changed\n")
         assert patch_of(scribe, prefix=b"d") == (b"", ["text is outside of the patch's directory"])
 

@@ -108,7 +108,9 @@ class TestNotes:
         assert self.notes(scribe, target) == ["d/.git holds 3 changes that git refuses in patches"]
 
     @pytest.mark.parametrize("path", [b".gitx", b"x.git", b".gitignore", b"git~2", b"d/.gitmodules", b".git x"])
-    def test_paths_that_only_look_as_if_git_refused_them(self, scribe: Scribe, target: Path, path: bytes) -> None:
+    def test_a_path_that_only_looks_as_if_git_refused_it_is_in_the_patch(
+        self, scribe: Scribe, target: Path, path: bytes
+    ) -> None:
         make(scribe, path)
         check(scribe, target)
 

@@ -49,7 +49,9 @@ def small_pipes() -> Iterator[dict[str, int]]:
             os.close(end)
 
 
-def test_who_takes_nothing_of_both_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_takes_nothing_of_both_streams_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = _Clock()
     monkeypatch.setattr(module, "time", clock)
     text = "x" * 6000 + "\n"
@@ -66,7 +68,7 @@ def test_who_takes_nothing_of_both_is_waited_for_once(tmp_path: Path, monkeypatc
         assert os.read(pipes["stderr"], 100_000) == text.encode()
 
 
-def test_who_reads_one_of_them_gets_that_at_once(tmp_path: Path) -> None:
+def test_whoever_reads_one_stream_gets_that_at_once(tmp_path: Path) -> None:
     with small_pipes() as pipes, deferred_output(os.fsencode(tmp_path)):
         sys.stdout.write("x" * 6000)
         sys.stdout.flush()

@@ -15,10 +15,10 @@ import pytest
 from tests.support.commit_model import contents
 from tests.support.kinds_matrix import Case, Kind, cases, kind_of, pairs
 from tests.support.undo_model import Commits
+from tests.unit.commit.apply.rolling_back import failing_at
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
-from yolofs.commit.plan.plan import Step
 from yolofs.errors import RolledBackError
 from yolofs.store.as_read import StoreFiles
 from yolofs.system import syscalls
@@ -47,25 +47,14 @@ def broken_off(
     """Commit, but have step ``number`` fail, before or after it is done; return whether there is
     such a step.
     """
-    really, count = Steps.do, 0
-
-    def do(self: Steps, step: Step) -> None:
-        nonlocal count
-        count += 1
-        if count == number + 1 and not after:
-            raise error
-        really(self, step)
-        if count == number + 1:
-            raise error
-
     plan, store = plan or case.scribe.plan(), store or case.scribe.store
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Steps, "do", do)
+        patch.setattr(Steps, "do", failing_at(number, error, after=after))
         try:
             execute(plan, store, parking=case.parking, durable=False)
         except (KilledError, RolledBackError):
             return True
-    assert count <= number
+    assert len(plan.steps) <= number
     return False
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from yolofs.daemon.blockers import Blockers
 from yolofs.errors import BusyFilesError
-from yolofs.system.mount_users import User
+from yolofs.system.mount_users import FileUse
 
 
 class Overlay:
@@ -29,7 +29,7 @@ class Overlay:
 def waiting(monkeypatch: pytest.MonkeyPatch, overlay: Overlay, looking_takes_s: float) -> Blockers:
     now = 0.0
 
-    def no_users(_: Blockers) -> list[User]:
+    def no_users(_: Blockers) -> list[FileUse]:
         nonlocal now
         now += looking_takes_s
         return []

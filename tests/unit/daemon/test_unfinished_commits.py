@@ -12,7 +12,7 @@ import pytest
 
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.security.planting import interrupt_commit
-from yolofs.commit.apply.step_log import Line, Log
+from yolofs.commit.apply.step_log import Log, LoggedStep
 from yolofs.daemon.unfinished_commits import finish_for_borrower
 from yolofs.session.session import Access, Session
 
@@ -23,7 +23,7 @@ def test_a_log_that_cannot_be_written_ends_in_taking_back(tmp_path: Path, monkey
     before = exactly(project)
     interrupt_commit(project, 12)
 
-    def add(self: Log, line: Line) -> None:
+    def add(self: Log, line: LoggedStep) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Log, "add", add)

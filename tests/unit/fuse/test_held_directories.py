@@ -92,7 +92,7 @@ def test_what_is_called_late_or_early_closes_only_what_is_old(
     assert "d3" in held(base)
 
 
-def test_after_a_moment_the_host_s_directory_is_looked_up(handlers: Handlers, base: Path, clockwork: Clockwork) -> None:
+def test_after_a_moment_the_hosts_directory_is_looked_up(handlers: Handlers, base: Path, clockwork: Clockwork) -> None:
     handlers.overlay.held.hold_for(1, clockwork.later)  # and nobody calls what is due
     directory = number_of(handlers, b"d3")
     assert size_of(handlers, b"file", directory) == 1
@@ -118,7 +118,7 @@ def test_none_is_held_after_looking_anew_or_another_state(handlers: Handlers, ba
         assert not held(base)
 
 
-def test_a_link_in_the_directory_s_place_leads_nowhere(handlers: Handlers, base: Path, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_directory_leads_nowhere(handlers: Handlers, base: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret").touch()

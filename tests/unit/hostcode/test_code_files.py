@@ -133,7 +133,7 @@ AT = {
 """The mark that something written at a path gets, none where that is ordinary work."""
 
 
-def test_what_is_written_at_which_path(scribe: Scribe) -> None:
+def test_what_is_written_is_marked_by_its_path(scribe: Scribe) -> None:
     for name in AT:
         write(scribe, name)
     assert marks(scribe) == {name: mark for name, mark in AT.items() if mark}
@@ -292,7 +292,7 @@ def others_may_write_above(scribe: Scribe) -> None:
         others_may_write_above,
     ],
 )
-def test_every_way_in_which_a_hook_can_come(scribe: Scribe, way: Callable[[Scribe], None]) -> None:
+def test_a_hook_is_marked_in_every_way_in_which_it_can_come(scribe: Scribe, way: Callable[[Scribe], None]) -> None:
     assert marks(scribe) == {}
     way(scribe)
     assert "git" in marks(scribe).values()

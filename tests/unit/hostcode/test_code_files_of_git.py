@@ -45,7 +45,9 @@ BARE = ("HEAD", "objects/x", "refs/x")
 
 @pytest.mark.parametrize("last", ["HEAD", "objects", "refs", "config", "hooks"])
 @pytest.mark.parametrize("evil", ["config", "hooks/pre-commit"])
-def test_a_directory_that_git_takes_for_a_repository(scribe: Scribe, last: str, evil: str) -> None:
+def test_what_makes_a_directory_a_repository_is_marked_whatever_comes_last(
+    scribe: Scribe, last: str, evil: str
+) -> None:
     """Whatever comes last: what lies there already is in base, and unsuspected."""
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/data"
     for name in (*BARE, evil):
@@ -79,7 +81,7 @@ def test_settings_count_where_the_user_has_them(scribe: Scribe, monkeypatch: pyt
     assert marks(scribe) == {"my/fish/config.fish": "shell", ".config/fish/config.fish": "shell"}
 
 
-def test_pieces_of_a_repository_that_are_moved_together(scribe: Scribe) -> None:
+def test_pieces_of_a_repository_that_are_moved_together_are_marked(scribe: Scribe) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p"
     for name in ("1/objects/x", "2/refs/x", "3/HEAD", "4/config"):
         (base / name).parent.mkdir(parents=True)
@@ -156,14 +158,16 @@ def test_a_file_that_leads_to_a_repository_made_in_the_view(scribe: Scribe) -> N
     ("worktree", "marked"),
     [(b"../../../sub", False), (b"../../../../other", True), (b"/home/u", True), (b"../../.git", True)],
 )
-def test_where_the_settings_of_a_submodule_may_lead(scribe: Scribe, worktree: bytes, marked: bool) -> None:
+def test_settings_of_a_submodule_are_marked_if_they_lead_elsewhere(
+    scribe: Scribe, worktree: bytes, marked: bool
+) -> None:
     for name in BARE:
         write(scribe, f"p/.git/modules/sub/{name}", b"x")
     write(scribe, "p/.git/modules/sub/config", HARMLESS + b"[core]\nworktree = " + worktree + b"\n")
     assert bool(marks(scribe)) is marked
 
 
-def test_a_work_tree_of_a_bare_repository(scribe: Scribe) -> None:
+def test_what_git_obeys_in_a_work_tree_of_a_bare_repository_is_marked(scribe: Scribe) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"
     for name in (*BARE, "worktrees/w/HEAD"):
         (base / name).parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +179,7 @@ def test_a_work_tree_of_a_bare_repository(scribe: Scribe) -> None:
     assert marks(scribe) == {f"p/bare.git/worktrees/w/{name}": "git" for name in evil}
 
 
-def test_a_shared_index_of_a_bare_repository_of_any_name(scribe: Scribe) -> None:
+def test_a_shared_index_of_a_bare_repository_is_marked_whatever_its_name(scribe: Scribe) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/store"
     for name in BARE:
         (base / name).parent.mkdir(parents=True, exist_ok=True)

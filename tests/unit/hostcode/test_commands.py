@@ -56,7 +56,7 @@ def test_more_links_than_the_kernel_follows_lead_nowhere(top: Path) -> None:
     assert b"usr/bin" not in search_path(top, "link41").directories
 
 
-def test_dots_slashes_and_what_lies_elsewhere(top: Path) -> None:
+def test_dots_and_slashes_are_resolved_and_what_lies_outside_of_base_is_left_out(top: Path) -> None:
     found = search_path(top, "usr//./bin/", "usr/bin/../lib", "../../elsewhere")
     assert found.directories == {b"usr/bin", b"usr/lib"}
 

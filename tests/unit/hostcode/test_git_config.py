@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.hostcode.git_config import MOST_BYTES, Entry, is_harmless_change, parse
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, is_harmless_change, parse
 
 CLONED = b"""\
 [core]
@@ -70,7 +70,7 @@ def test_a_config_is_read_as_git_reads_it(tmp_path: Path, text: bytes) -> None:
     assert [_line(entry) for entry in entries] == [(name, value if has else None) for name, has, value in listed]
 
 
-def _line(entry: Entry) -> tuple[str, str | None]:
+def _line(entry: ConfigLine) -> tuple[str, str | None]:
     parts = (entry.section, entry.subsection, entry.key)
     return ".".join(part for part in parts if part is not None), entry.value
 
@@ -248,7 +248,7 @@ def test_all_that_git_itself_writes_is_harmless(tmp_path: Path) -> None:
         options = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
         subprocess.run(["git", *options, *words], check=True, capture_output=True, env=environment, cwd=tmp_path)
 
-    def entries(path: str) -> list[Entry] | None:
+    def entries(path: str) -> list[ConfigLine] | None:
         return parse((tmp_path / path).read_bytes())
 
     git("init", "origin")

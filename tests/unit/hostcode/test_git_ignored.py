@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.hostcode.git_ignored import Asked, Repositories
+from yolofs.hostcode.git_ignored import CheckedPath, Repositories
 from yolofs.paths import RelPath
 from yolofs.store.base import Base
 
@@ -39,7 +39,7 @@ def ignored(tree: Path, *paths: str) -> set[str]:
     slash.
     """
     base = Base(os.fsencode(tree.parent))
-    asked = [Asked(RelPath(os.fsencode(f"{tree.name}/{path.rstrip('/')}")), path.endswith("/")) for path in paths]
+    asked = [CheckedPath(RelPath(os.fsencode(f"{tree.name}/{path.rstrip('/')}")), path.endswith("/")) for path in paths]
     found = Repositories(base).ignored(asked)
     return {os.fsdecode(path).partition("/")[2] for path in found}
 

@@ -42,7 +42,7 @@ def acl(text: str) -> bytes:
         (0o4775, "user:7 alice:5 group:7 mask:7 other:5", 0o4755),
     ],
 )
-def test_the_mode_of_a_file_with_a_list(mode: int, text: str, expected: int) -> None:
+def test_the_mode_lets_nobody_do_more_than_the_list(mode: int, text: str, expected: int) -> None:
     assert oct(narrowed(0o100000 | mode, acl(text))) == oct(0o100000 | expected)
 
 

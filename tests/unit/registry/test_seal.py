@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from yolofs.errors import TrustError
-from yolofs.registry.identity import Identity, identity_of
+from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.seal import (
     KEY,
     MACHINE,
-    Base,
     Seal,
+    SealedBase,
     Sealer,
     began_ns,
     digest_of_file,
@@ -29,7 +29,7 @@ from yolofs.registry.seal import (
 from yolofs.registry.state import open_state
 
 PLAN = b'{"root": "", "steps": []}'
-BASE = Base(b"/base", Identity(1, 2, 3))
+BASE = SealedBase(b"/base", DirectoryIdentity(1, 2, 3))
 ID = "0123456789abcdef0123456789abcdef"
 
 
@@ -112,22 +112,24 @@ def test_what_is_no_seal_cannot_be_read(sealer: Sealer, text: bytes) -> None:
 def test_base_is_known_by_path_inode_and_birth_and_not_by_its_device(sealer: Sealer) -> None:
     """Device numbers change over reboots, and with each mount of some filesystems."""
     text = sealed(sealer)
-    assert sealer.base_problems(text, Base(b"/base", Identity(99, 2, 3))) == []
+    assert sealer.base_problems(text, SealedBase(b"/base", DirectoryIdentity(99, 2, 3))) == []
     for base in (
-        Base(b"/base", Identity(1, 9, 3)),
-        Base(b"/base", Identity(1, 2, 9)),
-        Base(b"/base", Identity(1, 2, None)),
+        SealedBase(b"/base", DirectoryIdentity(1, 9, 3)),
+        SealedBase(b"/base", DirectoryIdentity(1, 2, 9)),
+        SealedBase(b"/base", DirectoryIdentity(1, 2, None)),
     ):
         assert sealer.base_problems(text, base) == ["another directory is in the place of its base"]
-    assert sealer.base_problems(text, Base(b"/other", Identity(1, 2, 3))) == ["its base was at another path"]
+    assert sealer.base_problems(text, SealedBase(b"/other", DirectoryIdentity(1, 2, 3))) == [
+        "its base was at another path"
+    ]
 
 
 def test_where_no_birth_is_known_the_device_counts_within_a_boot(
     sealer: Sealer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = sealer.sealed(7, Base(b"/base", Identity(1, 2, None)), PLAN, None, 1)
-    other = Base(b"/base", Identity(99, 2, None))
-    assert sealer.base_problems(text, Base(b"/base", Identity(1, 2, None))) == []
+    text = sealer.sealed(7, SealedBase(b"/base", DirectoryIdentity(1, 2, None)), PLAN, None, 1)
+    other = SealedBase(b"/base", DirectoryIdentity(99, 2, None))
+    assert sealer.base_problems(text, SealedBase(b"/base", DirectoryIdentity(1, 2, None))) == []
     assert sealer.base_problems(text, other) == ["another directory is in the place of its base"]
     monkeypatch.setattr("yolofs.registry.seal._BOOT_FILE", b"/dev/null")
     assert Sealer(b"/session", b"k" * 32, b"m" * 32).base_problems(text, other) == []

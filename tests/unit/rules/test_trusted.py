@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.fault_points import points
 from yolofs.config.settings import RuleLine
-from yolofs.config.trust import Waiting
+from yolofs.config.trust import WaitingLine
 from yolofs.registry.trust import Agreed
 from yolofs.rules import Index, Level, PathRule, RuleSet, RuleState, parse_rules
 from yolofs.rules import budget as budgets
@@ -38,7 +38,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return taken
 
 
-def part(keys: Mapping[str, State], user: RuleSet = RuleSet()) -> tuple[Index, tuple[Waiting, ...]]:  # noqa: B008 - it is frozen
+def part(keys: Mapping[str, State], user: RuleSet = RuleSet()) -> tuple[Index, tuple[WaitingLine, ...]]:  # noqa: B008 - it is frozen
     lines = [RuleLine(key, state, at) for at, (key, state) in enumerate(keys.items(), 1)]
     rules = parse_rules(lines, PROJECT, HOME).rules
     others = {Level.USER: user, Level.PRESET: PRESET}

@@ -10,7 +10,7 @@ import pytest
 from yolofs.config.settings import RuleLine
 from yolofs.rules import Level, Sources, parse_rules
 from yolofs.sandbox import private_tmp
-from yolofs.sandbox.private_tmp import Choice, choose
+from yolofs.sandbox.private_tmp import TmpChoice, choose
 
 PRESET = ("/tmp/**", "allow"), ("/var/tmp/**", "allow"), ("/tmp/krb5cc_0", "hidden"), ("/usr/**", "read-only")
 
@@ -37,48 +37,48 @@ def sources(tmp_path: Path, **levels: list[tuple[str, str]]) -> Sources:
     return Sources(MappingProxyType(by_level))
 
 
-def chosen(tmp_path: Path, where: str, home: str = "home", **levels: list[tuple[str, str]]) -> Choice:
+def chosen(tmp_path: Path, where: str, home: str = "home", **levels: list[tuple[str, str]]) -> TmpChoice:
     places = bytes(tmp_path / where), bytes(tmp_path / home)
     return choose(sources(tmp_path, **levels), places, [bytes(tmp_path / "opt/python")])
 
 
 def test_tmp_and_var_tmp_are_private_and_show_nothing_of_the_view(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, "home/project") == Choice(tops)
+    assert chosen(tmp_path, "home/project") == TmpChoice(tops)
 
 
 def test_a_project_in_there_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, "tmp/x/project") == Choice(tops, (bytes(tmp_path / "tmp/x/project"),))
+    assert chosen(tmp_path, "tmp/x/project") == TmpChoice(tops, (bytes(tmp_path / "tmp/x/project"),))
 
 
 def test_of_a_home_in_tmp_and_its_project_the_home_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, "tmp/x/project", "tmp/x") == Choice(tops, (bytes(tmp_path / "tmp/x"),))
+    assert chosen(tmp_path, "tmp/x/project", "tmp/x") == TmpChoice(tops, (bytes(tmp_path / "tmp/x"),))
 
 
 @pytest.mark.parametrize(("project", "home"), [("tmp", "home"), ("home/project", "tmp")])
 def test_one_that_is_the_project_or_the_home_is_the_views(
     tmp_path: Path, tops: tuple[bytes, bytes], project: str, home: str
 ) -> None:
-    assert chosen(tmp_path, project, home) == Choice(tops[1:])
+    assert chosen(tmp_path, project, home) == TmpChoice(tops[1:])
 
 
 def test_in_a_project_around_them_both_are_the_views(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, ".") == Choice()
+    assert chosen(tmp_path, ".") == TmpChoice()
 
 
 def test_a_home_of_root_itself_is_around_them(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert choose(sources(tmp_path), [bytes(tmp_path / "home/project"), b"/"], []) == Choice()
+    assert choose(sources(tmp_path), [bytes(tmp_path / "home/project"), b"/"], []) == TmpChoice()
 
 
 def test_a_link_is_not_private(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     (tmp_path / "var/tmp").rmdir()
     (tmp_path / "var/tmp").symlink_to("../tmp")
-    assert chosen(tmp_path, "home/project") == Choice(tops[:1])
+    assert chosen(tmp_path, "home/project") == TmpChoice(tops[:1])
 
 
 def test_where_yolofs_runs_from_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     installed = [bytes(tmp_path / path) for path in ("tmp/x/other", "opt/python", "tmp/gone")]
     found = choose(sources(tmp_path), [bytes(tmp_path / "home/project"), bytes(tmp_path / "home")], installed)
-    assert found == Choice(tops, (bytes(tmp_path / "tmp/x/other"),))
+    assert found == TmpChoice(tops, (bytes(tmp_path / "tmp/x/other"),))
 
 
 @pytest.mark.parametrize("level", ["user", "learned", "session"])
@@ -93,11 +93,11 @@ def test_a_rule_of_the_users_own_in_there_makes_it_the_views(
 
 def test_a_rule_about_the_project_in_there_does_not(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     found = chosen(tmp_path, "tmp/x/project", learned=[("=/tmp/x/project/sub", "read-only")])
-    assert found == Choice(tops, (bytes(tmp_path / "tmp/x/project"),))
+    assert found == TmpChoice(tops, (bytes(tmp_path / "tmp/x/project"),))
 
 
 def test_a_rule_for_names_anywhere_does_not(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, "home/project", user=[("**/*.sock", "deny")]) == Choice(tops)
+    assert chosen(tmp_path, "home/project", user=[("**/*.sock", "deny")]) == TmpChoice(tops)
 
 
 @pytest.mark.parametrize("key", ["=/tmp/shared", "=/tmp", "=/tmp/**"])
@@ -106,13 +106,13 @@ def test_a_rule_of_the_tree_cannot_open_what_the_host_has_there(
     tmp_path: Path, tops: tuple[bytes, bytes], key: str, state: str
 ) -> None:
     """It holds at once where it tightens, and nobody has agreed to it."""
-    assert chosen(tmp_path, "home/project", project=[(key, state)]) == Choice(tops)
+    assert chosen(tmp_path, "home/project", project=[(key, state)]) == TmpChoice(tops)
 
 
 def test_without_the_built_in_rules_both_are_the_views(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, "home/project", preset=[]) == Choice()
+    assert chosen(tmp_path, "home/project", preset=[]) == TmpChoice()
 
 
 def test_a_rule_for_all_that_closes_them_counts(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
-    assert chosen(tmp_path, "home/project", preset=[], user=[("/", "read-only")]) == Choice()
-    assert chosen(tmp_path, "home/project", preset=[], user=[("/", "allow")]) == Choice(tops)
+    assert chosen(tmp_path, "home/project", preset=[], user=[("/", "read-only")]) == TmpChoice()
+    assert chosen(tmp_path, "home/project", preset=[], user=[("/", "allow")]) == TmpChoice(tops)

@@ -14,7 +14,7 @@ from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import ROOT, Generation, RelPath, StoreIno
-from yolofs.registry.search import Found, find
+from yolofs.registry.search import FoundProject, find
 from yolofs.session import moved_project as session_move
 from yolofs.session.moved_project import move_session
 from yolofs.session.root import is_in_line
@@ -60,7 +60,7 @@ def records(project: str) -> list[Record]:
     ]
 
 
-def start(top: Path, *of: Record, root: bytes | None = None) -> Found:
+def start(top: Path, *of: Record, root: bytes | None = None) -> FoundProject:
     """Start a session in ``old``, give it records, and move the project to ``new``."""
     project = os.fsencode(top / "old")
     directory = Session.create(project).found.session
@@ -70,12 +70,12 @@ def start(top: Path, *of: Record, root: bytes | None = None) -> Found:
         journal.append(*of)
     (top / "old").rename(top / "new")
     found = find(os.fsencode(top / "new"))
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundProject)
     assert found.moved_from == project
     return found
 
 
-def journal_of(found: Found) -> list[Record]:
+def journal_of(found: FoundProject) -> list[Record]:
     with Journal.open(os.path.join(found.session, b"journal"), read_only=True) as journal:
         return list(journal.read())
 
@@ -208,9 +208,9 @@ def test_an_interrupted_commit_is_finished_where_it_began(top: Path) -> None:
     assert journal_of(found) == records("old")
 
 
-def _found(project: Path) -> Found:
+def _found(project: Path) -> FoundProject:
     found = find(os.fsencode(project))
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundProject)
     return found
 
 

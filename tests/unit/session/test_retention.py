@@ -12,7 +12,7 @@ import pytest
 
 from yolofs.config.settings import KeepCommits
 from yolofs.registry.identity import identity_of
-from yolofs.registry.seal import Base, Sealer
+from yolofs.registry.seal import SealedBase, Sealer
 from yolofs.session.retention import surplus
 
 DAY_NS = 86_400 * 10**9
@@ -36,7 +36,7 @@ def archive(session: Path, *numbers: int, days: float = 0, mib: int = 0, end: st
         commit = session / f"commits/{number}"
         (commit / "replaced").mkdir(parents=True)
         began_ns = NOW_NS - int(days * DAY_NS)
-        sealed = sealer.sealed(number, Base(root, identity_of(root)), b"plan", None, began_ns)
+        sealed = sealer.sealed(number, SealedBase(root, identity_of(root)), b"plan", None, began_ns)
         (commit / "seal").write_bytes(sealed)
         (commit / "journal").write_bytes(b"")
         if mib:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply.part_links import note_parted
-from yolofs.commit.undo.applied import Later
+from yolofs.commit.undo.applied import LaterCommit
 from yolofs.session import ended_commits as ended
 from yolofs.session import undo as undoing
 from yolofs.session.ended_commits import ended_commits
@@ -90,8 +90,8 @@ def test_one_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, monkeyp
             assert choose(session, None).number == 1
 
 
-def _later_of(session: Session) -> list[Later]:
-    return [Later.read(3, session.commit_directory(3))]
+def _later_of(session: Session) -> list[LaterCommit]:
+    return [LaterCommit.read(3, session.commit_directory(3))]
 
 
 def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,7 +29,7 @@ def note_file(directory: bytes) -> Path:
     return Path(os.fsdecode(os.path.join(directory, NAME)))
 
 
-def test_what_was_noted_last_counts_for_the_next_who_reads(directory: bytes) -> None:
+def test_what_was_noted_last_counts_for_the_next_reader(directory: bytes) -> None:
     owners = Owners(directory)
     assert owners.of == {}
     assert not note_file(directory).exists()
@@ -104,7 +104,7 @@ def test_another_process_is_read_when_asked_for(directory: bytes) -> None:
     assert of == {1: (1000, 33)}
 
 
-def test_who_is_gone_is_forgotten(directory: bytes) -> None:
+def test_the_owner_of_a_store_inode_that_is_gone_is_forgotten(directory: bytes) -> None:
     owners = Owners(directory)
     for ino in (1, 2, 3):
         owners.note(ino, 1000, 33)

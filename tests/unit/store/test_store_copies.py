@@ -64,7 +64,7 @@ def test_a_copy_up_that_fails_leaves_nothing(store: Store, room: bytes) -> None:
 
 
 @needs_root
-def test_copy_into_tells_what_was_left_out() -> None:
+def test_an_owner_that_a_copy_cannot_be_given_is_shown_and_not_told_as_left_out() -> None:
     with room_of(ROOT) as room:
         os.chmod(room, 0o777)
         make(room + b"/theirs", b"x")

@@ -8,8 +8,6 @@ import pytest
 from yolofs.system import host_programs
 from yolofs.system.host_programs import find_program
 
-TABLE = "22 1 0:21 / {} rw - {} none rw\n"
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

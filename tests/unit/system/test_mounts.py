@@ -10,7 +10,7 @@ import pytest
 
 from yolofs.errors import MountError
 from yolofs.system import mounts
-from yolofs.system.mount_users import Use, User, find_users
+from yolofs.system.mount_users import FileUse, UseKind, find_users
 from yolofs.system.mounts import MountEntry, detach_stale, is_ours, read_mounts
 
 LINE = rb"36 35 98:0 /mnt1 /a\040b\011c\134d rw,noatime master:1 - fuse.yolofs yolofs rw,errors=continue" + b"\n"
@@ -45,23 +45,23 @@ def test_nothing_is_detached_where_nothing_is_mounted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "use"), [("r", Use.READING), ("w", Use.WRITING), ("a", Use.WRITING), ("r+", Use.WRITING)]
+    ("mode", "use"), [("r", UseKind.READING), ("w", UseKind.WRITING), ("a", UseKind.WRITING), ("r+", UseKind.WRITING)]
 )
-def test_open_files_are_found_with_how_they_are_open(tmp_path: Path, mode: str, use: Use) -> None:
+def test_open_files_are_found_with_how_they_are_open(tmp_path: Path, mode: str, use: UseKind) -> None:
     """Works for any mount: here for the one that the temporary directory is on."""
     path = tmp_path / "file"
     path.touch()
     with path.open(mode) as file, subprocess.Popen(["sleep", "60"], pass_fds=[file.fileno()], cwd="/proc") as child:
         found = [user for user in find_users(_mount_of(tmp_path)) if user.pid == child.pid]
         child.kill()
-    assert User(child.pid, "sleep", use, os.fsencode(path)) in found
+    assert FileUse(child.pid, "sleep", use, os.fsencode(path)) in found
 
 
 def test_a_working_directory_is_found(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"], cwd=tmp_path) as child:
         found = [user for user in find_users(_mount_of(tmp_path)) if user.pid == child.pid]
         child.kill()
-    assert User(child.pid, "sleep", Use.INSIDE, os.fsencode(tmp_path)) in found
+    assert FileUse(child.pid, "sleep", UseKind.INSIDE, os.fsencode(tmp_path)) in found
     assert str(found[0]).startswith(f"{child.pid} sleep /")
 
 

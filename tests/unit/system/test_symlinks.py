@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.system.symlinks import Follower, HostLinks, Way, follow, follow_parent
+from yolofs.system.symlinks import FollowedPath, Follower, HostLinks, follow, follow_parent
 
 LINKS = {
     b"/a": b"b/c",
@@ -21,16 +21,16 @@ LINKS = {
 @pytest.mark.parametrize(
     ("path", "way"),
     [
-        (b"/", Way(b"/")),
-        (b"//x//./y/", Way(b"/x/y")),
-        (b"/a/x", Way(b"/b/c/x", (b"/a",))),
-        (b"/a/up", Way(b"/b/d", (b"/a", b"/b/c/up"), (b"/b/c",))),
-        (b"/b/back/z", Way(b"/b/d/z", (b"/b/back", b"/a", b"/b/c/up"), (b"/b/c",))),
-        (b"/..", Way(b"/", (), (b"/",))),
-        (b"/round/x", Way(b"/round/x", (b"/round", b"/about"), (), is_circle=True)),
+        (b"/", FollowedPath(b"/")),
+        (b"//x//./y/", FollowedPath(b"/x/y")),
+        (b"/a/x", FollowedPath(b"/b/c/x", (b"/a",))),
+        (b"/a/up", FollowedPath(b"/b/d", (b"/a", b"/b/c/up"), (b"/b/c",))),
+        (b"/b/back/z", FollowedPath(b"/b/d/z", (b"/b/back", b"/a", b"/b/c/up"), (b"/b/c",))),
+        (b"/..", FollowedPath(b"/", (), (b"/",))),
+        (b"/round/x", FollowedPath(b"/round/x", (b"/round", b"/about"), (), is_circle=True)),
     ],
 )
-def test_a_path_is_followed_through_its_links(path: bytes, way: Way) -> None:
+def test_a_path_is_followed_through_its_links(path: bytes, way: FollowedPath) -> None:
     assert follow(path, LINKS.get) == way
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.repositories import git
-from yolofs.text.git_packs import DamagedPackError, Index, Pack, Stored, Work, patched
+from yolofs.text.git_packs import DamagedPackError, Index, Pack, PackedObject, ReadingBudget, patched
 
 MOST = 1 << 22
 MOST_WORK = 1 << 30
@@ -61,7 +61,10 @@ def pack(repository: Path, names: list[str]) -> Iterator[Pack]:
     with ExitStack() as stack:
         width = len(names[0]) // 2
         yield Pack(
-            Index(opened(stack, repository, "idx"), width), opened(stack, repository, "pack"), width, Work(MOST_WORK)
+            Index(opened(stack, repository, "idx"), width),
+            opened(stack, repository, "pack"),
+            width,
+            ReadingBudget(MOST_WORK),
         )
 
 
@@ -71,7 +74,7 @@ def test_each_object_is_what_git_says_it_is(repository: Path, names: list[str], 
     for name in names:
         kind = answered(repository, "cat-file", "-t", name).strip()
         content = answered(repository, "cat-file", kind, name).encode("latin-1")
-        assert pack.find(bytes.fromhex(name), MOST) == Stored(kind.encode(), content)
+        assert pack.find(bytes.fromhex(name), MOST) == PackedObject(kind.encode(), content)
         kinds.add(kind)
     assert kinds == {"commit", "tree", "blob", "tag"}
 
@@ -105,7 +108,7 @@ def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: l
                 path.write_bytes(whole)
                 continue
             with suppress(DamagedPackError):
-                damaged = Pack(index, opened(stack, repository, "pack"), width, Work(MOST_WORK))
+                damaged = Pack(index, opened(stack, repository, "pack"), width, ReadingBudget(MOST_WORK))
                 for name in names:
                     with suppress(DamagedPackError):
                         damaged.find(bytes.fromhex(name), MOST)
@@ -128,11 +131,11 @@ def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: l
 )
 def test_a_delta_that_does_not_fit_is_refused(delta: bytes) -> None:
     with pytest.raises(DamagedPackError):
-        patched(b"12345", delta, MOST, Work(MOST_WORK))
+        patched(b"12345", delta, MOST, ReadingBudget(MOST_WORK))
 
 
 def test_a_delta_copies_and_inserts() -> None:
-    assert patched(b"12345", b"\x05\x05\x91\x01\x03\x02ab", MOST, Work(MOST_WORK)) == b"234ab"
+    assert patched(b"12345", b"\x05\x05\x91\x01\x03\x02ab", MOST, ReadingBudget(MOST_WORK)) == b"234ab"
 
 
 # ---- packs that were made to be read by us
@@ -165,7 +168,7 @@ def packed(
 ) -> Pack:
     """Return a pack of one object, which begins at ``at`` as its index says."""
     index, pack = files(tmp_path, stack, index_of(at, far), HEAD + body + SUM)
-    return Pack(Index(index, 20), pack, 20, Work(work))
+    return Pack(Index(index, 20), pack, 20, ReadingBudget(work))
 
 
 def test_a_pack_that_git_would_not_use_is_not_read(tmp_path: Path) -> None:
@@ -183,12 +186,12 @@ def test_a_pack_that_git_would_not_use_is_not_read(tmp_path: Path) -> None:
         (index[:-40], HEAD + body + SUM),
     ]
     with ExitStack() as stack:
-        assert packed(tmp_path, stack, body).find(NAME, MOST) == Stored(b"blob", b"abc")
+        assert packed(tmp_path, stack, body).find(NAME, MOST) == PackedObject(b"blob", b"abc")
         for one in damaged:
             found, pack = files(tmp_path, stack, *one)
             index_found = Index(found, 20)
             with pytest.raises(DamagedPackError):
-                Pack(index_found, pack, 20, Work(MOST_WORK))
+                Pack(index_found, pack, 20, ReadingBudget(MOST_WORK))
 
 
 @pytest.mark.parametrize("offset", [1 << 31, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1])
@@ -213,7 +216,9 @@ def test_many_instructions_of_deltas_come_to_an_end(tmp_path: Path) -> None:
     whole = sized(1 << 12, 3) + zlib.compress(bytes(1 << 12))
     body = whole + sized(len(delta), 6, bytes([len(whole)])) + zlib.compress(delta)
     with ExitStack() as stack:
-        assert packed(tmp_path, stack, body, len(HEAD) + len(whole)).find(NAME, MOST) == Stored(b"blob", bytes(made))
+        assert packed(tmp_path, stack, body, len(HEAD) + len(whole)).find(NAME, MOST) == PackedObject(
+            b"blob", bytes(made)
+        )
         with pytest.raises(DamagedPackError, match="too much work"):
             packed(tmp_path, stack, body, len(HEAD) + len(whole), work=1 << 18).find(NAME, MOST)
 

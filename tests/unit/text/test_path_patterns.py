@@ -94,7 +94,7 @@ def test_the_first_of_several_counts_whatever_comes_first_in_the_path() -> None:
     ("path", "leads"),
     [("h", True), ("h/.config", True), ("p/.vscode", True), ("h/other", False), ("p/.vscode/x", False), ("p", False)],
 )
-def test_what_lies_on_the_way_to_a_pattern(path: str, leads: bool) -> None:
+def test_a_directory_on_the_way_to_a_pattern_is_told(path: str, leads: bool) -> None:
     patterns = Patterns(
         [(parse(text, b"/p", b"/h"), 1) for text in ("~/.config/fish/*", "**/.vscode/t.json", "/d/**/x")]
     )

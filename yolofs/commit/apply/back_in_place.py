@@ -80,11 +80,11 @@ class BackInPlace(ResumedSteps):
             if old is None or self._inode(Spot(*split(old))) is None:
                 continue
             if isinstance(step, Rewrite):
-                self._write_back(msgspec.structs.replace(step, path=old), step_log.Line())
+                self._write_back(msgspec.structs.replace(step, path=old), step_log.LoggedStep())
             elif self._looks_set(old, step.ino) and self._is_as_set(self._reach(old)[1], step.ino):
-                self._give(old, step.was, step.ino, step_log.Line())
+                self._give(old, step.was, step.ino, step_log.LoggedStep())
 
-    def _write_back(self, step: Rewrite, said: step_log.Line) -> None:
+    def _write_back(self, step: Rewrite, said: step_log.LoggedStep) -> None:
         backup = self._in(self._replaced, step.number)
         if self._inode(Spot(*split(step.path))) is None:  # the host has removed that name
             if self._inode(backup) is not None:
@@ -123,7 +123,7 @@ class BackInPlace(ResumedSteps):
             self._note(step.path, copying.copy_metadata(self._at(backup), self._at(spot)))
         self._written.append(backup)
 
-    def _set_back(self, step: SetMetadata, said: step_log.Line) -> None:
+    def _set_back(self, step: SetMetadata, said: step_log.LoggedStep) -> None:
         spot = Spot(*split(step.path))
         inode = self._inode(spot)
         if inode is None or (step.inode is not None and inode != step.inode):
@@ -154,7 +154,7 @@ class BackInPlace(ResumedSteps):
         return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
 
     def _give(
-        self, path: RelPath, was: Attributes, ino: StoreIno | None, said: step_log.Line, *, times: bool = True
+        self, path: RelPath, was: Attributes, ino: StoreIno | None, said: step_log.LoggedStep, *, times: bool = True
     ) -> None:
         """Give what is at a path the metadata that it had, if it is of that kind still.
 
@@ -181,7 +181,7 @@ class BackInPlace(ResumedSteps):
             self._untimed.add((st.st_ino, looks_of(st)))
 
     def _with_hosts(
-        self, was: Attributes, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.Line
+        self, was: Attributes, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.LoggedStep
     ) -> Attributes:
         """Return the metadata that something had, with the mode and owner that the host has given
         it since a step gave it those of a store inode; note if there are any.

@@ -15,7 +15,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Park, Place, Plan, Remove, Rewrite
 from yolofs.paths import RelPath, display, split
@@ -99,7 +99,7 @@ class _Check:
                     yield from self._if_far(source, self._at(source), self._ground(step.path))
                 case Place():
                     fetch = fetches[step.number]
-                    kept = Kept(fetch.commit, fetch.slot, fetch.inside).path(self._commits)
+                    kept = KeptObject(fetch.commit, fetch.slot, fetch.inside).path(self._commits)
                     yield from self._if_far(step.path, kept, self._ground(step.path))
                 case _:
                     pass

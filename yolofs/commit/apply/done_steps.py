@@ -10,8 +10,8 @@ from typing import IO
 from yolofs.commit.apply.identities import Identified
 from yolofs.commit.apply.keeping import Arrival
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Made, looks_of
-from yolofs.commit.apply.step_log import Line
+from yolofs.commit.apply.ready import MadeObject, looks_of
+from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -182,7 +182,7 @@ class DoneSteps(Identified):
             path = split(path)[0]
         return False
 
-    def _is_there_still(self, step: Park | Remove, said: Line) -> bool:
+    def _is_there_still(self, step: Park | Remove, said: LoggedStep) -> bool:
         """Tell whether what the log says went is where it was; what the host has made there may
         have got its number.
         """
@@ -197,7 +197,7 @@ class DoneSteps(Identified):
         place = self._places.get(step.number) if isinstance(step, Park) else None
         return place is not None and place.path in self._changed_paths
 
-    def _was_never_named(self, step: Create, made: Made) -> bool:
+    def _was_never_named(self, step: Create, made: MadeObject) -> bool:
         """Tell whether a store inode has never got a name in base: that would have changed its
         ctime.
         """

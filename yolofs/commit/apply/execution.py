@@ -78,7 +78,7 @@ class Unsealed:
         return b"%d\n" % steps
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class CommitOutcome(msgspec.Struct, frozen=True):
     """What a commit that went through did, and could not do."""
 
     steps: int
@@ -105,7 +105,7 @@ def execute(
     going_back: Callable[[], Progress | None] = lambda: None,
     is_spare: Spare = is_spare_never,
     durable: bool = True,
-) -> Outcome:
+) -> CommitOutcome:
     """Do all that ``plan`` says, and return when base is what the view was.
 
     ``parking`` is the commit's own directory (``commits/N`` of a session, absolute; made if
@@ -158,7 +158,7 @@ def execute(
                 opened.__exit__(type(error), error, None)  # which must neither hide it nor end the taking back
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
-                return Outcome(len(plan.steps), steps.left_out)
+                return CommitOutcome(len(plan.steps), steps.left_out)
         told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
         if isinstance(told, RolledBackError):
             told.may_not_link = steps.may_not_link and _is_gone(parking)
@@ -197,7 +197,7 @@ def resume(
     check_root: Callable[[int], None] = lambda _: None,
     arrived: Arrived | None = None,
     progress: Progress | None = None,
-) -> Outcome:
+) -> CommitOutcome:
     """Finish the commit in ``parking``, which a crash or an error interrupted; parameters as for
     :func:`execute`.
 
@@ -237,17 +237,17 @@ def resume(
         _complete(
             plan, steps, parking, seals or Unsealed(), arrived, durable=True, knows_all=False, is_again=is_durable
         )
-        return Outcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
+        return CommitOutcome(len(plan.steps), steps.left_out, tuple(paths_found(parking, plan)))
 
 
-def _redo(steps: ResumedSteps, lines: list[step_log.Line], index: int, step: Step) -> None:
+def _redo(steps: ResumedSteps, lines: list[step_log.LoggedStep], index: int, step: Step) -> None:
     """Do a step again if need be; ``lines`` are those of the log."""
     if steps.redo(step, lines[index]):
         lines[index] = steps.seen(step)
 
 
 @contextlib.contextmanager
-def _kept_true(parking: bytes, lines: list[step_log.Line]) -> Iterator[None]:
+def _kept_true(parking: bytes, lines: list[step_log.LoggedStep]) -> Iterator[None]:
     """Have the log say what its lines have become by the end of a block, however that ends.
 
     What was done again has another ctime, and if it was copied again another inode number.

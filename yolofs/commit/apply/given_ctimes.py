@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.part_links import Apart, Ctimes
+from yolofs.commit.apply.part_links import Ctimes, PartedCopy
 from yolofs.commit.plan.plan import Create, Duplicate, Plan, Remove, Rewrite, SetMetadata, directories_made
 from yolofs.paths import ROOT, RelPath, join
 from yolofs.store.restored import Stamp, by_names
@@ -47,7 +47,7 @@ class FileBefore(msgspec.Struct, frozen=True, array_like=True):
         return looks == (self.device, self.inode, self.size, self.mtime_ns, self.mode, self.uid, self.gid)
 
 
-class Came(NamedTuple):
+class PutInPlace(NamedTuple):
     """What a commit has put in place, changed or taken names from."""
 
     stamps: set[Stamp]
@@ -58,10 +58,10 @@ class Came(NamedTuple):
     """What had lost names already when this process began: its ctime is to be looked up."""
 
 
-Arrived: TypeAlias = Callable[[Came], None]
+Arrived: TypeAlias = Callable[[PutInPlace], None]
 
 
-def note_before(directory: bytes, copies: Sequence[Apart], plan: Plan) -> list[FileBefore]:
+def note_before(directory: bytes, copies: Sequence[PartedCopy], plan: Plan) -> list[FileBefore]:
     """Note, durably, what the files are that are about to lose names to ``copies``; return all that
     is noted.
 
@@ -91,7 +91,7 @@ def came_by(
     parted: Mapping[int, Ctimes],
     noted: Sequence[FileBefore],
     left_out: Collection[RelPath] | None,
-) -> Came:
+) -> PutInPlace:
     """Return what came, as the log of a commit says.
 
     ``parted`` are the ctimes of what has lost names just now, of the files ``noted``.  ``left_out``
@@ -119,10 +119,10 @@ def came_by(
         is_at = left_out is None or step.path in left_out
         if is_at and line.came is not None and isinstance(step, _GIVES_LOOKS):
             unset.add(line.came.inode)
-    return Came(stamps, frozenset(unset), unknown)
+    return PutInPlace(stamps, frozenset(unset), unknown)
 
 
-def _seen(lines: Sequence[step_log.Line]) -> dict[int, int]:
+def _seen(lines: Sequence[step_log.LoggedStep]) -> dict[int, int]:
     """Return the last ctime, by inode number, that the log has of each thing."""
     seen: dict[int, int] = {}
     for line in lines:
@@ -130,7 +130,7 @@ def _seen(lines: Sequence[step_log.Line]) -> dict[int, int]:
     return seen
 
 
-def _before(apart: Apart, directory: bytes, plan: Plan) -> FileBefore:
+def _before(apart: PartedCopy, directory: bytes, plan: Plan) -> FileBefore:
     st = os.lstat(apart.names[0])
     slot, _, inside = os.path.relpath(apart.names[0], os.path.join(directory, b"replaced")).partition(b"/")
     kept = (step for step in plan.steps if isinstance(step, Remove) or getattr(step, "replaced", None) is not None)

@@ -73,10 +73,11 @@ class FarFolders:
         return self._folders[mount]
 
     def of_group(self, gid: int, mount: tuple[int, int], directory: RelPath) -> Folder | None:
-        """Return a folder on a mount in which all gets a group that the user is not in, as it does
-        in a directory of base there, as that is before the first step; made if need be.
+        """Return a folder on a mount whose new files get a group that the user is not in; it is
+        made if need be.
 
-        None if that directory does not give what is made in it the group, or there is no place.
+        ``directory`` is one of base on that mount, as it is before the first step.  None if it does
+        not give what is made in it the group, or if there is no place for the folder.
 
         Raises:
             OSError: it cannot be made.

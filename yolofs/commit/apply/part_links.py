@@ -26,7 +26,7 @@ from yolofs.system.plain_files import read_note, replace_note
 _Parted: TypeAlias = tuple[bytes, int, int]
 
 
-class Written(NamedTuple):
+class BeforeWriting(NamedTuple):
     """What a file was before the commit wrote to it."""
 
     copy: bytes
@@ -35,7 +35,7 @@ class Written(NamedTuple):
     """Its metadata; None in plans of earlier versions."""
 
 
-Original: TypeAlias = Written | Attributes | None
+Original: TypeAlias = BeforeWriting | Attributes | None
 """What a file was before the commit changed it in place, or its metadata, if only that was changed.
 None if that cannot be told.
 """
@@ -52,7 +52,7 @@ copies; paths are relative to the commit's directory.
 _MOST_BYTES = 1 << 30
 
 
-class Apart(NamedTuple):
+class PartedCopy(NamedTuple):
     """A copy that is to take the place of some names of a file."""
 
     copy: bytes
@@ -67,7 +67,7 @@ def copy_apart(
     originals: Callable[[], Mapping[File, Original]],
     first: Collection[int],
     parted: Mapping[bytes, File],
-) -> list[Apart]:
+) -> list[PartedCopy]:
     """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too, or
     were changed before they were moved there; return the copies.
 
@@ -84,7 +84,7 @@ def copy_apart(
     for name in os.listdir(new):
         if name.startswith(_PREFIX):
             os.unlink(os.path.join(new, name))
-    copies: list[Apart] = []
+    copies: list[PartedCopy] = []
     files = _files_with_names_elsewhere(replaced)
     known = originals() if files or first else {}
     if first:
@@ -94,7 +94,7 @@ def copy_apart(
         copy = os.path.join(new, _PREFIX + b"%d" % len(copies))
         original = known.get(file, names[0])
         if original is not None and _may_copy(names[0], original, copy):
-            copies.append(Apart(copy, names, file))
+            copies.append(PartedCopy(copy, names, file))
     return copies
 
 
@@ -142,12 +142,12 @@ def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
     replace_note(os.path.join(directory, _NOTE), text)
 
 
-def names_in(copies: list[Apart], replaced: bytes) -> dict[bytes, File]:
+def names_in(copies: list[PartedCopy], replaced: bytes) -> dict[bytes, File]:
     """Return which file each name was that gets a copy, by its path in ``replaced``."""
     return {os.path.relpath(name, replaced): apart.file for apart in copies for name in apart.names}
 
 
-def copies_noted(copies: Iterable[Apart]) -> list[Copied]:
+def copies_noted(copies: Iterable[PartedCopy]) -> list[Copied]:
     """Return what is to be noted of copies that are about to take their names' places."""
     found: list[Copied] = []
     for apart in copies:
@@ -177,7 +177,7 @@ class Ctimes(NamedTuple):
     after: int
 
 
-def put_in_place(copies: list[Apart], new: bytes) -> dict[int, Ctimes]:
+def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
     """Let copies, which are durable, take the place of the names that they are made for.
 
     Return what that did to the ctimes of the files, by inode number.  A crash leaves each name
@@ -205,7 +205,7 @@ def put_in_place(copies: list[Apart], new: bytes) -> dict[int, Ctimes]:
     return ctimes
 
 
-def _note_times(copies: list[Apart], new: bytes) -> dict[bytes, tuple[int, int]]:
+def _note_times(copies: list[PartedCopy], new: bytes) -> dict[bytes, tuple[int, int]]:
     """Note durably, before any name is replaced, which times the directories have that the names
     are in; return these (atime and mtime, in ns) by path, and those that were noted before a crash.
     """
@@ -227,7 +227,7 @@ def _note_times(copies: list[Apart], new: bytes) -> dict[bytes, tuple[int, int]]
     return {os.path.join(parking, directory): both for directory, both in found.items()}
 
 
-def _put_one(apart: Apart) -> None:
+def _put_one(apart: PartedCopy) -> None:
     link = apart.copy + b"-link"
     try:
         for name in apart.names[1:]:
@@ -265,7 +265,7 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
                     yield entry.path, entry.stat(follow_symlinks=False)
 
 
-def _may_copy(path: bytes, original: bytes | Written | Attributes, copy: bytes) -> bool:
+def _may_copy(path: bytes, original: bytes | BeforeWriting | Attributes, copy: bytes) -> bool:
     """Make ``copy`` what the file at ``path`` was; tell whether it is all that.  If not, there is
     nothing.
     """
@@ -273,7 +273,7 @@ def _may_copy(path: bytes, original: bytes | Written | Attributes, copy: bytes) 
         if isinstance(original, Attributes):
             copying.copy_node(path, copy)
             left_out = copying.write_metadata(copy, metadata_of(original))
-        elif isinstance(original, Written):
+        elif isinstance(original, BeforeWriting):
             left_out = copying.copy_node(original.copy, copy)
             if original.was is not None:
                 left_out = copying.write_metadata(copy, metadata_of(original.was))

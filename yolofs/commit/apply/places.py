@@ -14,7 +14,7 @@ from yolofs.commit.apply import unset_metadata
 from yolofs.commit.apply.directories import Directories
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.unset_metadata import UNSET
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import Fetch, Plan
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.store.copying import at
@@ -130,7 +130,7 @@ class Places:
 
     def _kept_at(self, step: Fetch) -> Spot:
         """Return where an earlier commit keeps what a step fetches."""
-        path = Kept(step.commit, step.slot, step.inside).path(os.path.dirname(self._parking))
+        path = KeptObject(step.commit, step.slot, step.inside).path(os.path.dirname(self._parking))
         directory, name = os.path.split(path)
         folder = self._kept.get(directory)
         if folder is None:

@@ -16,7 +16,7 @@ from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
-from yolofs.commit.apply.ready import LINKED, DirectoryBefore, Made, Ready, check
+from yolofs.commit.apply.ready import LINKED, DirectoryBefore, MadeObject, Ready, check
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
@@ -37,7 +37,7 @@ class Preparing(Places):
         self._durable = durable
         self._may_make_files = is_plain(self._new.fd)
         self._moves = Moves(plan)
-        self._made: dict[int, Made] = {}
+        self._made: dict[int, MadeObject] = {}
         """What has been made before the first step, whole and durable, by number."""
         self._before: list[DirectoryBefore] = []
         """The directories that the steps work in, as they were."""
@@ -68,7 +68,7 @@ class Preparing(Places):
         for step in self._plan.steps:
             try:
                 if isinstance(step, Create) and (st := linking.look(step)) is not None:
-                    self._made[step.number] = Made.linked(st)
+                    self._made[step.number] = MadeObject.linked(st)
                     is_made = True
                 else:
                     is_made = self._make(step)
@@ -141,16 +141,16 @@ class Preparing(Places):
                     return False
         number = self._far.by_number.index(folder) + 1 if folder is not self._new else 0
         st = st if st is not None else os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
-        self._made[step.number] = Made.of(st, number)
+        self._made[step.number] = MadeObject.of(st, number)
         return True
 
-    def linked_from(self, step: Create) -> Made | None:
+    def linked_from(self, step: Create) -> MadeObject | None:
         """Return what the store inode is that itself gets a step's name, None if a copy does."""
         made = self._made.get(step.number)
         return made if made is not None and made.folder == LINKED else None
 
     @property
-    def _store_names(self) -> Iterator[tuple[Create, Made]]:
+    def _store_names(self) -> Iterator[tuple[Create, MadeObject]]:
         made = self._made
         for step in self._plan.steps:
             if isinstance(step, Create) and (one := made.get(step.number)) is not None and one.folder == LINKED:
@@ -186,8 +186,9 @@ class Preparing(Places):
         return True
 
     def _folder_of_group(self, step: Create | MakeDirectory | Duplicate) -> Folder | None:
-        """Return a folder in which all gets the group that a step's thing is to have, if the user
-        could not give it that; None if it can be given it, or there is no place for such a folder.
+        """Return a folder whose new files get the group that what a step makes is to have.
+
+        None if the user can give it that group, or if there is no place for such a folder.
         """
         owner = self._store.shown_owner(step.ino)
         if owner is None:

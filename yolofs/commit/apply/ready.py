@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
     Create,
@@ -44,7 +44,7 @@ base.
 """
 
 
-class Made(msgspec.Struct, frozen=True, array_like=True):
+class MadeObject(msgspec.Struct, frozen=True, array_like=True):
     """A thing that was made, or a store inode that is to get a name in base."""
 
     inode: int
@@ -65,12 +65,12 @@ class Made(msgspec.Struct, frozen=True, array_like=True):
         return self.folder == LINKED
 
     @classmethod
-    def of(cls, st: os.stat_result, folder: int) -> Made:
+    def of(cls, st: os.stat_result, folder: int) -> MadeObject:
         """Return what tells this thing from all others."""
         return cls(st.st_ino, st.st_size, st.st_mtime_ns, folder)
 
     @classmethod
-    def linked(cls, st: os.stat_result) -> Made:
+    def linked(cls, st: os.stat_result) -> MadeObject:
         """Return what tells this store inode from all others, and what it is."""
         return cls(st.st_ino, st.st_size, st.st_mtime_ns, LINKED, st.st_ctime_ns, st.st_mode, st.st_uid, st.st_gid)
 
@@ -104,7 +104,7 @@ def looks_of(st: os.stat_result) -> Looks:
 class Ready(msgspec.Struct, frozen=True, array_like=True):
     """What was made and what was there."""
 
-    made: dict[int, Made] = {}
+    made: dict[int, MadeObject] = {}
     """By number of the slot."""
     directories: list[DirectoryBefore] = []
     looks: list[tuple[int, Looks]] | dict[int, Looks] = []
@@ -219,7 +219,7 @@ class _Check:
 
     def _check_kept(self, step: Fetch) -> None:
         """Check that an earlier commit still keeps what is to come back."""
-        path = Kept(step.commit, step.slot, step.inside).path(self._commits)
+        path = KeptObject(step.commit, step.slot, step.inside).path(self._commits)
         try:
             is_kept = os.lstat(path).st_ino == step.inode
         except (FileNotFoundError, NotADirectoryError):

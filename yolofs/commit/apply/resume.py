@@ -19,7 +19,7 @@ from yolofs.commit.apply.found import is_mixture, places_of
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.step_log import Line
+from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.swapped_out import SwappedOut
 from yolofs.commit.apply.trees import stamps_below
 from yolofs.commit.plan.plan import (
@@ -87,7 +87,7 @@ class ResumedSteps(SwappedOut):
         if number is not None and there not in (number, None) and not self._is_copied(step.path):
             raise OSError(errno.ESTALE, "the host has put something else there meanwhile")
 
-    def redo(self, step: Step, said: Line) -> bool:
+    def redo(self, step: Step, said: LoggedStep) -> bool:
         """Do a step again that the log says is done, if a power failure has undone it; return
         whether the log is to say anew what it left.
 
@@ -115,7 +115,7 @@ class ResumedSteps(SwappedOut):
                 self.do(step)
         return True
 
-    def _was_undone(self, step: Step, said: Line) -> bool:
+    def _was_undone(self, step: Step, said: LoggedStep) -> bool:
         """Tell whether a step that moves something, or brings it in, has to be done again."""
         match step:
             case Park():

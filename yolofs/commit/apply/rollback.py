@@ -22,7 +22,7 @@ from yolofs.commit.apply.keeping import UNMADE
 from yolofs.commit.apply.moving_out import listing_at
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Made, looks_of
+from yolofs.commit.apply.ready import MadeObject, looks_of
 from yolofs.commit.apply.swapped_out import inode_at, sync_path
 from yolofs.commit.apply.trees import are_alike
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
@@ -63,7 +63,7 @@ class BackSteps(BackInPlace):
         for step in self._parks.values():
             self.recall(step)
 
-    def undo(self, step: Step, said: step_log.Line | None, *, is_next: bool) -> None:
+    def undo(self, step: Step, said: step_log.LoggedStep | None, *, is_next: bool) -> None:
         """Undo one step, as far as it was done.
 
         ``said`` is what the log says of it, None if nothing; ``is_next``: it is the first of which
@@ -73,7 +73,9 @@ class BackSteps(BackInPlace):
             OSError: it could not be undone.
         """
         try:
-            self._undo(step, said if said is not None else step_log.Line(), is_certain=said is not None or is_next)
+            self._undo(
+                step, said if said is not None else step_log.LoggedStep(), is_certain=said is not None or is_next
+            )
         except (FileNotFoundError, NotADirectoryError):
             if self._has_directory(step.path):
                 raise
@@ -87,7 +89,7 @@ class BackSteps(BackInPlace):
             return False
         return True
 
-    def _undo(self, step: Step, said: step_log.Line, *, is_certain: bool) -> None:
+    def _undo(self, step: Step, said: step_log.LoggedStep, *, is_certain: bool) -> None:
         match step:
             case Park() | Remove() if (half := self._half_moved(step)) is not None:
                 self._move_back_by_names(step, half)
@@ -221,7 +223,7 @@ class BackSteps(BackInPlace):
         self._forget_notes(step.number)
         os.unlink(note)
 
-    def _put_removed_back(self, step: Remove, said: step_log.Line) -> None:
+    def _put_removed_back(self, step: Remove, said: step_log.LoggedStep) -> None:
         kept, aside = self._in(self._replaced, step.number), self._shelter(step.path, step.number)
         if self._inode(aside) is None:
             if self._is_still_there(step):
@@ -247,7 +249,7 @@ class BackSteps(BackInPlace):
 
     # ---- in
 
-    def _take_away(self, step: _Arrival, said: step_log.Line) -> None:
+    def _take_away(self, step: _Arrival, said: step_log.LoggedStep) -> None:
         """Undo what a step brought in: put that back where it came from, and what it replaced in
         its place.
         """
@@ -290,7 +292,7 @@ class BackSteps(BackInPlace):
         park = self._parks.get(step.number) if isinstance(step, Place) else None
         return park is not None and self._inode(source) == park.inode
 
-    def _take_name_away(self, step: Create, made: Made) -> None:
+    def _take_name_away(self, step: Create, made: MadeObject) -> None:
         """Take the name in base away that a store inode has got; what the host has changed of it is
         kept, too.
         """
@@ -322,7 +324,7 @@ class BackSteps(BackInPlace):
             sync_path(self._at(copy))
         os.rename(self._at(copy), path)
 
-    def _ours(self, step: _Arrival | MakeDirectory, said: step_log.Line) -> set[int]:
+    def _ours(self, step: _Arrival | MakeDirectory, said: step_log.LoggedStep) -> set[int]:
         """Return the inode numbers by which what the step brought in is known."""
         numbers = {self.made_by_step(step), said.came.inode if said.came is not None else None}
         if isinstance(step, Link):
@@ -348,7 +350,7 @@ class BackSteps(BackInPlace):
         return None
 
     def _swap_back(
-        self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: step_log.Line, source: Spot | None
+        self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: step_log.LoggedStep, source: Spot | None
     ) -> None:
         """Put ``old`` at ``target`` again, and what is there where it came from, or among what the
         host made.
@@ -364,7 +366,9 @@ class BackSteps(BackInPlace):
             return
         self._move_off(step, old, is_ours=is_ours, said=said, source=source)
 
-    def _move_off(self, step: _Arrival, spot: Spot, *, is_ours: bool, said: step_log.Line, source: Spot | None) -> None:
+    def _move_off(
+        self, step: _Arrival, spot: Spot, *, is_ours: bool, said: step_log.LoggedStep, source: Spot | None
+    ) -> None:
         """Take away what a step had brought in and what lies at ``spot`` now."""
         if not is_ours or (not isinstance(step, Place) and self._was_changed(spot, step, said)):
             self._keep_found(spot, step)
@@ -405,7 +409,7 @@ class BackSteps(BackInPlace):
             self._copy_tree(source, target, RelPath(self._spelled(source)))
         self._clear(source)
 
-    def _take_directory_away(self, step: MakeDirectory, said: step_log.Line) -> None:
+    def _take_directory_away(self, step: MakeDirectory, said: step_log.LoggedStep) -> None:
         """Remove a directory that was made; what the host has put in it goes to ``found`` with
         it.
         """

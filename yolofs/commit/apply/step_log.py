@@ -47,7 +47,7 @@ class Identity(NamedTuple):
         return cls(st.st_dev, st.st_ino, st.st_ctime_ns, st.st_size)
 
 
-class Line(NamedTuple):
+class LoggedStep(NamedTuple):
     """What the log says of one step."""
 
     came: Identity | None = None
@@ -59,7 +59,7 @@ def lies_in(directory: bytes) -> bool:
     return is_there(os.path.join(directory, _NAME))
 
 
-def read(directory: bytes) -> list[Line]:
+def read(directory: bytes) -> list[LoggedStep]:
     """Return what the log in a commit's directory says of its first steps: as many as are done for
     certain.
 
@@ -69,13 +69,13 @@ def read(directory: bytes) -> list[Line]:
     return [line for _, line in _read(directory)]
 
 
-def _read(directory: bytes) -> list[tuple[int, Line]]:
+def _read(directory: bytes) -> list[tuple[int, LoggedStep]]:
     """Return the lines that stand in their order, each with its length in bytes.
 
     Where there is no log none is known for certain, and each is looked at.
     """
     texts = (read_note(os.path.join(directory, _NAME), _MOST_BYTES) or b"").split(b"\n")[:-1]
-    found: list[tuple[int, Line]] = []
+    found: list[tuple[int, LoggedStep]] = []
     for text in texts:
         words = text.split(b" ")
         if words[0] != b"%d" % len(found):
@@ -84,15 +84,15 @@ def _read(directory: bytes) -> list[tuple[int, Line]]:
     return found
 
 
-def _decode(words: list[bytes]) -> Line:
+def _decode(words: list[bytes]) -> LoggedStep:
     found: dict[bytes, Identity] = {}
     with contextlib.suppress(ValueError, TypeError):
         for start in range(0, len(words), 5):
             found[words[start]] = Identity(*map(int, words[start + 1 : start + 5]))
-    return Line(found.get(b"came"), found.get(b"went"))
+    return LoggedStep(found.get(b"came"), found.get(b"went"))
 
 
-def _encode(index: int, line: Line) -> bytes:
+def _encode(index: int, line: LoggedStep) -> bytes:
     words = [b"%d" % index]
     for name, identity in ((b"came", line.came), (b"went", line.went)):
         if identity is not None:
@@ -100,7 +100,7 @@ def _encode(index: int, line: Line) -> bytes:
     return b" ".join(words) + b"\n"
 
 
-def replace(directory: bytes, lines: Sequence[Line]) -> None:
+def replace(directory: bytes, lines: Sequence[LoggedStep]) -> None:
     """Write the log anew, whole or not at all.
 
     Raises:
@@ -166,7 +166,7 @@ class Log:
             self._held.clear()
             os.write(self._fd, text)
 
-    def add(self, line: Line) -> None:
+    def add(self, line: LoggedStep) -> None:
         """Note that the next step is done.
 
         Raises:

@@ -22,8 +22,8 @@ from yolofs.commit.apply.copy_log import File
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE
 from yolofs.commit.apply.moving_out import MovingOut
 from yolofs.commit.apply.places import Spot
-from yolofs.commit.apply.ready import Made
-from yolofs.commit.apply.step_log import UNKNOWN_NS, Identity, Line
+from yolofs.commit.apply.ready import MadeObject
+from yolofs.commit.apply.step_log import UNKNOWN_NS, Identity, LoggedStep
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
     Create,
@@ -86,25 +86,27 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             case _:
                 assert_never(step)
 
-    def seen(self, step: Step) -> Line:
+    def seen(self, step: Step) -> LoggedStep:
         """Return what the log is to say of a step that was done just now."""
         match step:
             case Fetch():
-                return Line(None, self._seen(Spot(self._parked, b"%d" % step.number)))
+                return LoggedStep(None, self._seen(Spot(self._parked, b"%d" % step.number)))
             case Park():
-                return Line(None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number))))
+                return LoggedStep(
+                    None, self._seen(self._set_aside.get(step.number, Spot(self._parked, b"%d" % step.number)))
+                )
             case Remove():
-                return Line(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
+                return LoggedStep(None, self._seen(Spot(self._replaced, b"%d" % step.number)))
             case Create() if (made := self.linked_from(step)) is not None:
-                return Line(self.seen_linked(made))
+                return LoggedStep(self.seen_linked(made))
             case _:
                 came = self._seen(Spot(*split(step.path)) if step.path else Spot(ROOT, b"."))
                 went = None
                 if isinstance(step, Rewrite) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
                     went = self._seen(Spot(self._replaced, b"%d" % step.number))
-                return Line(came, went)
+                return LoggedStep(came, went)
 
-    def seen_linked(self, made: Made) -> Identity:
+    def seen_linked(self, made: MadeObject) -> Identity:
         """Return what the log is to say of a store inode that has got a name in base just now."""
         return Identity(self._device, made.inode, UNKNOWN_NS, made.size)
 
@@ -171,7 +173,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         if not self._directories.devices <= {self._device}:
             self._directories.sync()
 
-    def copy_apart(self) -> list[part_links.Apart]:
+    def copy_apart(self) -> list[part_links.PartedCopy]:
         """Copy what is kept and has names in base, or beside it, that are still there, or was
         changed before it was kept.  Before :meth:`release`.
 
@@ -193,7 +195,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             match step:
                 case Rewrite():
                     kept = os.path.join(self._replaced.path, b"%d" % step.number)
-                    original: part_links.Original = part_links.Written(kept, step.was)
+                    original: part_links.Original = part_links.BeforeWriting(kept, step.was)
                 case SetMetadata():
                     original = step.was
                 case _:

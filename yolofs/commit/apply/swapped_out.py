@@ -58,7 +58,7 @@ class SwappedOut(DoneSteps):
                 if isinstance(step, Place):
                     self._put_moved_in_order(step, spot, thing)
                 elif thing in self._numbers_made(step, ready):
-                    if self._was_changed(spot, step, step_log.Line()):
+                    if self._was_changed(spot, step, step_log.LoggedStep()):
                         self._keep_found(spot, step)
                 elif not self._is_copy_of_old(step, spot, target):
                     self._keep_found(spot, step)
@@ -105,7 +105,7 @@ class SwappedOut(DoneSteps):
     def _return(self, kept: Spot, source: Spot) -> None:
         syscalls.rename_noreplace(self._fd(kept), kept.name, self._unlocked(source), source.name)
 
-    def _was_changed(self, spot: Spot, step: Arrival, said: step_log.Line) -> bool:
+    def _was_changed(self, spot: Spot, step: Arrival, said: step_log.LoggedStep) -> bool:
         """Tell whether the host has changed a file since a step brought it in."""
         st = os.stat(self._at(spot), follow_symlinks=False)
         if self._is_same(st, said.came):

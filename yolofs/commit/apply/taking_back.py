@@ -200,7 +200,7 @@ def _check_interrupt(check: Callable[[], None], parking: bytes) -> None:
 
 
 def _undo_one(
-    index: int, plan: Plan, steps: BackSteps, said: step_log.Line | None, parking: bytes, *, is_next: bool
+    index: int, plan: Plan, steps: BackSteps, said: step_log.LoggedStep | None, parking: bytes, *, is_next: bool
 ) -> None:
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)

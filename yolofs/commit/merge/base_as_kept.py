@@ -1,6 +1,7 @@
-"""Whether a file of base still is what was kept of it when the view took over its name, whatever
-its times say: the host has touched it, or has written the same again, as ``git checkout`` does to
-and fro.
+"""Whether a file of base still is what was kept of it when the view took over its name.
+
+Its times do not count: the host may have touched it, or written the same again, as two calls of
+``git checkout`` do.
 
 What is kept, and of which files, :mod:`yolofs.state.kept_bases` tells.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from yolofs.commit.merge.merging import RefusedError, read_base
+from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.paths import RelPath
 from yolofs.state.kept_bases import find_kept, known_by, owned
 from yolofs.state.tree import Staged
@@ -34,7 +35,7 @@ def still_as_kept(base: Base, store: Store, places: Iterable[tuple[RelPath, Stag
         path, staged = wanted[place]
         try:
             theirs = read_base(base, path)
-        except (OSError, RefusedError):
+        except (OSError, UnmergeableError):
             continue
         is_same_file = staged.base is not None and base.number(theirs.st) == staged.base.ino
         if theirs.st.st_nlink != (staged.links or 1) or (staged.links and not is_same_file):

@@ -17,7 +17,7 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 
 
-class How(Enum):
+class DriftKind(Enum):
     """How base changed under what is staged."""
 
     CHANGED = "changed"
@@ -37,7 +37,7 @@ class Drift(msgspec.Struct, frozen=True):
 
     path: RelPath
     """In the view; of a file whose known names are all gone the one that base has."""
-    how: How
+    how: DriftKind
     base_ns: int | None
     """When base changed, None if that cannot be told (what is gone has no time)."""
     staged_ns: int | None
@@ -67,7 +67,7 @@ def describe_drift(
         staged = entry.staged if entry is not None else by_home.get(path)
         how, st = _how(entry, staged, path, base, store)
         if path in marked:
-            how = How.MARKED
+            how = DriftKind.MARKED
         base_ns = st.st_ctime_ns if st is not None else None
         is_deleted = entry is not None and entry.is_tombstone
         is_without_content = path in without_content
@@ -77,18 +77,18 @@ def describe_drift(
 
 def _how(
     entry: Entry | None, staged: Staged | None, path: RelPath, base: Base, store: Store
-) -> tuple[How, os.stat_result | None]:
+) -> tuple[DriftKind, os.stat_result | None]:
     if staged is not None and staged.base is not None:
         st = base.look(staged.home)
         if st is None or _is_cut_off(entry, base):
-            return How.GONE, None
+            return DriftKind.GONE, None
         kind = stat.S_IFMT(os.lstat(store.path(staged.ino)).st_mode)
         is_same = base.number(st) == staged.base.ino and stat.S_IFMT(st.st_mode) == kind
-        return (How.CHANGED if is_same else How.REPLACED), st
+        return (DriftKind.CHANGED if is_same else DriftKind.REPLACED), st
     st = base.look(natural_path(entry)) if entry is not None else base.look(path)
     if st is None or _is_cut_off(entry, base) or (staged is None and entry is not None and _is_lost(entry, base)):
-        return How.GONE, None
-    return How.MADE, st
+        return DriftKind.GONE, None
+    return DriftKind.MADE, st
 
 
 def _is_lost(entry: Entry, base: Base) -> bool:

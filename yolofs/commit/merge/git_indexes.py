@@ -21,7 +21,7 @@ import stat
 from collections.abc import Iterable
 
 from yolofs.changes.changes import Aspect, Change, Kind
-from yolofs.commit.merge.merging import RefusedError, read_base
+from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.commit.plan.overridden_names import Name
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
@@ -126,5 +126,5 @@ def _is_looked_at_alone(base: Base, change: Change, store: Store, name: Name, ke
             return False
         with open(change.new.open(store), "rb") as file:
             return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), theirs.content)
-    except (OSError, RefusedError):
+    except (OSError, UnmergeableError):
         return False

@@ -69,7 +69,7 @@ class Merge(msgspec.Struct, frozen=True):
     """Its owner, mode and extended attributes."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Unmergeable(msgspec.Struct, frozen=True):
     """What cannot be merged."""
 
     paths: tuple[RelPath, ...]
@@ -89,7 +89,7 @@ class _Texts(NamedTuple):
     """The metadata that the base file had, None if only ``kept`` tells."""
 
 
-class RefusedError(Exception):
+class UnmergeableError(Exception):
     """Why a path cannot be merged, as a sentence about it without a subject's name."""
 
 
@@ -100,7 +100,7 @@ def merge_paths(
     records: Iterable[Change],
     paths: Sequence[RelPath],
     restored: AbstractSet[Stamp] = frozenset(),
-) -> list[Merge | Refused]:
+) -> list[Merge | Unmergeable]:
     """Return what merging comes to at the paths of conflicts; ``records`` are those that lead to
     the state, and ``restored`` ctimes that are not the host's doing.
 
@@ -154,7 +154,7 @@ class _Merger:
                     wanted.add((home, known_by(entry.staged)))
         self._kept = find_kept(self._store.directory, lambda path, known: (path, known) in wanted)
 
-    def merge_all(self, groups: Sequence[tuple[RelPath, ...]]) -> list[Merge | Refused]:
+    def merge_all(self, groups: Sequence[tuple[RelPath, ...]]) -> list[Merge | Unmergeable]:
         """Merge staged files, each given by all its names that are in conflict."""
         if len(groups) < _FEW:
             return [self.merge(group) for group in groups]
@@ -163,14 +163,14 @@ class _Merger:
         with ThreadPoolExecutor(min(_MOST_THREADS, 2 * len(os.sched_getaffinity(0)))) as pool:
             return list(pool.map(self.merge, groups))
 
-    def merge(self, paths: tuple[RelPath, ...]) -> Merge | Refused:
+    def merge(self, paths: tuple[RelPath, ...]) -> Merge | Unmergeable:
         """Merge one staged file, by all its names that are in conflict."""
         try:
             return self._merge(paths)
-        except RefusedError as refusal:
-            return Refused(paths, str(refusal))
+        except UnmergeableError as refusal:
+            return Unmergeable(paths, str(refusal))
         except OSError as error:
-            return Refused(paths, f"it cannot be read: {error.strerror}")
+            return Unmergeable(paths, f"it cannot be read: {error.strerror}")
 
     def _merge(self, paths: tuple[RelPath, ...]) -> Merge:
         with self._reading:
@@ -190,7 +190,7 @@ class _Merger:
         home = self._home(entry, staged, len(paths))
         mine = self._store.metadata(staged.ino)
         if not stat.S_ISREG(mine.st.st_mode):
-            raise RefusedError("it is not a regular file here")
+            raise UnmergeableError("it is not a regular file here")
         theirs = read_base(self._base, home)
         self._check_links(staged, theirs.st)
         fingerprint = self._base.fingerprint(theirs.st)
@@ -199,7 +199,7 @@ class _Merger:
             kept = None
         if staged.origin is not None:
             if staged.origin != home:
-                raise RefusedError("its content is that of another file of base")
+                raise UnmergeableError("its content is that of another file of base")
             metadata = _merged_metadata(mine, theirs.metadata, self._was(staged))
             return Merge(paths, staged, theirs, fingerprint, None, 0, metadata)
         if staged.home == home and self._has_same_content(staged, theirs, kept):
@@ -208,11 +208,11 @@ class _Merger:
         ours = self._read_staged(staged)
         why_not = why_not_text(ours, theirs.content)
         if why_not:
-            raise RefusedError(why_not)
+            raise UnmergeableError(why_not)
         is_large = max(len(ours), len(theirs.content)) > MOST_COPIED_BYTES  # it was, too, if it took a name of base's
         if kept is None and (staged.base is not None or is_large):
             most = f"{MOST_COPIED_BYTES >> 20} MiB"
-            raise RefusedError(
+            raise UnmergeableError(
                 f"what base had is not known: it was not text, or had more than {most}, when the view took it over"
             )
         return _Texts(staged, mine, theirs, fingerprint, ours, kept, self._was(staged))
@@ -233,11 +233,11 @@ class _Merger:
 
     def _staged(self, entry: Entry | None) -> Staged:
         if entry is None:
-            raise RefusedError("none of its names is known")
+            raise UnmergeableError("none of its names is known")
         if entry.is_tombstone:
-            raise RefusedError("it is deleted here, and changed in base")
+            raise UnmergeableError("it is deleted here, and changed in base")
         if entry.staged is None:
-            raise RefusedError("it was renamed here, and base has changed there")
+            raise UnmergeableError("it was renamed here, and base has changed there")
         return entry.staged
 
     def _home(self, entry: Entry | None, staged: Staged, count: int) -> RelPath:
@@ -247,13 +247,13 @@ class _Merger:
         if directory is not None:
             st = self._base.look(directory)
             if st is None or not stat.S_ISDIR(st.st_mode):
-                raise RefusedError("its directory is gone from base")
+                raise UnmergeableError("its directory is gone from base")
         if has_changed(staged, self._base, self._store, self._restored):
             assert staged.home is not None
             return staged.home
         natural = natural_path(entry)
         if natural is None or count > 1 or len(staged.names) > 1 or staged.links:
-            raise RefusedError("it has several names (hard links)")
+            raise UnmergeableError("it has several names (hard links)")
         return natural
 
     def _check_links(self, staged: Staged, st: os.stat_result) -> None:
@@ -262,7 +262,7 @@ class _Merger:
         """
         is_same = staged.base is not None and self._base.number(st) == staged.base.ino
         if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):
-            raise RefusedError("its names in base (hard links) have changed")
+            raise UnmergeableError("its names in base (hard links) have changed")
 
     def _read_staged(self, staged: Staged) -> bytes:
         fd = self._store.open(staged.ino, os.O_RDONLY)
@@ -279,9 +279,9 @@ def read_base(base: Base, path: RelPath) -> Theirs:
     """
     st = base.look(path)
     if st is None:
-        raise RefusedError("it is gone from base")
+        raise UnmergeableError("it is gone from base")
     if not stat.S_ISREG(st.st_mode):
-        raise RefusedError("it is not a regular file in base")
+        raise UnmergeableError("it is not a regular file in base")
     with _opened(base, path) as fd:
         before = os.fstat(fd)
         metadata = copying.read_metadata(fd, st=before)
@@ -294,7 +294,7 @@ def read_base(base: Base, path: RelPath) -> Theirs:
         after = os.fstat(fd)
     now = base.look(path)
     if now is None or not _is_same(before, after) or not _is_same(before, now):
-        raise RefusedError("base is changing just now")
+        raise UnmergeableError("base is changing just now")
     return Theirs(path, before, metadata, content)
 
 
@@ -338,7 +338,7 @@ def _takes_theirs(what: str, ours: object, theirs: object, was: object) -> bool:
     if theirs in (ours, was):
         return False
     if ours != was:
-        raise RefusedError(
+        raise UnmergeableError(
             f"both changed its {what}" if was is not None else f"its {what} differs, and nobody knows who changed it"
         )
     return True

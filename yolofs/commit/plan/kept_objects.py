@@ -21,7 +21,7 @@ _MASK = (1 << _BITS) - 1
 _FIRST = 1 << 2 * _BITS
 
 
-class Kept(NamedTuple):
+class KeptObject(NamedTuple):
     """Which thing it is."""
 
     commit: int
@@ -40,18 +40,18 @@ class Kept(NamedTuple):
         top = os.path.join(commits, b"%d/replaced/%d" % (self.commit, self.slot))
         return os.path.join(top, self.inside) if self.inside else top
 
-    def below(self, path: bytes) -> Kept:
+    def below(self, path: bytes) -> KeptObject:
         """Return which thing lies at a path in it."""
         return self._replace(inside=RelPath(os.path.join(self.inside, path)))
 
 
-def kept_of(ino: int) -> Kept | None:
+def kept_of(ino: int) -> KeptObject | None:
     """Return what a number stands for, None if for a store inode."""
     if ino < _FIRST:
         return None
     inside = ino >> 2 * _BITS
     text = inside.to_bytes((inside.bit_length() + 7) // 8)[1:]
-    return Kept(ino >> _BITS & _MASK, ino & _MASK, RelPath(text))
+    return KeptObject(ino >> _BITS & _MASK, ino & _MASK, RelPath(text))
 
 
 class KeptAndStore:

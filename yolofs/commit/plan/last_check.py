@@ -15,7 +15,7 @@ import stat
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias, assert_never
 
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -120,7 +120,7 @@ class _NamesAfter:
             case Remove():
                 self._put(step.path, None)
             case Fetch():
-                self._parked[step.number] = _Object(None, Kept(step.commit, step.slot, step.inside).ino)
+                self._parked[step.number] = _Object(None, KeptObject(step.commit, step.slot, step.inside).ino)
             case Place():
                 self._put(step.path, self._parked.pop(step.number, None))
             case Link():

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias, assert_never
 
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     Attributes,
     Create,
@@ -134,7 +134,7 @@ class _Script:
                 if step.path in self._opened:
                     yield b"chmod %04o -- %s" % (self._mode(step.path), _slot(b"replaced", step.number))
             case Fetch():
-                kept = self._store.path(Kept(step.commit, step.slot, step.inside).ino)
+                kept = self._store.path(KeptObject(step.commit, step.slot, step.inside).ino)
                 yield b"%s %s %s" % (_COPY, _quoted(kept), _slot(b"parked", step.number))
             case MakeDirectory():
                 yield self._mkdir(step.ino, path)

@@ -250,10 +250,11 @@ class Survivors:
         """Tell whether to change a base file in place: a regular file with hard links, or one that
         holds no data.
 
-        Others are replaced, so that nobody ever sees half of the new content; except for a file
-        that may be written in a directory that may not, one whose owner or group a copy could not
-        be given, and one that an undo gives back the links that it had
-        (:mod:`yolofs.commit.undo.as_records`). What an earlier commit keeps takes the place of any.
+        Others are replaced, so that nobody ever sees half of the new content.  There are three
+        exceptions: a file that may be written in a directory that may not; one whose owner or group
+        a copy could not be given; and one that an undo gives back the links that it had
+        (:mod:`yolofs.commit.undo.as_records`).  What an earlier commit keeps takes the place of
+        any.
         """
         if kept_of(staged.ino) is not None:
             return False

@@ -20,7 +20,7 @@ from yolofs.store.store import Store
 from yolofs.system.syscalls import device_and_mount
 
 
-class Home(NamedTuple):
+class ReturningFile(NamedTuple):
     """A file that comes back, of which base has a version at another name now."""
 
     place: RelPath
@@ -40,7 +40,7 @@ class BaseAfterwards:
         store: Store,
         kept: KeptAndStore,
         survivors: Survivors,
-        homes: Mapping[RelPath, Home],
+        homes: Mapping[RelPath, ReturningFile],
     ) -> None:
         """``kept``: the store, and what earlier commits keep; ``survivors``: the parts of base that
         ``first`` keeps; ``homes``: what comes back, by the place at which base has another version

@@ -20,9 +20,9 @@ from yolofs.commit.plan.kept_objects import KeptAndStore, kept_of
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.commit.select.back_in_base import comes_back_as
-from yolofs.commit.select.base_afterwards import BaseAfterwards, Home
+from yolofs.commit.select.base_afterwards import BaseAfterwards, ReturningFile
 from yolofs.commit.select.linked_anew import LinkedAnew
-from yolofs.commit.select.staged_anew import Composed, Shown, StagedAnew
+from yolofs.commit.select.staged_anew import ComposedRest, ShownName, StagedAnew
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
@@ -40,9 +40,9 @@ def compose(
     commits: bytes,
     *,
     known: Mapping[RelPath, StoreIno] = {},
-    homes: Mapping[RelPath, Home] = {},
+    homes: Mapping[RelPath, ReturningFile] = {},
     sign: Callable[[Keep, Staged | None], Keep] = lambda record, _: record,
-) -> Composed:
+) -> ComposedRest:
     """Return what is staged over base as ``first`` makes it, so that the view is what ``second``
     shows over base now.
 
@@ -94,7 +94,7 @@ class _Composing:
         store: Store,
         commits: bytes,
         known: Mapping[RelPath, StoreIno],
-        homes: Mapping[RelPath, Home],
+        homes: Mapping[RelPath, ReturningFile],
         sign: Callable[[Keep, Staged | None], Keep],
     ) -> None:
         self._first = first
@@ -122,7 +122,7 @@ class _Composing:
         """The store inodes that were made so far."""
         return self._anew.found.numbers
 
-    def run(self) -> Composed:
+    def run(self) -> ComposedRest:
         self._linked.check()
         self._linked.count_removed()
         todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
@@ -206,18 +206,18 @@ class _Composing:
         is_changed = first is not None and first.children is not None and name in first.children
         return entry is not None and entry.had_base and not is_changed
 
-    def _thing(self, directory: _Directory, name: bytes) -> Shown | None:
+    def _thing(self, directory: _Directory, name: bytes) -> ShownName | None:
         entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
         if entry is not None:
             if entry.is_tombstone:
                 return None
             if entry.staged is None and self._base.look(entry.base) is None:
                 return None
-            return Shown(entry, entry.staged, entry.source)
+            return ShownName(entry, entry.staged, entry.source)
         if directory.source is None:
             return None
         rel = join(directory.source, name)
-        return Shown(None, None, rel) if self._base.look(rel) is not None else None
+        return ShownName(None, None, rel) if self._base.look(rel) is not None else None
 
     def _hide(self, path: RelPath, entry: Entry | None) -> None:
         """Hide what base will have at a name."""
@@ -233,7 +233,7 @@ class _Composing:
                 self._anew.unlinked[staged.base.ino] = self._anew.unlinked.get(staged.base.ino, 0) + 1
 
     def _show(
-        self, path: RelPath, thing: Shown, slot: RelPath | None, there: Entry | None, rel: RelPath | None
+        self, path: RelPath, thing: ShownName, slot: RelPath | None, there: Entry | None, rel: RelPath | None
     ) -> _Directory | None:
         """Record what a name shows now; return it if it is a directory to look into.
 
@@ -269,7 +269,7 @@ class _Composing:
     def _show_staged(
         self,
         path: RelPath,
-        thing: Shown,
+        thing: ShownName,
         staged: Staged,
         slot: RelPath | None,
         there: Entry | None,
@@ -401,7 +401,7 @@ class _Composing:
         if root.staged is not None:
             self._anew.add(Keep(0, ROOT, root.staged.ino, origin=ROOT, touched_ns=root.touched_ns), root.staged)
         elif self._after.is_changed(ROOT, st) or self._after.loses_epoch(root, ROOT, st):
-            self._anew.stage_again(ROOT, Shown(root, None, ROOT), st, ROOT)
+            self._anew.stage_again(ROOT, ShownName(root, None, ROOT), st, ROOT)
         elif touched := self._after.touched(root, ROOT, st):
             self._anew.add(Keep(0, ROOT, source=ROOT, touched_ns=touched))
 
@@ -422,7 +422,7 @@ class _Composing:
             )
             is_gone = self._second.unlinked.get(self._base.number(st), 0) >= st.st_nlink
             if not is_done and not is_gone and self._after.is_changed(rel, st):
-                self._anew.stage_again(name.path, Shown(None, None, rel), st, name.path, is_nameless=True)
+                self._anew.stage_again(name.path, ShownName(None, None, rel), st, name.path, is_nameless=True)
 
     def _add_nameless(self) -> None:
         """Add the files that the view shows under names of base alone that nobody has looked at."""

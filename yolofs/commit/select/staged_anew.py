@@ -19,7 +19,7 @@ from yolofs.store.base import Base
 from yolofs.store.store import Store
 
 
-class Composed(msgspec.Struct):
+class ComposedRest(msgspec.Struct):
     """What is left staged."""
 
     records: list[Keep] = []
@@ -27,10 +27,10 @@ class Composed(msgspec.Struct):
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
-    """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+    """What of a path could not be carried over, as :attr:`yolofs.commit.CommitOutcome.left_out`."""
 
 
-class Shown(NamedTuple):
+class ShownName(NamedTuple):
     """What a name of the view shows."""
 
     entry: Entry | None
@@ -60,7 +60,7 @@ class StagedAnew:
         self._after = after
         self._known = known
         self._sign = sign
-        self.found = Composed()
+        self.found = ComposedRest()
         self.unlinked: dict[int, int] = dict(second.unlinked)
         """How many names that base has for a file the view lacks, by the file's number."""
         self.copies_of_base: dict[tuple[int, int], StoreIno] = {}
@@ -69,7 +69,9 @@ class StagedAnew:
         """Those that stand for staged files whose data was in base and is not afterwards."""
         self._noted: set[RelPath] = set()
 
-    def stage(self, path: RelPath, thing: Shown, st: os.stat_result, slot: RelPath | None, there: Entry | None) -> None:
+    def stage(
+        self, path: RelPath, thing: ShownName, st: os.stat_result, slot: RelPath | None, there: Entry | None
+    ) -> None:
         """Stage what base will no longer have."""
         assert thing.base is not None
         touched = thing.entry.touched_ns if thing.entry is not None else 0
@@ -92,7 +94,7 @@ class StagedAnew:
         self.add(msgspec.structs.replace(other, path=path, touched_ns=0))
 
     def stage_again(
-        self, path: RelPath, thing: Shown, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
+        self, path: RelPath, thing: ShownName, st: os.stat_result, place: RelPath, *, is_nameless: bool = False
     ) -> None:
         """Stage, as it is now, what base will have in another version."""
         assert thing.base is not None

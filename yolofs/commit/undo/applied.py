@@ -233,7 +233,7 @@ def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
     return looks == (wanted.st_mtime_ns, wanted.st_mode, wanted.st_uid, wanted.st_gid)
 
 
-class Later(NamedTuple):
+class LaterCommit(NamedTuple):
     """A commit that came after."""
 
     number: int
@@ -249,7 +249,7 @@ class Later(NamedTuple):
     """What it has changed in place."""
 
     @classmethod
-    def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> Later:
+    def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> LaterCommit:
         """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
         plan = read_plan(directory)
         paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}

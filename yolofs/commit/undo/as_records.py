@@ -8,11 +8,11 @@ import stat
 import msgspec
 
 from yolofs.commit.apply.part_links import metadata_of
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     Attributes,
 )
-from yolofs.commit.undo.undoable_names import Becoming, UndoableNames
+from yolofs.commit.undo.undoable_names import NameAfterUndo, UndoableNames
 from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import RelPath, StoreIno
 
@@ -20,7 +20,7 @@ from yolofs.paths import RelPath, StoreIno
 class AsRecords(UndoableNames):
     """Writes records."""
 
-    def _record(self, path: RelPath, place: Becoming) -> None:
+    def _record(self, path: RelPath, place: NameAfterUndo) -> None:
         if place.opened is not None:
             kept = place.opened.path(self._commits)
             ino = self._made_from(path, kept, None, data=True)
@@ -38,10 +38,10 @@ class AsRecords(UndoableNames):
         elif place.is_gone:
             self._add(place, Keep(0, path))
 
-    def _add(self, place: Becoming, record: Keep) -> None:
+    def _add(self, place: NameAfterUndo, record: Keep) -> None:
         self._found.records.append(msgspec.structs.replace(record, touched_ns=place.touched_ns))
 
-    def _kept(self, path: RelPath, place: Becoming, kept: Kept) -> Keep:
+    def _kept(self, path: RelPath, place: NameAfterUndo, kept: KeptObject) -> Keep:
         """Return the record of what comes back; if it takes the place of a file, that is what it
         replaces.
         """
@@ -56,7 +56,7 @@ class AsRecords(UndoableNames):
         self._brought[kept] = record
         return record
 
-    def _changed(self, path: RelPath, place: Becoming, source: RelPath, was: Attributes) -> Keep:
+    def _changed(self, path: RelPath, place: NameAfterUndo, source: RelPath, was: Attributes) -> Keep:
         st = self._base.lstat(source)
         ino = self._made(path, source, was, place.content)
         if stat.S_ISDIR(st.st_mode):
@@ -111,7 +111,7 @@ class AsRecords(UndoableNames):
         """
         source = self._base.path(other)
         if content is not None:
-            source = Kept(self._applied.number, content).path(self._commits)
+            source = KeptObject(self._applied.number, content).path(self._commits)
         return self._made_from(path, source, was, data=content is not None)
 
     def _made_from(self, path: RelPath, source: bytes, was: Attributes | None, *, data: bool) -> StoreIno:

@@ -14,7 +14,7 @@ import stat
 import msgspec
 
 from yolofs.commit.apply.commit_directory import write_new
-from yolofs.commit.merge.merging import RefusedError, read_base
+from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.commit.plan import kept_objects as kept_things
 from yolofs.commit.plan.plan import Create, Fetch, Place, Plan, Step
 from yolofs.commit.undo.applied import Applied
@@ -45,7 +45,7 @@ def is_looked_at_alone(applied: Applied, step: Step, base: Base, store: Store) -
         if left is None:
             return False
         theirs = read_base(base, step.path)
-    except (OSError, RefusedError):
+    except (OSError, UnmergeableError):
         return False
     return left.owned == owned(theirs.metadata) and is_same_but_for_caches(left.content, theirs.content)
 
@@ -83,7 +83,7 @@ def note_indexes(directory: bytes, plan: Plan, commits: bytes) -> None:
     found: dict[RelPath, KeptBase] = {}
     for step in plan.steps:
         if isinstance(step, Fetch) and may_be_index(places[step.number], SIGNATURE):
-            kept = kept_things.Kept(step.commit, step.slot, step.inside).path(commits)
+            kept = kept_things.KeptObject(step.commit, step.slot, step.inside).path(commits)
             with contextlib.suppress(OSError):
                 index = _read(kept)
                 if index is not None:

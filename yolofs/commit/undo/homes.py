@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import stat
 
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Place, Remove
-from yolofs.commit.select.base_afterwards import Home
+from yolofs.commit.select.base_afterwards import ReturningFile
 from yolofs.commit.undo.applied import Applied
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew, ObjectByDisk
 from yolofs.paths import RelPath, join, split
@@ -22,7 +22,7 @@ from yolofs.system.disks import FilesOnDisks
 from yolofs.system.plain_files import is_there
 
 
-def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHING_ANEW) -> dict[RelPath, Home]:
+def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHING_ANEW) -> dict[RelPath, ReturningFile]:
     """Return the files that come back, by the path at which base has the version that the commit
     made of each under another name.
 
@@ -37,7 +37,7 @@ def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHIN
     commits = os.path.dirname(applied.directory)
     links = _links_by_file(applied)
     placed = {step.number: index for index, step in enumerate(applied.plan.steps) if isinstance(step, Place)}
-    found: dict[RelPath, Home] = {}
+    found: dict[RelPath, ReturningFile] = {}
     for index, step in enumerate(applied.plan.steps):
         if not isinstance(step, Create | Fetch) or step.home is None:
             continue
@@ -80,7 +80,7 @@ def _slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
     return slots
 
 
-def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, old: RelPath) -> Home | None:
+def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, old: RelPath) -> ReturningFile | None:
     """Return the file that comes back which base had at a path before the commit."""
     top, inside = old, RelPath(b"")
     while top not in slots:
@@ -88,7 +88,7 @@ def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, ol
             return None
         top, name = split(top)
         inside = join(RelPath(name), inside) if inside else RelPath(name)
-    kept = Kept(number, slots[top])
+    kept = KeptObject(number, slots[top])
     own = kept.below(inside) if inside else kept
     for thing, rest in ((own, b""), (kept, inside)):
         staged = tree.staged.get(thing.ino)
@@ -99,7 +99,7 @@ def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, ol
         path = own.path(commits)
         st = os.lstat(path)
         place = staged.names[0].path()
-        return Home(join(place, rest) if rest else place, path, st) if _is_lone(st) else None
+        return ReturningFile(join(place, rest) if rest else place, path, st) if _is_lone(st) else None
     return None
 
 

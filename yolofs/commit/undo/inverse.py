@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import assert_never
 
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import (
     Attributes,
@@ -37,11 +37,11 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.applied import Applied, LaterCommit
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
-from yolofs.commit.undo.undoable_names import Arrival, Becoming, Inverse
+from yolofs.commit.undo.undoable_names import Arrival, Inverse, NameAfterUndo
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.link_names import find_name_near
@@ -148,7 +148,7 @@ class _Inverting(LinksAgain, AsRecords):
             return
         if not self._applied.is_kept_as_it_was(number, kept):
             self._found.as_now.append(slot)
-        thing = Kept(self._applied.number, number)
+        thing = KeptObject(self._applied.number, number)
         top = b"%d" % number
         if top in self._applied.parted:
             shown = self._link(slot, self._applied.parted[top], thing)
@@ -180,16 +180,16 @@ class _Inverting(LinksAgain, AsRecords):
                 if place is not None and place.kept is not None:
                     self._open(directory, place, place.kept)
 
-    def _open(self, path: RelPath, place: Becoming, kept: Kept) -> None:
+    def _open(self, path: RelPath, place: NameAfterUndo, kept: KeptObject) -> None:
         directory = kept.path(self._commits)
         place.kept, place.opened = None, kept
         for name in os.listdir(directory):
             below = join(path, name)
             if below not in self._places:
                 inside = kept.below(name)
-                self._places[below] = Becoming(kept=inside, touched_ns=self._time_of(below, inside))
+                self._places[below] = NameAfterUndo(kept=inside, touched_ns=self._time_of(below, inside))
 
-    def _time_of(self, path: RelPath, kept: Kept) -> int:
+    def _time_of(self, path: RelPath, kept: KeptObject) -> int:
         """Return the time of a directory before anything was moved out of it; 0 if that is what it
         has.
         """
@@ -285,7 +285,7 @@ def invert(
     store: Store,
     *,
     into: Store | None = None,
-    later: Sequence[Later] = (),
+    later: Sequence[LaterCommit] = (),
     restored: AbstractSet[Stamp] = frozenset(),
     anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
@@ -306,7 +306,7 @@ def invert(
         return inverting.run()
 
 
-def _order(item: tuple[RelPath, Becoming]) -> int:
+def _order(item: tuple[RelPath, NameAfterUndo]) -> int:
     """Return when the record of a place is made: what files become goes first, as others may be
     links of them.
     """

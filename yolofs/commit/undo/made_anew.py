@@ -28,7 +28,7 @@ class ObjectByDisk(NamedTuple):
         )
 
 
-class Anew(NamedTuple):
+class AnewOfCommit(NamedTuple):
     """What one commit has made anew."""
 
     by: Applied
@@ -59,7 +59,7 @@ class _Made(NamedTuple):
 class MadeAnew:
     """What stands for what is gone."""
 
-    def __init__(self, commits: Iterable[Anew] = ()) -> None:
+    def __init__(self, commits: Iterable[AnewOfCommit] = ()) -> None:
         self._of: dict[int, list[_Made]] = {}
         """By the inode number of what was."""
         self._for: dict[int, list[_Made]] = {}

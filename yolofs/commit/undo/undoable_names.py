@@ -15,7 +15,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.commit.apply.copy_log import File
-from yolofs.commit.plan.kept_objects import Kept
+from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     Attributes,
     Create,
@@ -26,7 +26,7 @@ from yolofs.commit.plan.plan import (
     Place,
     Remove,
 )
-from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.applied import Applied, LaterCommit
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
 from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.journal.records import Keep
@@ -55,7 +55,7 @@ class Inverse(msgspec.Struct):
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
-    """What of a path could not be carried over, as :attr:`yolofs.commit.Outcome.left_out`."""
+    """What of a path could not be carried over, as :attr:`yolofs.commit.CommitOutcome.left_out`."""
     anew: dict[int, int] = {}
     """Which of these store inodes become directories anew, and which inode numbers those have that
     are kept.
@@ -72,14 +72,14 @@ class Inverse(msgspec.Struct):
         return Tree(self.records)
 
 
-class Becoming(msgspec.Struct):
+class NameAfterUndo(msgspec.Struct):
     """What is to show at one path."""
 
     source: RelPath | None = None
     """The thing of base that moves here."""
-    kept: Kept | None = None
+    kept: KeptObject | None = None
     """What comes back here."""
-    opened: Kept | None = None
+    opened: KeptObject | None = None
     """The directory that comes back here name by name, as not all in it is what was kept."""
     replaces: RelPath | None = None
     """The base path of what it takes the place of."""
@@ -102,7 +102,7 @@ class UndoableNames:
         base: Base,
         store: Store,
         into: Store,
-        later: Sequence[Later],
+        later: Sequence[LaterCommit],
         restored: AbstractSet[Stamp],
         anew: MadeAnew,
         *,
@@ -123,7 +123,7 @@ class UndoableNames:
         if again is not None:
             self._why_gone = f"it was taken back and applied again: yolofs undo {again}"
         self._found = Inverse()
-        self._places: dict[RelPath, Becoming] = {}
+        self._places: dict[RelPath, NameAfterUndo] = {}
         """By the path at which it is to show."""
         self._arrivals = {
             step.path: (index, step) for index, step in enumerate(applied.plan.steps) if isinstance(step, ARRIVALS)
@@ -144,7 +144,7 @@ class UndoableNames:
         self._touched = {one.path: one.mtime_ns for one in applied.ready.directories}
         """The times of directories before the commit."""
         self._sources: set[RelPath] = set()
-        self._lone: dict[File, tuple[RelPath, Kept]] = {}
+        self._lone: dict[File, tuple[RelPath, KeptObject]] = {}
         """Where a file comes back of which base has no name, and what is kept of it: by its first
         name.
         """
@@ -156,7 +156,7 @@ class UndoableNames:
         """Where files show that get further names, which is said with these."""
         self._linked_to: set[RelPath | None] | None = None
         """The files of base of which others become links, once all places are known."""
-        self._brought: dict[Kept, Keep] = {}
+        self._brought: dict[KeptObject, Keep] = {}
         """The records of what comes back."""
         self._linked: dict[File, Keep] = {}
         """The records of files that have, or get, several names, by which file of base it is."""
@@ -363,5 +363,5 @@ class UndoableNames:
         above, name = split(path)
         return join(self._view(above), name)
 
-    def _place(self, path: RelPath) -> Becoming:
-        return self._places.setdefault(path, Becoming())
+    def _place(self, path: RelPath) -> NameAfterUndo:
+        return self._places.setdefault(path, NameAfterUndo())

@@ -42,7 +42,7 @@ must not fill the disk.
 """
 
 
-class Later(Protocol):
+class CallLater(Protocol):
     """Has something called after a number of seconds, as
     :meth:`yolofs.fuse.loop.loop.DeviceLoop.call_later`.
     """
@@ -58,7 +58,7 @@ class Freeing:
     """
 
     def __init__(
-        self, call_later: Later, *, max_count: int | None = None, clock_ns: Callable[[], int] = time.perf_counter_ns
+        self, call_later: CallLater, *, max_count: int | None = None, clock_ns: Callable[[], int] = time.perf_counter_ns
     ) -> None:
         """Hand over what has come, if nothing else does, in a function given to ``call_later``.
 

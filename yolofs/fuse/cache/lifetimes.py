@@ -27,7 +27,7 @@ MAX_TRUSTED = 4096
 """How many files have attributes that are trusted for long; looking at them all takes some 8 ms."""
 
 
-class Told(msgspec.Struct, gc=False):
+class ToldFile(msgspec.Struct, gc=False):
     """What the kernel was told of a base file, and until when it may trust that."""
 
     mtime_ns: int
@@ -49,7 +49,7 @@ class Lifetimes:
     ) -> None:
         self._base = base
         self._clock = clock
-        self._trusted: dict[RelPath, Told] = {}
+        self._trusted: dict[RelPath, ToldFile] = {}
         self.staged_s = staged_s
         self._base_s = base_s
         self._watched_s = base_s if watched_s is None else max(base_s, watched_s)
@@ -94,7 +94,7 @@ class Lifetimes:
         trusted = self._trusted
         if len(trusted) >= MAX_TRUSTED and source not in trusted:
             return self._base_s
-        trusted[source] = Told(attr.mtime_ns, attr.size, self._clock() + self._watched_s)
+        trusted[source] = ToldFile(attr.mtime_ns, attr.size, self._clock() + self._watched_s)
         return self._watched_s
 
     @property
@@ -102,7 +102,7 @@ class Lifetimes:
         """Whether there is a file to be looked at by :meth:`unnoticed`."""
         return bool(self._trusted)
 
-    def unnoticed(self) -> tuple[list[tuple[RelPath, Told]], list[tuple[RelPath, Told]]]:
+    def unnoticed(self) -> tuple[list[tuple[RelPath, ToldFile]], list[tuple[RelPath, ToldFile]]]:
         """Return which files have changed since the kernel was told of them, and of which it no
         longer trusts the attributes.
 
@@ -124,7 +124,7 @@ class Lifetimes:
                 changed.append(item)
         return changed, over
 
-    def drop(self, items: Iterable[tuple[RelPath, Told]]) -> None:
+    def drop(self, items: Iterable[tuple[RelPath, ToldFile]]) -> None:
         """Look no more after what was returned by :meth:`unnoticed`, unless the kernel was told of
         it anew.
         """

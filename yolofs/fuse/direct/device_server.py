@@ -54,7 +54,7 @@ from yolofs.fuse.direct.waiting import Waiting
 from yolofs.fuse.loop.loop import Future
 from yolofs.fuse.request import Name
 from yolofs.fuse.requests import Requests
-from yolofs.fuse.results import Answer, PostponedError
+from yolofs.fuse.results import EntryReply, PostponedError
 from yolofs.fuse.transport import Options, Served
 from yolofs.overlay import Owner
 
@@ -251,7 +251,7 @@ class Server:
         if question is not None:
             raise UndecidedError(question)
 
-    def _settled(self, answer: Answer) -> Answer:
+    def _settled(self, answer: EntryReply) -> EntryReply:
         """Let the kernel remember nothing of a directory that somebody has to ask for again."""
         if answer.attr is not None and not self._sent_back.is_settled(answer.attr.number):
             answer.attr_timeout_s = 0.0

@@ -94,9 +94,6 @@ MINOR: Final = 39
 does not know it does not ask for.
 """
 
-ROOT: Final = 1
-"""The root's number."""
-
 # Parts of the kernel's messages.
 
 IN: Final = Struct("=4xIQQIII4x")

@@ -27,7 +27,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     STATX_BIRTH,
     STATX_OUT,
 )
-from yolofs.fuse.results import Answer, Opened
+from yolofs.fuse.results import EntryReply, Opened
 from yolofs.overlay.inodes import Attr
 
 _SECOND_NS = 1_000_000_000
@@ -47,7 +47,7 @@ class DirEntry:
 
     __slots__ = ("_packed", "_packed_for", "attr_timeout", "entry_timeout")
 
-    def __init__(self, answer: Answer, attr: Attr, name: bytes, next_offset: int) -> None:
+    def __init__(self, answer: EntryReply, attr: Attr, name: bytes, next_offset: int) -> None:
         self.entry_timeout = self._packed_for = answer.name_timeout_s
         self.attr_timeout = answer.attr_timeout_s
         self._packed = bytearray(
@@ -99,7 +99,7 @@ class Replies:
         OUT.pack_into(self.out, 0, end, 0, unique)
         return self._view[:end]
 
-    def entry(self, unique: int, answer: Answer) -> memoryview:
+    def entry(self, unique: int, answer: EntryReply) -> memoryview:
         """A file under a name, or that there is none."""
         attr = answer.attr
         if attr is None:
@@ -111,7 +111,7 @@ class Replies:
             ENTRY_OUT.pack_into(self.out, 0, ENTRY_OUT.size, 0, unique, *_entry(answer, attr))
         return self._entry
 
-    def attributes(self, unique: int, answer: Answer) -> memoryview:
+    def attributes(self, unique: int, answer: EntryReply) -> memoryview:
         """A file's attributes."""
         attr = answer.attr
         assert attr is not None
@@ -125,7 +125,7 @@ class Replies:
         )  # fmt: skip
         return self._attr
 
-    def extended_attributes(self, unique: int, answer: Answer, birth_ns: int | None) -> memoryview:
+    def extended_attributes(self, unique: int, answer: EntryReply, birth_ns: int | None) -> memoryview:
         """A file's attributes as statx(2) tells them, with the time of its birth where that is
         known.
         """
@@ -148,7 +148,7 @@ class Replies:
         OPEN_OUT.pack_into(self.out, 0, OPEN_OUT.size, 0, unique, handle, flags, 0)
         return self._open
 
-    def created(self, unique: int, opened: Opened, answer: Answer) -> memoryview:
+    def created(self, unique: int, opened: Opened, answer: EntryReply) -> memoryview:
         """A file that was made and opened."""
         attr = answer.attr
         assert attr is not None
@@ -175,7 +175,7 @@ class Replies:
         return self._view[: STATFS_OUT.size]
 
 
-def _entry(answer: Answer, attr: Attr) -> tuple[int, ...]:
+def _entry(answer: EntryReply, attr: Attr) -> tuple[int, ...]:
     name_s, attr_s = answer.name_timeout_s, answer.attr_timeout_s
     number = attr.number
     atime, mtime, ctime = attr.atime_ns, attr.mtime_ns, attr.ctime_ns

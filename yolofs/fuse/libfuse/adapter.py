@@ -21,7 +21,7 @@ from yolofs.fuse.cache.listings import Row
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import Kind, Name, Request
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
-from yolofs.fuse.results import Answer, DirHandle, PostponedError
+from yolofs.fuse.results import DirHandle, EntryReply, PostponedError
 from yolofs.fuse.transport import Kernel, Served
 from yolofs.overlay import Owner
 
@@ -103,7 +103,7 @@ class Adapter(Requests, pyfuse3.Operations):
         finally:
             self._own_threads.discard(thread)
 
-    def _during_path_walk(self, thread: int, name: Name | None, answer: Callable[[], Answer]) -> EntryAttributes:
+    def _during_path_walk(self, thread: int, name: Name | None, answer: Callable[[], EntryReply]) -> EntryAttributes:
         """Ask the thread of a request that was sent back, if this is one, before it is answered."""
         question = self.sent_back.question_for(thread, name)
         if question is not None:
@@ -377,7 +377,7 @@ class Adapter(Requests, pyfuse3.Operations):
         self._handlers.releasedir(handle)
 
 
-def _entry(answer: Answer) -> EntryAttributes:
+def _entry(answer: EntryReply) -> EntryAttributes:
     """Return an answer in pyfuse3's form."""
     attr = answer.attr
     entry = EntryAttributes()

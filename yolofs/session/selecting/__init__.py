@@ -12,8 +12,8 @@ picked.  To change anything the session has to be open for writing, and a mount 
     actions        dropping, committing, editing
 """
 
-from yolofs.session.selecting.actions import Dropped, Selected, drop_hunks, select_hunks, stage_text
+from yolofs.session.selecting.actions import DropResult, SelectedState, drop_hunks, select_hunks, stage_text
 from yolofs.session.selecting.dependencies import HeldHunk
 from yolofs.session.selecting.finding_hunks import Hunks
 
-__all__ = ["Dropped", "HeldHunk", "Hunks", "Selected", "drop_hunks", "select_hunks", "stage_text"]
+__all__ = ["DropResult", "HeldHunk", "Hunks", "SelectedState", "drop_hunks", "select_hunks", "stage_text"]

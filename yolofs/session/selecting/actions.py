@@ -28,7 +28,7 @@ from yolofs.session.view_writer import Metadata, ViewWriter
 from yolofs.state.tree import Tree
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class DropResult(msgspec.Struct, frozen=True):
     """What dropping hunks has done."""
 
     changes: tuple[Change, ...]
@@ -51,7 +51,7 @@ def drop_hunks(
     *,
     paths: Sequence[RelPath] = (),
     known: Iterable[FileHunks] = (),
-) -> Dropped:
+) -> DropResult:
     """Stage of the picked hunks what the old state has; all others stay as they are.
 
     What was there before is a generation, ``name`` is that of the new one.  ``known`` is for
@@ -71,17 +71,17 @@ def drop_hunks(
     together = Dependencies(kept, places, session.base.root)
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
-        return Dropped((), session.timeline.present, together.held)
+        return DropResult((), session.timeline.present, together.held)
     with trying_journal_copy(session) as trying:
         before = trying.snapshot(if_changed=True)
         left_out = take_back(trying, old, kept, places)
         trying.snapshot(name)
         trying.keep()
     changes = compare(*session.states(before, None), session.base, session.store)
-    return Dropped(tuple(changes), before, together.held, left_out)
+    return DropResult(tuple(changes), before, together.held, left_out)
 
 
-class Selected(msgspec.Struct, frozen=True):
+class SelectedState(msgspec.Struct, frozen=True):
     """A state in which base has the picked hunks, and no others."""
 
     tree: Tree
@@ -104,7 +104,7 @@ def select_hunks(
     paths: Sequence[RelPath] = (),
     up_to: Generation | None = None,
     known: Iterable[FileHunks] = (),
-) -> Iterator[Selected]:
+) -> Iterator[SelectedState]:
     """Make the state to commit, for the time of the block; unless it is kept, nothing of it stays.
 
     The hunks are those of the view, or of what it showed at the generation ``up_to``; ``known`` is
@@ -132,7 +132,7 @@ def select_hunks(
         selected = trying.snapshot(SELECTED)
         tree = trying.state(selected)
         trying.travel(before)
-        yield Selected(tree, together.held, touched, trying.keep)
+        yield SelectedState(tree, together.held, touched, trying.keep)
 
 
 def stage_text(session: Session, path: RelPath, text: bytes, name: bytes) -> Generation:

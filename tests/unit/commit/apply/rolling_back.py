@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -62,8 +63,8 @@ def whole(scribe: CommitScribe) -> dict[bytes, tuple[Node, int]]:
     return {path: (node, os.lstat(os.path.join(root, path)).st_ino) for path, node in scan(root).items()}
 
 
-def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool, error: BaseException) -> None:
-    """Have step ``number`` fail, before or after it was done."""
+def failing_at(number: int, error: BaseException, *, after: bool) -> Callable[[Steps, Step], None]:
+    """Return what does steps, and fails at step ``number`` before or after it is done."""
     really, count = Steps.do, 0
 
     def do(self: Steps, step: Step) -> None:
@@ -75,7 +76,12 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool, error:
         if count == number + 1:
             raise error
 
-    monkeypatch.setattr(Steps, "do", do)
+    return do
+
+
+def fail_at(monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool, error: BaseException) -> None:
+    """Have step ``number`` fail, before or after it was done."""
+    monkeypatch.setattr(Steps, "do", failing_at(number, error, after=after))
 
 
 def steps_of(scribe: CommitScribe) -> int:
@@ -104,7 +110,7 @@ def stops_at(number: int, plan: Plan, scribe: CommitScribe, parking: bytes) -> b
 
     really, count = BackSteps.undo, 0
 
-    def undo(self: BackSteps, step: Step, said: step_log.Line | None, *, is_next: bool) -> None:
+    def undo(self: BackSteps, step: Step, said: step_log.LoggedStep | None, *, is_next: bool) -> None:
         nonlocal count
         count += 1
         if count == number + 1:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -53,7 +52,7 @@ def folder_of(found: FarFolders, place: Path, directory: bytes) -> other_devices
     return found.of_group(GROUP, device_and_mount(bytes(place / "base")), RelPath(directory))
 
 
-def as_user(act: partial[None]) -> None:
+def as_user(act: Callable[[], None]) -> None:
     assert in_child(act, is_root=False) == 0, "see above"
 
 
@@ -82,7 +81,7 @@ def test_all_that_is_made_there_has_the_group(place: Path, is_moved: bool) -> No
         other_devices.remove(bytes(place / "commit"), HIDDEN)
         assert os.listdir(place / "commit") == ["far"]
 
-    as_user(partial(act))
+    as_user(act)
 
 
 def test_where_no_directory_gives_the_group_there_is_none(place: Path) -> None:
@@ -95,11 +94,11 @@ def test_where_no_directory_gives_the_group_there_is_none(place: Path) -> None:
         assert folder_of(found, place, b"shared/sub") is None
         assert os.listdir(place / "commit") == []
 
-    as_user(partial(act))
+    as_user(act)
 
 
 @pytest.mark.parametrize("call", ["rename", "open_by_no_link"])
-def test_one_that_was_left_half_way_is_removed(place: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_was_left_half_way_is_removed(place: Path, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def act() -> None:
         found = folders(place)
 
@@ -122,7 +121,7 @@ def test_one_that_was_left_half_way_is_removed(place: Path, call: str, monkeypat
         assert not left[0].exists()
         assert os.listdir(place / "base/shared") == ["sub"]
 
-    as_user(partial(act))
+    as_user(act)
 
 
 def test_only_folders_of_this_commit_are_removed(place: Path) -> None:

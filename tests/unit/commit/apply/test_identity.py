@@ -409,7 +409,7 @@ def test_which_file_a_removed_name_was_of_is_known_before_a_copy_takes_its_place
     if not child:
         really = part_links.put_in_place
 
-        def put_in_place(copies: list[part_links.Apart], new: bytes) -> dict[int, part_links.Ctimes]:
+        def put_in_place(copies: list[part_links.PartedCopy], new: bytes) -> dict[int, part_links.Ctimes]:
             ctimes = really(copies, new)
             os.kill(os.getpid(), signal.SIGKILL)
             return ctimes

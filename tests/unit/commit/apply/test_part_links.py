@@ -13,8 +13,8 @@ import pytest
 from tests.support.commit_model import CommitScribe, have_linked, scan
 from yolofs.commit import execute, resume
 from yolofs.commit.apply import execution
-from yolofs.commit.apply.given_ctimes import Came
-from yolofs.commit.apply.part_links import Apart, put_in_place
+from yolofs.commit.apply.given_ctimes import PutInPlace
+from yolofs.commit.apply.part_links import PartedCopy, put_in_place
 from yolofs.store import copying
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
@@ -159,7 +159,7 @@ def test_what_a_crash_left_half_done_is_finished(
     def crash(*_: object, **__: object) -> None:
         raise Crash
 
-    def crashing(copies: list[Apart], new: bytes) -> None:
+    def crashing(copies: list[PartedCopy], new: bytes) -> None:
         with monkeypatch.context() as patch:
             patch.setattr(os, failing, crash)
             put_in_place(copies, new)
@@ -206,7 +206,7 @@ def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_chan
             while file.stat().st_ctime_ns == until:  # till the coarse clock has moved
                 file.chmod(0o640)
 
-    def note(came: Came) -> None:
+    def note(came: PutInPlace) -> None:
         noted.update(came.stamps)
 
     execute(scribe.plan(), scribe.store, parking=os.fsencode(parking), arrived=note, progress=change)

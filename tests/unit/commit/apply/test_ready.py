@@ -61,7 +61,7 @@ def at(scribe: CommitScribe, name: str) -> Path:
 
 @pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("name", ["d/x", "linked"])
-def test_what_is_changed_in_place_and_may_never_change(scribe: CommitScribe, name: str, flag: int) -> None:
+def test_an_immutable_file_that_is_to_be_changed_in_place_ends_it(scribe: CommitScribe, name: str, flag: int) -> None:
     if name == "linked":
         scribe.write(b"linked", b"new")
     else:
@@ -70,7 +70,7 @@ def test_what_is_changed_in_place_and_may_never_change(scribe: CommitScribe, nam
         check_refused(scribe, f"not begun: .*/base/{name}: it is immutable or append-only")
 
 
-def test_what_the_host_has_put_where_something_is_to_come(scribe: CommitScribe) -> None:
+def test_something_of_the_hosts_where_a_new_file_is_to_be_ends_it(scribe: CommitScribe) -> None:
     scribe.write(b"d/new", b"new")
     text = "not begun: .*/base/d/new: the host has put something there meanwhile"
     check_refused(scribe, text, lambda: at(scribe, "d/new").write_text("the host's"))
@@ -90,13 +90,13 @@ def read_only(path: Path) -> Iterator[None]:
         assert libc.umount2(place, 2) == 0
 
 
-def test_a_directory_that_is_read_only(scribe: CommitScribe) -> None:
+def test_a_read_only_directory_ends_it(scribe: CommitScribe) -> None:
     scribe.write(b"d/new", b"new")
     with read_only(at(scribe, "d")):
         check_refused(scribe, "not begun: .*/base/d: Read-only file system")
 
 
-def test_a_link_in_the_place_of_a_directory(scribe: CommitScribe) -> None:
+def test_a_link_in_the_place_of_a_directory_ends_it(scribe: CommitScribe) -> None:
     scribe.write(b"d/new", b"new")
 
     def put_link() -> None:
@@ -108,7 +108,7 @@ def test_a_link_in_the_place_of_a_directory(scribe: CommitScribe) -> None:
 
 @pytest.mark.root_only
 @pytest.mark.parametrize("mode", [0o755, 0o1777], ids=["closed", "sticky"])
-def test_a_directory_in_which_an_ordinary_user_may_not_do_it(mode: int) -> None:
+def test_a_directory_that_an_ordinary_user_may_not_change_ends_it(mode: int) -> None:
     place = Path(os.environ["XDG_RUNTIME_DIR"]).parent / f"yolofs-test.ready-{os.getpid()}"
     place.mkdir()
 

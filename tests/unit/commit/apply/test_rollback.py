@@ -192,7 +192,7 @@ def test_what_the_log_says_and_a_power_failure_has_undone_is_done_again(
     with step_log.Log(parking) as lines:
         for step in plan.steps[number : number + 9]:
             inode = os.lstat(scribe.base.path(step.path)).st_ino if scribe.base.has(step.path) else 0
-            lines.add(step_log.Line(step_log.Identity(0, inode, 1 << 62, 0), None))
+            lines.add(step_log.LoggedStep(step_log.Identity(0, inode, 1 << 62, 0), None))
     resume(plan, scribe.store, parking=parking)
     assert scan(scribe.base.root) == expected
 
@@ -227,7 +227,7 @@ def test_data_that_a_power_failure_has_taken_from_a_rewritten_file_is_written_ag
     at(scribe, b"g/one").write_bytes(content)
     with step_log.Log(parking) as lines:
         lines.cut(number)
-        lines.add(step_log.Line(line.came._replace(ctime_ns=at(scribe, b"g/one").stat().st_ctime_ns), line.went))
+        lines.add(step_log.LoggedStep(line.came._replace(ctime_ns=at(scribe, b"g/one").stat().st_ctime_ns), line.went))
     resume(plan, scribe.store, parking=parking)
     assert scan(scribe.base.root) == expected
 

@@ -54,12 +54,14 @@ def scribe(tmp_path: Path, base: Path) -> RealTimeScribe:
 
 
 def conflicts(scribe: CommitScribe) -> list[bytes]:
-    found = list(find_conflicts(scribe.tree, scribe.base, scribe.store))
+    found: list[bytes] = list(find_conflicts(scribe.tree, scribe.base, scribe.store))
     assert may_have_drifted(scribe.tree, scribe.base, scribe.store, frozenset()) or not found
     return found
 
 
-def test_a_changed_file_whose_names_are_all_unknown(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_that_lost_its_known_names_is_a_conflict_if_the_host_wrote_to_it(
+    scribe: RealTimeScribe, base: Path
+) -> None:
     (base / "other").hardlink_to(base / "a")
     scribe.write(b"a", b"new")
     scribe.remove(b"a")
@@ -93,7 +95,7 @@ def work(scribe: CommitScribe) -> None:
     scribe.link(b"a", b"a2")
 
 
-def test_none_if_base_stays_as_it_is(scribe: RealTimeScribe) -> None:
+def test_there_is_no_conflict_if_base_stays_as_it_is(scribe: RealTimeScribe) -> None:
     work(scribe)
     assert conflicts(scribe) == []
 
@@ -227,7 +229,7 @@ def test_a_file_moved_away_may_change_its_content(scribe: RealTimeScribe, base: 
     assert conflicts(scribe) == []
 
 
-def test_what_lies_in_a_directory_that_the_host_removed(scribe: RealTimeScribe, base: Path) -> None:
+def test_what_lies_in_a_directory_that_the_host_moved_cannot_be_committed(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/sub/new", b"")
     scribe.remove(b"d/sub/y")
     scribe.rename(b"a", b"d/sub/a")

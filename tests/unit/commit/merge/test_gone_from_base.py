@@ -17,7 +17,9 @@ def without_content(scribe: CommitScribe, path: bytes) -> bool:
 
 
 @pytest.mark.parametrize("becomes", ["nothing", "directory", "link"])
-def test_a_file_whose_content_was_in_base_alone(scribe: CommitScribe, becomes: str) -> None:
+def test_a_file_whose_content_was_in_base_alone_is_lost_once_base_has_it_no_more(
+    scribe: CommitScribe, becomes: str
+) -> None:
     scribe.chmod(b"a", 0o600)
     assert not without_content(scribe, b"a")
     file = at(scribe, b"a")

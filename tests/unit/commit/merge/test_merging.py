@@ -14,7 +14,7 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from tests.support import sharing_disk
 from yolofs.commit.merge import text_merge
-from yolofs.commit.merge.merging import Merge, Refused
+from yolofs.commit.merge.merging import Merge, Unmergeable
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
 from yolofs.paths import RelPath
@@ -49,7 +49,7 @@ NOT_KNOWN = "what base had is not known: it was not text, or had more than 1 MiB
 PATH = RelPath(b"d/file")
 
 
-def merged(view: CoreDriver, path: RelPath = PATH) -> Merge | Refused:
+def merged(view: CoreDriver, path: RelPath = PATH) -> Merge | Unmergeable:
     assert path in look_at_base(view.session, split_staged(view.session, None)).conflicts
     (found,) = merges_at(view.session, [path])
     return found
@@ -57,7 +57,7 @@ def merged(view: CoreDriver, path: RelPath = PATH) -> Merge | Refused:
 
 def reason(view: CoreDriver, path: RelPath = PATH) -> str:
     found = merged(view, path)
-    assert isinstance(found, Refused)
+    assert isinstance(found, Unmergeable)
     return found.reason
 
 
@@ -184,7 +184,7 @@ def test_a_file_in_whose_place_another_is_put_while_it_is_read_is_not_merged(
     file.with_name("another").write_bytes(b"and another\n")
     monkeypatch.setattr(os, "fstat", replaces)
     (found,) = merges_at(view.session, [PATH])
-    assert isinstance(found, Refused)
+    assert isinstance(found, Unmergeable)
     assert found.reason == "base is changing just now"
 
 

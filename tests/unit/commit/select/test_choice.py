@@ -21,7 +21,6 @@ from yolofs.state.tree import Tree
 from yolofs.text.path_patterns import Patterns
 
 __all__ = ["scribe"]
-ALL = Selection(Regions(ROOT))
 NOBODY = Authors((), 0)
 
 

@@ -46,7 +46,7 @@ def test_what_was_moved_out_of_a_directory_that_was_itself_moved_out_goes_withou
     assert paths_of_unit(scribe, b"d") == {b"d", b"kept", b"d/sub"}
 
 
-def test_names_that_base_has_for_one_file(scribe: CommitScribe) -> None:
+def test_all_names_that_base_has_for_a_file_are_one_unit(scribe: CommitScribe) -> None:
     os.link(at(scribe, b"a"), at(scribe, b"second"))
     scribe.remove(b"a")
     scribe.rename(b"second", b"third")

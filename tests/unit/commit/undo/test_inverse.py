@@ -16,7 +16,7 @@ from tests.unit.commit.undo.undoing import commit, commits, execute_undo, invers
 from yolofs.commit import Plan, execute, plan_commit
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Link, Remove, Rewrite
-from yolofs.commit.undo.applied import Applied, Later
+from yolofs.commit.undo.applied import Applied, LaterCommit
 from yolofs.commit.undo.inverse import invert
 from yolofs.paths import RelPath
 
@@ -178,7 +178,7 @@ def test_a_directory_that_was_made_stays_for_what_the_host_has_put_into_it(commi
         at(scribe, b"new/the host's").mkdir()
     inverse = inverse_of(commits)
     assert inverse.drifted == {b"new/the host's": None}
-    later = [Later(2, {RelPath(b"new/the host's")})]
+    later = [LaterCommit(2, {RelPath(b"new/the host's")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later, force=True)
     assert inverse.stays == {
         b"new/the host's": "commit 2 has changed it since; first: yolofs undo 2",
@@ -220,7 +220,7 @@ def test_what_was_moved_does_not_come_back_where_a_later_commit_has_changed_what
     scribe.write(b"a", b"staged")
     commits.commit(1)
     at(scribe, b"a").write_text("by a later commit\n")
-    later = [Later(2, {RelPath(b"a")})]
+    later = [LaterCommit(2, {RelPath(b"a")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later, force=True)
     assert inverse.stays == {
         b"a": "commit 2 has changed it since; first: yolofs undo 2",
@@ -236,7 +236,7 @@ def test_a_part_that_another_undo_has_taken_back_is_not_told_as_what_stays(commi
     scribe.write(b"n", b"staged")
     commits.commit(1)
     at(scribe, b"n").write_text("base again\n")
-    later = [Later(2, {RelPath(b"n")}, takes_back=True)]
+    later = [LaterCommit(2, {RelPath(b"n")}, takes_back=True)]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later)
     assert not inverse.stays
     assert not inverse.drifted
@@ -248,7 +248,7 @@ def test_a_new_file_that_a_later_commit_has_removed_is_told_as_what_stays(commit
     scribe.write(b"n", b"staged")
     commits.commit(1)
     at(scribe, b"n").unlink()
-    later = [Later(2, {RelPath(b"n")})]
+    later = [LaterCommit(2, {RelPath(b"n")})]
     inverse = invert(Applied.read(1, commits.parking(1)), scribe.base, scribe.store, later=later)
     assert inverse.stays == {b"n": "commit 2 has changed it since; first: yolofs undo 2"}
 
@@ -336,7 +336,7 @@ def test_what_is_not_kept_any_more_is_told_and_stays(commits: Commits, name: byt
 
 
 def test_a_later_commit_is_about_all_that_lies_in_a_directory_that_it_has_changed(commits: Commits) -> None:
-    later = Later(2, {RelPath(b"d")})
+    later = LaterCommit(2, {RelPath(b"d")})
     assert later.touches(RelPath(b"d/sub/x"))
     assert later.touches(RelPath(b"d"))
     assert not later.touches(RelPath(b"dd"))
@@ -348,7 +348,7 @@ def test_a_later_commit_is_not_about_what_lies_beside_what_it_has_made(commits: 
     at(scribe, b"d/x").write_text("x\n")
     scribe.write(b"d/n", b"staged")
     commits.commit(1)
-    later = Later.read(1, commits.parking(1))
+    later = LaterCommit.read(1, commits.parking(1))
     assert later.touches(RelPath(b"d/n"))
     assert not later.touches(RelPath(b"d/x"))
 

@@ -14,7 +14,7 @@ import trio
 import trio.testing
 
 from yolofs.access.answers import Answer
-from yolofs.access.asks import Ask, Ended
+from yolofs.access.asks import Ask, EndedAsk
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.daemon.asks.broker import Broker
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
@@ -38,7 +38,7 @@ class Driver:
         self.broker = Broker(self.book, self.install, timeout_s=timeout_s, default=default)
         self.answers: dict[bytes, list[Decision]] = {}
         self.shown: list[Ask] = []
-        self.ends: list[Ended] = []
+        self.ends: list[EndedAsk] = []
         self.warnings: list[tuple[str, ...]] = []
         self.before_install: Callable[[], None] = lambda: None
 
@@ -50,7 +50,7 @@ class Driver:
     def asked(self, ask: Ask) -> None:
         self.shown.append(ask)
 
-    def ended(self, ended: Ended) -> None:
+    def ended(self, ended: EndedAsk) -> None:
         self.ends.append(ended)
 
     def warned(self, warnings: tuple[str, ...]) -> None:

@@ -15,7 +15,7 @@ import trio.testing
 
 from tests.unit.daemon.asks.broker_driver import ALLOW, DENY, Driver, process, question, run
 from yolofs.access.answers import Answer, Lifetime
-from yolofs.access.asks import Outcome
+from yolofs.access.asks import AskOutcome
 from yolofs.access.questions import Decision, Operation, Question
 from yolofs.audit.audit import AskNote, AuditLog, read_audit
 from yolofs.daemon.asks import broker as broker_module
@@ -31,7 +31,7 @@ def test_an_answer_reaches_the_process_that_asked_and_everybody_sees_it() -> Non
         (ask,) = await driver.asks(b"/a")
         assert (await driver.broker.answer(ask.id, ALLOW, by="me")).ids == [ask.id]
         assert driver.answers == {b"/a": [Decision.ALLOW]}
-        assert [(end.ask, end.outcome, end.by) for end in driver.ends] == [(ask, Outcome.ALLOWED, "me")]
+        assert [(end.ask, end.outcome, end.by) for end in driver.ends] == [(ask, AskOutcome.ALLOWED, "me")]
         assert driver.broker.waiting == []
 
     run(test)
@@ -58,7 +58,7 @@ def test_whoever_cannot_be_seen_is_asked_about_all_the_same_and_waits(pid: int) 
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/a", pid=pid)
         assert ask.waiters[0].requester == Requester(pid)
-        await trio.sleep(1)
+        await trio.sleep(1)  # in which each requester is looked at twice
         assert driver.broker.waiting == [ask]
         await driver.broker.answer(ask.id, DENY, by="me")
 
@@ -222,7 +222,7 @@ def test_a_thousand_wait_and_each_is_answered_once() -> None:
     async def test(driver: Driver) -> None:
         await driver.asks(*paths)
         assert len(driver.broker.waiting) == 1000
-        await trio.sleep(1)
+        await trio.sleep(1)  # in which each requester is looked at twice
         assert len((await driver.broker.answer(1000, ALLOW, by="me")).ids) == 1000
 
     driver = run(test)

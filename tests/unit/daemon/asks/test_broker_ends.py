@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from tests.unit.daemon.asks.broker_driver import ALLOW, Driver, process, question, run
-from yolofs.access.asks import Outcome
+from yolofs.access.asks import AskOutcome
 from yolofs.access.questions import Decision
 from yolofs.audit.audit import AuditLog
 from yolofs.daemon.asks import broker as broker_module
@@ -53,7 +53,7 @@ def test_whoever_is_killed_is_let_go_within_a_second(number: signal.Signals, mon
 
     driver = run(test)
     assert driver.answers == {b"/a": [Decision.INTERRUPTED]}
-    assert [end.outcome for end in driver.ends] == [Outcome.INTERRUPTED]
+    assert [end.outcome for end in driver.ends] == [AskOutcome.INTERRUPTED]
 
 
 def test_signals_that_are_blocked_or_ignored_interrupt_nobody() -> None:
@@ -66,7 +66,7 @@ def test_signals_that_are_blocked_or_ignored_interrupt_nobody() -> None:
             (ask,) = await driver.asks(b"/a", pid=child.pid)
             for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGCHLD, signal.SIGWINCH):
                 child.send_signal(number)
-            await trio.sleep(1.2)
+            await trio.sleep(1.2)  # in which each requester is looked at three times
             assert driver.broker.waiting == [ask]
 
     run(test)

@@ -11,9 +11,9 @@ import trio.testing
 
 from tests.unit.daemon.asks.broker_driver import ALLOW, DENY, Driver, question, run
 from yolofs.access.answers import Answer, Lifetime
-from yolofs.access.asks import Outcome
+from yolofs.access.asks import AskOutcome
 from yolofs.access.questions import Decision, Operation, Question
-from yolofs.daemon.asks.broker import Answered
+from yolofs.daemon.asks.broker import AnsweredAsks
 from yolofs.errors import AskError, UsageError
 from yolofs.rules import PathRule, Rule, RuleSet, RuleState, SuffixRule
 
@@ -67,7 +67,7 @@ def test_an_answer_for_a_directory_has_all_below_it_judged_anew() -> None:
         assert (await driver.broker.answer(asks[0].id, answer, only=True, by="me")).ids == [1]
         assert driver.installed == [(PathRule(b"/d", RuleState.READ_ONLY, "an answer in this session"), False)]
         assert driver.answers == {b"/d/a": [Decision.AGAIN], b"/d/e/b": [Decision.AGAIN], b"/e/c": []}
-        assert [(end.ask.id, end.outcome) for end in driver.ends] == [(1, Outcome.ALLOWED), (2, Outcome.RULE)]
+        assert [(end.ask.id, end.outcome) for end in driver.ends] == [(1, AskOutcome.ALLOWED), (2, AskOutcome.RULE)]
 
     run(test)
 
@@ -112,7 +112,7 @@ def test_what_a_rule_for_a_group_leaves_open_is_told() -> None:
         answered = await driver.broker.answer(
             asks[0].group, Answer(Decision.ALLOW, Lifetime.SESSION, b"/d"), by="me, process 7"
         )
-        assert answered == Answered([1, 2], [1], [])
+        assert answered == AnsweredAsks([1, 2], [1], [])
 
     driver = run(test)
     assert driver.answers == {b"/d/s": [Decision.ALLOW], b"/d/a": [Decision.AGAIN]}

@@ -88,7 +88,7 @@ def test_what_is_done_meanwhile_begins_when_the_daemon_has_been_asked_and_before
     assert seen == [True]
 
 
-def test_it_is_done_once_though_the_daemon_is_asked_several_times(
+def test_what_is_done_meanwhile_is_done_once_though_the_daemon_is_asked_several_times(
     serving: Callable[[int], tuple[Server, Client]],
 ) -> None:
     server, client = serving(2)
@@ -99,7 +99,7 @@ def test_it_is_done_once_though_the_daemon_is_asked_several_times(
     assert len(calls) == 1
 
 
-def test_what_stops_it_ends_the_call(serving: Callable[[int], tuple[Server, Client]]) -> None:
+def test_an_interrupt_of_what_is_done_meanwhile_ends_the_call(serving: Callable[[int], tuple[Server, Client]]) -> None:
     _, client = serving(0)
 
     def interrupted() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from yolofs.fuse.direct import kernel_protocol
 from yolofs.fuse.direct.replies import DirEntry, Replies
-from yolofs.fuse.results import Answer
+from yolofs.fuse.results import EntryReply
 from yolofs.overlay.inodes import Attr
 
 SIZES = {
@@ -52,7 +52,7 @@ def test_each_layout_has_the_size_of_the_kernels(name: str, size: int) -> None:
 
 
 def test_an_entry_is_laid_out_as_the_kernel_reads_it() -> None:
-    reply = bytes(Replies(256).entry(9, Answer(ATTR, 1.5, 86_400.25)))
+    reply = bytes(Replies(256).entry(9, EntryReply(ATTR, 1.5, 86_400.25)))
     length, error, unique = struct.unpack_from("=IiQ", reply)
     assert (length, error, unique) == (len(reply), 0, 9)
     node, generation, name_s, attr_s, name_ns, attr_ns = struct.unpack_from("=QQQQII", reply, 16)
@@ -69,7 +69,7 @@ def test_an_entry_is_laid_out_as_the_kernel_reads_it() -> None:
 
 
 def test_an_entry_for_no_such_name_has_number_zero_and_a_lifetime() -> None:
-    reply = bytes(Replies(256).entry(9, Answer(None, 60.0, 0.0)))
+    reply = bytes(Replies(256).entry(9, EntryReply(None, 60.0, 0.0)))
     assert struct.unpack_from("=IiQ", reply) == (144, 0, 9)
     assert struct.unpack_from("=QQQQ", reply, 16) == (0, 0, 60, 0)
 
@@ -80,7 +80,7 @@ def test_an_error_is_negative_and_nothing_follows() -> None:
 
 def test_names_of_a_listing_end_at_multiples_of_eight() -> None:
     for length in range(1, 20):
-        packed = DirEntry(Answer(ATTR, 1.0, 1.0), ATTR, b"n" * length, 3).packed()
+        packed = DirEntry(EntryReply(ATTR, 1.0, 1.0), ATTR, b"n" * length, 3).packed()
         assert len(packed) % 8 == 0
         ino, offset, told, kind = struct.unpack_from("=QQII", packed, 128)
         assert (ino, offset, told, kind) == (77, 3, length, stat.S_IFCHR >> 12)
@@ -89,6 +89,6 @@ def test_names_of_a_listing_end_at_multiples_of_eight() -> None:
 
 
 def test_a_name_that_is_told_again_has_the_lifetimes_that_were_set_meanwhile() -> None:
-    entry = DirEntry(Answer(ATTR, 60.0, 60.0), ATTR, b"name", 3)
+    entry = DirEntry(EntryReply(ATTR, 60.0, 60.0), ATTR, b"name", 3)
     entry.entry_timeout = entry.attr_timeout = 7.5
     assert struct.unpack_from("=QQII", entry.packed(), 16) == (7, 7, 500_000_000, 500_000_000)

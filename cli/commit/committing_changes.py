@@ -1,0 +1,196 @@
+"""Committing whole changes: they are shown and asked about, conflicts settled, and what is done
+told.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+import click
+import msgspec
+
+from yolofs.cli.commit.exclude import parse_excludes
+from yolofs.cli.commit.open_files import find_open_files, open_files_fields, say_open_files
+from yolofs.cli.commit.report import (
+    CommitPreview,
+    check_named,
+    emit_document,
+    emit_refusal,
+    emit_taken,
+    end_without_success_if,
+    ends_text,
+    look,
+    say_done,
+    say_stays,
+    say_unchanged,
+    trusted_text,
+    warn_of_cut_links,
+    warn_of_unfinished,
+)
+from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
+from yolofs.cli.commit.tidying import remove_tidied, tidy
+from yolofs.cli.guard import PathGuard
+from yolofs.cli.output import ask, check_can_ask, phases, say
+from yolofs.cli.project import changing, reading, relative_paths
+from yolofs.cli.rules.in_force import hiding
+from yolofs.commit.select.selection import Selection
+from yolofs.daemon.rpc.protocol import LoanKind
+from yolofs.errors import ConflictError
+from yolofs.paths import Generation, in_shell
+from yolofs.session.commit import commit, look_at_base, marks_error
+from yolofs.session.session import Session
+from yolofs.session.up_to import commit_up_to
+from yolofs.state.regions import Region
+from yolofs.system.gc_pause import no_garbage_collection
+
+
+class CommitRequest(NamedTuple):
+    """What the user asked for."""
+
+    paths: tuple[bytes, ...]
+    outside: bool
+    scratch: bool
+    excludes: tuple[str, ...]
+    trusted: bool
+    up_to: str | None
+    unfolds: bool
+    """Whether each change is to have a line of its own."""
+
+    def generation(self, session: Session) -> Generation | None:
+        """Return the generation to commit up to; None for all that is staged.
+
+        Raises:
+            GenerationError: there is none of that number or name.
+        """
+        return session.timeline.resolve(self.up_to) if self.up_to is not None else None
+
+    def options(self, wish: ConflictWish) -> tuple[str, ...]:
+        """Return the options that say which version of a path is taken, and what it may replace."""
+        return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
+
+    def selection(self, session: Session) -> Selection:
+        """Return the selection that the options mean in a session.
+
+        Raises:
+            UsageError: a path or pattern lies outside base, or is empty.
+        """
+        flags = {Region.PROJECT: True, Region.OUTSIDE: self.outside, Region.SCRATCH: self.scratch}
+        wanted = frozenset(region for region, is_wanted in flags.items() if is_wanted)
+        paths = tuple(relative_paths(session, self.paths))
+        return Selection(session.regions, wanted, paths, parse_excludes(session, self.excludes), self.trusted)
+
+
+def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, yes: bool, as_json: bool) -> None:
+    """Commit what was asked for; what changed while the user looked at it is shown again.
+
+    Raises:
+        Exit: the answer is no, or nothing of what was named is done.
+        ConflictError: base has changed, too, and what is wished does not settle that.
+        UnnamedError: something that was named stays staged.
+        YolofsError: as :func:`yolofs.session.commit.commit`.
+    """
+    guard = hiding(project)
+    while True:
+        before = None if yes else _show_and_ask(project, guard, wish, asked)
+        if before is not None and not before.taken:
+            check_named(before, asked.options(wish))
+            end_without_success_if(bool(asked.paths))
+            return
+        with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
+            selection = asked.selection(session)
+            shown, split = look(session, selection, asked.generation(session))
+            if before is not None and before != shown:
+                wish.forget(before.taken, shown.taken)
+                say("something of it has changed meanwhile, here or in base; look again")
+                continue
+            looked = look_at_base(session, split)
+            if asked.up_to is None:
+                wish.take_base(looked.unchanged)
+            settled = SettledConflicts()
+            try:
+                if looked.conflicts and wish.is_given:
+                    if asked.up_to is not None and looked.marked:  # what they were is about the present view
+                        raise marks_error(looked.marked)
+                    settled = wish.settle(session, looked, makes_again=asked.up_to is None)
+                    selection = msgspec.structs.replace(selection, left=settled.left)
+                    shown, split = look(session, selection, asked.generation(session), is_again=True)
+                    looked = look_at_base(session, split)
+                check_settled(settled, looked)
+            except ConflictError as error:
+                error.root = session.base.root
+                if as_json:
+                    emit_refusal(session, shown, looked.conflicts, settled.fields(session.base.root))
+                elif yes:
+                    emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
+                raise
+            if yes and shown.taken and not as_json:
+                try:
+                    emit_taken(session, shown, guard, looked.conflicts, settled.merged, unfolds=asked.unfolds)
+                    warn_of_cut_links(session, split, looked)
+                except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
+                    say("nothing is committed, as the list was not read to its end")
+                    raise
+            written = find_open_files(session, shown.taken)
+            try:
+                with phases() as begin:
+                    apply = commit if asked.up_to is None else commit_up_to
+                    result = apply(
+                        session,
+                        split=split,
+                        looked=looked,
+                        changes=shown.taken,
+                        force=bool(settled.ours),
+                        progress=begin("committing"),
+                        going_back=lambda: begin("taking the commit back"),
+                    )
+            except ConflictError as error:
+                error.root = session.base.root
+                raise
+            directory = session.directory
+            tidy(session)
+        remove_tidied(directory)
+        break
+    if as_json:
+        fields = settled.fields(session.base.root) | {"open_files": open_files_fields(written)}
+        emit_document(session, result, shown, looked.conflicts, fields)
+        warn_of_unfinished(result.number, result.unfinished)
+    else:
+        settled.say(session)
+        say_done(session, result, shown, was_told=shown == before)
+        say_open_files(written)
+    settled.check(session)
+    is_later = asked.up_to is not None and result.number is not None
+    check_named(shown, wish.options if is_later else asked.options(wish), is_later=is_later)
+    is_settled = settled.merged or settled.marked or settled.dropped
+    end_without_success_if(bool(asked.paths) and result.number is None and not is_settled)
+
+
+def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
+    """Show what would be committed and what not, and ask; return what was shown.
+
+    Raises:
+        Exit: the answer is no.
+        UsageError: there is nobody to ask, or a path is nowhere.
+    """
+    with reading(project) as session:
+        shown, split = look(session, asked.selection(session), asked.generation(session))
+        if shown.taken:
+            check_can_ask(instead="yolofs commit --yes")
+        looked = look_at_base(session, split)
+        if shown.taken:
+            emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
+            warn_of_cut_links(session, split, looked)
+        say_unchanged(session, shown)
+        if not shown.taken:
+            say("nothing to commit")
+        say_stays(session, shown)
+        if asked.up_to is None:
+            wish.take_base(looked.unchanged)
+            wish.ask(session, split, looked)
+        if shown.taken:
+            question = wish.question(shown.taken, looked.conflicts, trusted_text(shown), ends_text(session))
+            if not (question and ask(question)):
+                say("nothing committed")
+                raise click.exceptions.Exit(1)
+        return shown

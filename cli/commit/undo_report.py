@@ -1,0 +1,144 @@
+"""What an undo would do, or has done, in words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from yolofs.changes.changes import Change
+from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
+from yolofs.cli.output import say
+from yolofs.cli.show.json_forms import text_fields
+from yolofs.cli.show.listing import Place, emit_changes
+from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener
+from yolofs.commit.select.choice import HeldBack
+from yolofs.errors import UnnamedError
+from yolofs.paths import RelPath, absolute, display, in_shell
+from yolofs.session.commit_counts import read_runs
+from yolofs.session.ended_commits import EndedCommit
+from yolofs.session.session import Session
+from yolofs.session.undo import PreparedUndo, UndoResult
+
+_LISTED = 20
+
+
+def show_undo(
+    session: Session, commit: EndedCommit, prepared: PreparedUndo, changes: list[Change], *, unfolds: bool
+) -> None:
+    root = session.base.root
+    say(f"to undo commit {commit.number} ({_age_and_runs(commit)}) would do this to the real files:")
+    place = Place(root, session.base.relative(session.project))
+    short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
+    emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)
+    _say_stays(prepared.stays, prepared.inverse.copies, root)
+    _say_as_now(prepared.as_now, commit.number, root)
+    _say_held_back(commit.number, prepared.held_back, root)
+
+
+def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
+    for path, why in sorted(stays.items())[:_LISTED]:
+        say(f"stays: {display(absolute(root, path))}: {why}")
+    if len(stays) > _LISTED:
+        say(f"and {len(stays) - _LISTED} more that stay")
+    for path in copies[:_LISTED]:
+        say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
+
+
+def _say_as_now(paths: Sequence[RelPath], number: int, root: bytes) -> None:
+    for path in paths[:_LISTED]:
+        say(
+            f"note: {display(absolute(root, path))} comes back as it is now, and not as it was before commit {number}:"
+            " somebody has written to it since"
+        )
+    if len(paths) > _LISTED:
+        say(f"and {len(paths) - _LISTED} more that come back as they are now")
+
+
+def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
+    """Print what stays because it can only be undone together with others, and the command that
+    undoes all of it.
+    """
+    for one in held_back[:_LISTED]:
+        shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
+        together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])
+        say(f"stays: {shown}: {one.reason}; yolofs undo {number} {together}")
+    if len(held_back) > _LISTED:
+        say(f"and {len(held_back) - _LISTED} more that go only together with others")
+
+
+def report_undo(result: UndoResult, root: bytes, *, applies_again: bool) -> None:
+    """Say what was undone, and what stays."""
+    warn_of_left_out(result.left_out, root)
+    _say_stays(result.stays, result.copies, root)
+    _say_as_now(result.as_now, result.undone, root)
+    _say_held_back(result.undone, result.held_back, root)
+    if result.number is None:
+        say(f"nothing of commit {result.undone} is to be undone")
+        return
+    warn_of_unfinished(result.number, result.unfinished)
+    part = "" if result.is_whole else "in part "
+    then = (
+        f"what it had taken back is applied again; to undo that: yolofs undo {result.number}"
+        if applies_again
+        else "what it had applied is staged again: yolofs status"
+    )
+    say(f"commit {result.undone} is undone {part}by commit {result.number}; {then}")
+
+
+def document_of(result: UndoResult, root: bytes) -> dict[str, Any]:
+    """Return what was undone as JSON has it."""
+    return {
+        "commit": result.number,
+        "undone": result.undone,
+        "steps": result.steps,
+        "stays": [
+            {**text_fields("path", absolute(root, path)), "reason": why} for path, why in sorted(result.stays.items())
+        ],
+        "held": [
+            {
+                "paths": [text_fields("path", absolute(root, path)) for path in held_back.paths],
+                "reason": held_back.reason,
+            }
+            for held_back in result.held_back
+        ],
+        "copies": [text_fields("path", absolute(root, path)) for path in result.copies],
+        "as_now": [text_fields("path", absolute(root, path)) for path in result.as_now],
+    }
+
+
+def check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool) -> None:
+    """Check that all that was asked for is undone; ``kept`` paths stay.
+
+    Raises:
+        UnnamedError: they do.
+    """
+    if not kept:
+        return
+    if paths and not is_undone:
+        raise UnnamedError(
+            f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
+        )
+    stay = "1 path stays" if kept == 1 else f"{kept} paths stay"
+    text = f"nothing of commit {number} is undone, as {stay}"
+    if is_undone:
+        rest = f"all else that you named of commit {number}" if paths else f"all else of commit {number}"
+        text = f"{stay} as {'it is' if kept == 1 else 'they are'}; {rest} is undone"
+    raise UnnamedError(text, hint=f"what each needs is told above; then: yolofs undo {number}")
+
+
+def _age_and_runs(commit: EndedCommit) -> str:
+    """Return when a commit was made and what had changed the files, in words."""
+    runs = read_runs(commit.directory)
+    by = f", of run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
+    return f"made {_ago(commit.began_ns)}{by}"
+
+
+def _ago(time_ns: int) -> str:
+    seconds = max(0, time.time_ns() - time_ns) // 1_000_000_000
+    for length, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= length:
+            count = seconds // length
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

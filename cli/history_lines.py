@@ -1,0 +1,123 @@
+"""A session's history in lines: all of it, or a line for each run, marker and commit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart
+from yolofs.audit.runs import Run, generation_of, read_runs
+from yolofs.cli.history_items import ChapterSpan, LeftOut, Wanted, items_of, markers_of
+from yolofs.cli.options import options
+from yolofs.cli.output import emit, local_time, paint, say
+from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, notes_between
+from yolofs.cli.show.listing import Place
+from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
+from yolofs.cli.show.run_lines import run_result
+from yolofs.cli.visible_records import count_since
+from yolofs.journal.records import Travel
+from yolofs.session.history import Chapter
+from yolofs.session.session import Session
+
+
+def emit_all(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: LeftOut) -> None:
+    """Write a line for each record and note."""
+    session = wanted.session
+    place = Place(session.base.root, session.base.relative(session.project))
+    width = _width(spans)
+    for span in spans:
+        is_past, is_empty = span.chapter.commit is not None, True
+        for item in items_of(span, wanted, left_out):
+            is_empty = False
+            if isinstance(item, RecordEntry):
+                line = record_line(item, place, width) + ("" if item.is_live else "  [dead]")
+                emit(paint(line, "dim") if is_past or not item.is_live else line)
+            else:
+                line = f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}"
+                emit(paint(line, "dim") if is_past else line)
+        if is_past and not (is_empty and (wanted.paths or wanted.run is not None)):
+            emit(paint(_commit_line(span.chapter, width), "dim"))
+
+
+def documents(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+    """Yield records and notes as JSON has them."""
+    root = wanted.session.base.root
+    for span in spans:
+        number = span.chapter.commit
+        more = {"commit": number} if number is not None else {}
+        for item in items_of(span, wanted, left_out):
+            yield (record_fields(item, root) if isinstance(item, RecordEntry) else note_fields(item)) | more
+        if number is not None and not (wanted.paths or wanted.run is not None):
+            yield {"kind": "commit", "time_ns": span.chapter.ended_ns, **more}
+
+
+def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
+    """Write a line for each run, marker and commit, and count what is not shown."""
+    place = Place(session.base.root, session.base.relative(session.project))
+    width = _width(spans)
+    hidden: Counter[str] = Counter()
+    known = {run.number: run for run in read_runs(session.directory)}
+    for span in spans:
+        is_past = span.chapter.commit is not None
+        notes = list(notes_between(span.chapter, span.start, span.end, ())) if options().guard is None else []
+        runs = [known[note.run] for note in notes if isinstance(note, RunStart)]
+        made = {run.end.after.marker_ns for run in runs if run.end is not None and run.end.after is not None}
+        lines = [(run.start.time_ns, _run_line(run, span, notes, width), True) for run in runs]
+        for entry in markers_of(span):
+            if isinstance(entry.record, Travel) and entry.record.is_anew:
+                continue  # the marker that follows says what was done
+            if entry.record.time_ns not in made and entry.generation <= span.chapter.count_seen:
+                text = record_line(entry, place, width) + ("" if entry.is_live else "  [dead]")
+                lines.append((entry.record.time_ns, text, entry.is_live))
+        for _, line, is_live in sorted(lines, key=lambda line: line[0]):
+            emit(line if is_live and not is_past else paint(line, "dim"))
+        if is_past:
+            emit(paint(_commit_line(span.chapter, width), "dim"))
+        elif span.end is None and (count := count_since(session)):
+            emit(f"and {count} record{'s' if count > 1 else ''} since, not snapshotted yet")
+        hidden += _beside(span, notes)
+    if hidden and options().guard is None:
+        counts = [f"{count} {what}{'s' if count > 1 else ''}" for what, count in hidden.items()]
+        say(f"note: {', '.join(counts)} not shown; -v shows them")
+
+
+def _run_line(run: Run, span: ChapterSpan, notes: Sequence[Note], width: int) -> str:
+    """Return a run in one line: the generation that it made, its command, how it ended, what was
+    asked and refused.
+    """
+    after = generation_of(run.end.after, span.chapter.journal) if run.end is not None else None
+    number = str(after) if after is not None else ""
+    mine = [note for note in notes if isinstance(note, AskNote | RefusalNote) and note.process.run == run.number]
+    counts = _counted(mine)
+    more = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in sorted(counts.items())]
+    told = ", ".join(text for text in (*run_result(run), *more) if text)
+    text = note_text(run.start).rpartition("  (in ")[0]
+    return f"{local_time(run.start.time_ns)}  {number:>{width}}  {'run':<8}  {text}  ({told})"
+
+
+def _beside(span: ChapterSpan, notes: Sequence[Note]) -> Counter[str]:
+    """Return how much of a span the short form leaves out, by kind."""
+    found = Counter({"record": sum(span.chapter.journal.segment_counts()[span.start : span.last])})
+    found.update(_counted(note for note in notes if not isinstance(note, RunStart | RunEnd)))
+    return +found
+
+
+def _counted(notes: Iterable[Note]) -> Counter[str]:
+    """Return how many notes of which kind there are; of refusals how often something was
+    refused.
+    """
+    found: Counter[str] = Counter()
+    for note in notes:
+        found[note_word(note)] += note.count if isinstance(note, RefusalNote) else 1
+    return found
+
+
+def _commit_line(chapter: Chapter, width: int) -> str:
+    ended_ns = chapter.ended_ns
+    when = local_time(ended_ns) if ended_ns is not None else ""
+    return f"{when:<19}  {'':>{width}}  {'commit':<8}  {chapter.commit}"
+
+
+def _width(spans: Sequence[ChapterSpan]) -> int:
+    return max(len(str(span.chapter.timeline.present + 1)) for span in spans)

@@ -1,0 +1,22 @@
+"""A project in which a commit has work to do, or an undo of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tests.cli.program import Program
+from tests.crash.test_commit_every_line import prepare
+from tests.crash.test_commit_preparation import tree_of
+
+
+def ready_for(command: str, project: Path) -> tuple[Program, dict[bytes, tuple[Any, ...]]]:
+    """Make a project in which ``commit`` or ``undo`` is to be called next; return the program in
+    it, and what base is to be then.
+    """
+    expected = prepare(project)
+    program = Program(project)
+    if command == "undo":
+        expected = tree_of(project)
+        program("commit", "--yes")
+    return program, expected
