@@ -51,7 +51,8 @@ def _older(session: bytes, numbers: Iterable[int]) -> int:
     The remains of a commit that was taken back do not count.
     """
     directories = [commit_directory(session, number) for number in sorted(numbers)[:-_LISTED]]
-    return sum(any(is_there(os.path.join(one, end.value)) for end in End) for one in directories)
+    ends = (b"journal", *(end.value for end in End))
+    return sum(any(is_there(os.path.join(one, end)) for end in ends) for one in directories)
 
 
 def _line(commit: EndedCommit, kept_bytes: int) -> str:
@@ -71,6 +72,8 @@ def _state(commit: EndedCommit) -> str:
     words = []
     if commit.is_given_up:
         words.append("given up half way")
+    if commit.is_damaged:
+        words.append("cannot be undone: its seal, or what says that it was done, is damaged or gone")
     if commit.undoes is not None:
         words.append(f"undoes {'' if commit.undoes.is_whole else 'part of '}commit {commit.undoes.commit}")
     if commit.undone_by:
@@ -86,6 +89,7 @@ def _fields(commit: EndedCommit, kept_bytes: int) -> dict[str, Any]:
         "counts": read_counts(commit.directory),
         "kept_bytes": kept_bytes,
         "given_up": commit.is_given_up,
+        "damaged": commit.is_damaged,
         "undoes": commit.undoes.commit if commit.undoes is not None else None,
         "undone_by": list(commit.undone_by),
         "undone": commit.is_undone,

@@ -33,6 +33,7 @@ def show_undo(
     short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
     emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)
     _say_stays(prepared.stays, prepared.inverse.copies, root)
+    _say_as_now(prepared.as_now, commit.number, root)
     _say_held_back(commit.number, prepared.held_back, root)
 
 
@@ -43,6 +44,16 @@ def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: by
         say(f"and {len(stays) - _LISTED} more that stay")
     for path in copies[:_LISTED]:
         say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
+
+
+def _say_as_now(paths: Sequence[RelPath], number: int, root: bytes) -> None:
+    for path in paths[:_LISTED]:
+        say(
+            f"note: {display(absolute(root, path))} comes back as it is now, and not as it was before commit {number}:"
+            " somebody has written to it since"
+        )
+    if len(paths) > _LISTED:
+        say(f"and {len(paths) - _LISTED} more that come back as they are now")
 
 
 def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
@@ -61,6 +72,7 @@ def report_undo(result: UndoResult, root: bytes, *, applies_again: bool) -> None
     """Say what was undone, and what stays."""
     warn_of_left_out(result.left_out, root)
     _say_stays(result.stays, result.copies, root)
+    _say_as_now(result.as_now, result.undone, root)
     _say_held_back(result.undone, result.held_back, root)
     if result.number is None:
         say(f"nothing of commit {result.undone} is to be undone")
@@ -92,6 +104,7 @@ def document_of(result: UndoResult, root: bytes) -> dict[str, Any]:
             for held_back in result.held_back
         ],
         "copies": [text_fields("path", absolute(root, path)) for path in result.copies],
+        "as_now": [text_fields("path", absolute(root, path)) for path in result.as_now],
     }
 
 

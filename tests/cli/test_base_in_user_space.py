@@ -52,3 +52,29 @@ def test_an_undo_does_not_say_that_a_file_with_one_name_has_lost_others(on_bindf
         assert (project / "edited").read_text() == "edited\n"
         assert (project / "removed").read_text() == "removed\n"
         assert (project / "other").stat().st_ino == (project / "linked").stat().st_ino
+
+
+def test_a_session_on_the_same_disk_may_keep_what_has_no_other_name_any_more(
+    on_bindfs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shown/state").mkdir(mode=0o700)
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "shown/state"))
+    project = tmp_path / "shown/other"
+    project.mkdir()
+    program = Program(project)
+    program.start_session()
+    (project / "linked").write_text("linked\n")
+    os.link(project / "linked", project / "other")
+    (project / "edited").write_text("edited\n")
+    view = CoreDriver(os.fsencode(project))
+    view.overwrite(b"linked", b"view\n")
+    view.create(b"new", b"new\n", 0o644)
+    view.link(b"new", b"link")
+    view.overwrite(b"edited", b"view\n")
+    view.unlink(b"other")
+    view.close()
+    for _ in range(2):
+        program("commit", "--yes")
+        program("undo", "--yes")
+        assert (tmp_path / "disk/other/linked").read_text() == (tmp_path / "disk/other/other").read_text() == "linked\n"
+        assert (tmp_path / "disk/other/edited").read_text() == "edited\n"

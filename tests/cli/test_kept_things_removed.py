@@ -119,3 +119,17 @@ def test_taking_it_back_names_nothing_where_all_is_kept(interrupted: Program) ->
     assert "lost" not in said.out + said.err
     assert (interrupted.project / "edited").read_text() == "edited\n"
     assert (interrupted.project / "removed").read_text() == "removed\n"
+
+
+@pytest.mark.parametrize("log_goes", [False, True], ids=["with its log", "without"])
+def test_without_the_note_of_what_it_made_a_commit_goes_neither_way(interrupted: Program, log_goes: bool) -> None:
+    """Else what lies in base would be told by presence, and new files keep names in the store."""
+    (directory_of(interrupted) / "made").unlink()
+    if log_goes:
+        (directory_of(interrupted) / "progress").unlink()
+    before = exactly(interrupted.project)
+    for words in (("commit", "--continue"), ("commit", "--roll-back"), ("undo", "--yes")):
+        said = interrupted.refused(*words, code=MISFIT)
+        assert "the note that it made before its first step is gone" in said
+        assert "yolofs commit --discard-interrupted" in said
+    assert exactly(interrupted.project) == before

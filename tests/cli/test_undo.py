@@ -37,6 +37,7 @@ def test_base_is_what_it_was_and_the_view_what_it_is(
         "stays": [],
         "held": [],
         "copies": [],
+        "as_now": [],
     }
     assert looks(yolofs.project) == before
     told = yolofs("commits", "--json").json["commits"]

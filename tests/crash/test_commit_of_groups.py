@@ -5,6 +5,7 @@ code.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -26,9 +27,13 @@ from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many, is_nightly
 from tests.support.required import do_without
 from yolofs.commit import plan_commit
+from yolofs.commit.apply.steps import Steps
+from yolofs.commit.plan.plan import FinishDirectory, Step
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
+from yolofs.errors import RolledBackError
 from yolofs.overlay import Owner
+from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Access, Session
 from yolofs.session.undo import choose, undo
@@ -245,3 +250,149 @@ def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, 
         commit(session)
     assert listing(project) == expected, f"killed at line {line}"
     assert not any(b".yolofs-" in path for path in listing(project)), f"killed at line {line}"
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+def test_an_undo_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:
+    expected = expected_of(place)
+    first = populate(place / "first")
+    total = place / "state/total"
+
+    def count() -> None:
+        staged(first)
+        with Session.open(first, Access.WRITE) as session:
+            commit(session)
+        total.write_text(str(dies_at(0, first, _undo_last)))
+
+    as_user(place, count)
+    for line in points(range(1, int(total.read_text()) + 1), "undo", goes_back, some=POINTS):
+        project = populate(place / str(line))
+        before = listing(project)
+        as_user(place, partial(_die_in_undo, project, line, expected, before, goes_back=goes_back))
+
+
+def test_what_was_taken_back_of_another_users_files_is_no_change_of_the_host(place: Path) -> None:
+    """Their times cannot be given back."""
+    project = populate(place / "project")
+    (place / "project/own/others").write_bytes(b"\0 of which no text is kept")
+    before = listing(project)
+    really = Steps.do
+
+    def fail(steps: Steps, step: Step) -> None:
+        if isinstance(step, FinishDirectory):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        really(steps, step)
+
+    def twice(act: Callable[[Session], object]) -> None:
+        with Session.open(project, Access.WRITE) as session, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Steps, "do", fail)
+            with pytest.raises(RolledBackError):
+                act(session)
+        with Session.open(project, Access.WRITE) as session:
+            act(session)
+
+    def act() -> None:
+        staged(project)
+        twice(commit)
+        after = listing(project)
+        assert after != before
+        twice(_undo_last)
+        assert listing(project) == before
+        twice(commit)
+        assert listing(project) == after
+
+    as_user(place, act)
+
+
+def _undo_last(session: Session) -> None:
+    undo(session, choose(session, None))
+
+
+def _die_in_undo(project: bytes, line: int, expected: Listing, before: Listing, *, goes_back: bool) -> None:
+    staged(project)
+    before_numbers = numbers(project)
+    with Session.open(project, Access.WRITE) as session:
+        commit(session)
+    after_numbers = numbers(project)
+    dies_at(line, project, _undo_last)
+    with Session.open(project, Access.WRITE) as session:
+        found = session.interrupted()
+        if goes_back and found is not None and found.way_back is not None:
+            roll_back_interrupted(session)
+            assert listing(project) == expected, f"killed at line {line}"
+            assert numbers(project) == after_numbers, f"killed at line {line}"
+        finish_interrupted(session)
+    with Session.open(project, Access.WRITE) as session:
+        if listing(project) != before:  # it was taken back, or had not begun
+            assert listing(project) == expected, f"killed at line {line}"
+            _undo_last(session)
+    assert listing(project) == before, f"killed at line {line}"
+    assert numbers(project) == before_numbers, f"killed at line {line}"
+    assert not any(b".yolofs-" in path for path in listing(project)), f"killed at line {line}"
+
+
+def _closed(root: Path) -> bytes:
+    """Make a setgid directory of a group that the user is not in, closed for writing."""
+    (root / "closed/sub").mkdir(parents=True)
+    (root / "closed/sub/in").write_bytes(b"in")
+    for path in (root, *root.rglob("*")):
+        os.chown(path, NOBODY, NOBODY if path == root else GROUP)
+    (root / "closed/sub").chmod(0o2555)
+    (root / "closed").chmod(0o2555)
+    return os.fsencode(root)
+
+
+def _modes(project: bytes) -> list[int]:
+    return [stat.S_IMODE(os.lstat(os.path.join(project, path)).st_mode) for path in (b"closed", b"closed/sub")]
+
+
+def _stage_in_closed(project: bytes) -> None:
+    view = CoreDriver(project)  # which asks for no permission: the host has closed it since
+    view.create(b"closed/new", b"new", 0o644)
+    view.rename(b"closed/sub/in", b"closed/sub/on")
+    view.close()
+
+
+def test_setgid_of_a_closed_directory_that_cannot_be_given_back_is_told(place: Path) -> None:
+    project = _closed(place / "project")
+
+    def act() -> None:
+        _stage_in_closed(project)
+        with Session.open(project, Access.WRITE) as session:
+            left_out = commit(session).left_out
+        assert [left_out.get(RelPath(path)) for path in (b"closed", b"closed/sub")] == [("mode",), ("mode",)]
+        assert _modes(project) == [0o555, 0o555]
+
+    as_user(place, act)
+
+
+@pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
+def test_a_closed_setgid_directory_is_closed_after_a_kill_at_any_line(place: Path, goes_back: bool) -> None:
+    _closed(place / "first")
+    total = place / "state/total"
+
+    def count() -> None:
+        _stage_in_closed(os.fsencode(place / "first"))
+        total.write_text(str(dies_at(0, os.fsencode(place / "first"), commit)))
+
+    def die_and_end(project: bytes, line: int) -> None:
+        _stage_in_closed(project)
+        dies_at(line, project, commit)
+        with Session.open(project, Access.WRITE) as session:
+            found = session.interrupted()
+            if goes_back and found is not None and found.way_back is not None:
+                back = roll_back_interrupted(session)
+                assert back is not None
+                left_out: Any = back.meanwhile.left_out
+            else:
+                ended = finish_interrupted(session)
+                left_out = ended.left_out if ended is not None else {}
+        for path, mode in zip((b"closed", b"closed/sub"), _modes(project), strict=True):
+            assert mode & 0o777 == 0o555, f"{path!r} stays open after a kill at line {line}"
+            if found is not None:
+                assert bool(mode & stat.S_ISGID) != (path in left_out), f"killed at line {line}"
+
+    as_user(place, count)
+    for line in points(range(1, int(total.read_text()) + 1), goes_back, some=10):
+        project = _closed(place / str(line))
+        as_user(place, partial(die_and_end, project, line))

@@ -222,7 +222,7 @@ class BrokenOff:
             self.plan,
             self.store,
             parking=self.parking,
-            restored=lambda found: restored.add(self._notes, {one.stamp for one in found}),
+            restored=lambda found, _: restored.add(self._notes, {one.stamp for one in found}),
             durable=False,
         ).found
 

@@ -15,17 +15,21 @@ from yolofs.journal import length as journal_length
 from yolofs.journal.archive_index import numbers_of
 from yolofs.journal.cuts import TORN_SUFFIX
 from yolofs.journal.file import sync_directory_of
+from yolofs.journal.header import FORMAT
 from yolofs.journal.journal import Journal
 from yolofs.paths import StoreIno, display
 from yolofs.session.undo_notes import read_undoes
 from yolofs.store.store import Store
-from yolofs.system.plain_files import is_there, naming, open_plain
+from yolofs.system.plain_files import is_there, naming, open_plain, read_note
 
 if TYPE_CHECKING:
     from yolofs.registry.seal import Sealer
 
 CARRIED = b"carried"
 """In the directory of a commit: the journal that is to follow it, with what it leaves staged."""
+ENDS = b"ends"
+"""In the directory of a commit: the first line of the journal that it ends, which no other has."""
+_MOST_OF_LINE = 1 << 8
 _STAGE_LINE = re.compile(rb"^[SK] \d+ \S+ (\d+)", re.MULTILINE)
 
 
@@ -190,12 +194,41 @@ def _was_never_begun(directory: bytes, number: int) -> bool:
 
 
 def _is_put_away(commit: bytes) -> bool:
-    """Tell whether all that follows the end of a commit has been done, too."""
+    """Tell whether all that follows the end of a commit has been done, too.
+
+    Its journal comes there when the file that says how it ended is durable; so it tells that, also
+    where somebody has removed that file.
+    """
 
     def has(name: bytes) -> bool:
         return is_there(os.path.join(commit, name))
 
-    return has(b"journal") and (has(End.GIVEN_UP.value) or (has(End.DONE.value) and not has(CARRIED)))
+    return has(b"journal") and (has(End.GIVEN_UP.value) or not has(CARRIED))
+
+
+def note_ended_journal(commit: bytes, journal: bytes) -> None:
+    """Note in the directory of a commit that is prepared which journal it ends; nobody waits for
+    the disk.
+
+    Raises:
+        OSError: the journal cannot be read, or the note not be written.
+    """
+    from yolofs.commit.apply.commit_directory import write_new  # imported late, as below
+
+    write_new(commit, ENDS, _first_line(journal), durable=False)
+
+
+def _first_line(journal: bytes) -> bytes:
+    with open(open_plain(journal, os.O_RDONLY), "rb") as file:
+        return file.readline(_MOST_OF_LINE)
+
+
+def _ends_another(commit: bytes, journal: bytes) -> bool:
+    """Tell whether a commit has ended another journal than this one, as far as is known: an earlier
+    version noted nothing.
+    """
+    noted = read_note(os.path.join(commit, ENDS), _MOST_OF_LINE)
+    return noted is not None and noted.startswith(FORMAT) and noted != _first_line(journal)
 
 
 def all_are_put_away(directory: bytes) -> bool:
@@ -277,13 +310,13 @@ def has_ended_journal(directory: bytes) -> bool:
     since.
 
     What it says of base is not true any more.  Whoever committed is about to put it away, or died
-    before.
+    before.  If it is another one than the commit has ended, somebody has removed that.
     """
     last = max(commit_numbers(directory), default=0)
-    archive = os.path.join(commit_directory(directory, last), b"journal")
-    if not last or is_there(archive) or not is_there(os.path.join(directory, b"journal")):
+    commit, journal = commit_directory(directory, last), os.path.join(directory, b"journal")
+    if not last or is_there(os.path.join(commit, b"journal")) or not is_there(journal):
         return False
-    return end_of(directory, last) is not None
+    return end_of(directory, last) is not None and not _ends_another(commit, journal)
 
 
 def finish_put_away(directory: bytes) -> None:

@@ -36,7 +36,7 @@ from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
-from yolofs.session.archive import CARRIED
+from yolofs.session.archive import CARRIED, note_ended_journal
 from yolofs.session.attribution import runs_of
 from yolofs.session.authors import authors_of
 from yolofs.session.commit_counts import note_counts, note_runs
@@ -212,6 +212,7 @@ def commit(
             make_directory(directory)
             if split.rest:
                 _write_rest(directory, number, split.rest)
+            note_ended_journal(directory, session.journal.path)
             note_counts(directory, done)
             note_runs(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:
@@ -222,7 +223,7 @@ def commit(
             session.store,
             parking=directory,
             seals=seals,
-            restored=lambda found: _note_restored(session, directory, found),
+            restored=lambda *found: _note_restored(session, directory, *found),
             arrived=_noting(session, is_needed=bool(split.rest)),
             progress=progress,
             going_back=going_back,
@@ -268,16 +269,17 @@ def put_away(session: Session, directory: bytes) -> str:
     return ""
 
 
-def _note_restored(session: Session, directory: bytes, found: set[Identity]) -> None:
+def _note_restored(session: Session, directory: bytes, found: set[Identity], untimed: set[Identity]) -> None:
     """Note what a commit that was taken back has put in its place, except for what the host had
-    changed.
+    changed; ``untimed``: what of it could not be given the times that it had.
     """
     forced = read_forced(directory)
     if forced is None:  # all of it may be the host's then
         return
     base = session.base
-    stamps = {one.stamp for one in found if not forced.has(base.on_disk(one.device, one.inode))}
-    restored.add(session.directory, stamps)
+    ours = {one for one in found if not forced.has(base.on_disk(one.device, one.inode))}
+    restored.add(session.directory, {one.stamp for one in ours})
+    restored.add_unset(session.directory, {one.stamp for one in ours & untimed})
 
 
 def _write_rest(directory: bytes, number: int, rest: tuple[Keep, ...]) -> None:
@@ -388,7 +390,7 @@ def roll_back_interrupted(
         session.store,
         parking=found.directory,
         check_root=found.seals.check_root,
-        restored=lambda restored: _note_restored(session, found.directory, restored),
+        restored=lambda *restored: _note_restored(session, found.directory, *restored),
         progress=progress,
     )
     return TakenBack(found.number, meanwhile, found.root, found.directory)

@@ -15,6 +15,7 @@ from yolofs.registry.seal import Sealer, began_ns, read_plainly
 from yolofs.session.archive import End, commit_directory, commit_numbers
 from yolofs.session.session import Session
 from yolofs.session.undo_notes import Undoes, read_undoes
+from yolofs.system.plain_files import is_there
 
 
 class EndedCommit(msgspec.Struct, frozen=True):
@@ -24,6 +25,10 @@ class EndedCommit(msgspec.Struct, frozen=True):
     directory: bytes
     began_ns: int
     is_given_up: bool = False
+    is_damaged: bool = False
+    """Whether its end was written, and nothing proves any more that it was this user: it cannot be
+    undone.
+    """
     undoes: Undoes | None = None
     """What it undoes, if it is an undo."""
     undone_by: tuple[int, ...] = ()
@@ -56,7 +61,7 @@ def ended_commits(session: Session, *, last: int | None = None, since: int = 0) 
             found[number] = msgspec.structs.replace(one, takes_back=takes_back)
     for number in sorted(found, reverse=True):  # an undo that was itself undone is not in force
         one = found[number]
-        if one.undoes is None or one.is_undone or one.undoes.commit not in found:
+        if one.undoes is None or one.is_undone or one.is_damaged or one.undoes.commit not in found:
             continue
         of = found[one.undoes.commit]
         found[of.number] = msgspec.structs.replace(of, undone_by=(number, *of.undone_by))
@@ -71,6 +76,7 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | N
     """Return a commit of the session in a directory, as far as it tells of itself; None if it has
     not ended.
 
+    One whose seal or end is damaged, or gone, has ended if the journal that it ended lies there.
     Later commits tell what became of it.
     """
     directory = commit_directory(session, number)
@@ -78,11 +84,14 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | N
         read_plainly(os.path.join(directory, name)) or b"" for name in (SEAL, End.DONE.value, End.GIVEN_UP.value)
     )
     is_given_up = sealer.is_given_up(given_up, number)
-    if not is_given_up and not sealer.is_end(done, sealed):
+    is_damaged = not is_given_up and not sealer.is_end(done, sealed)
+    journal = os.path.join(directory, b"journal")
+    if is_damaged and not is_there(journal):
         return None
     undoes = read_undoes(directory)
     takes_back = undoes is not None and not undoes.applies_again
-    return EndedCommit(number, directory, began_ns(sealed) or 0, is_given_up, undoes, takes_back=takes_back)
+    began = began_ns(sealed) or (os.lstat(journal).st_mtime_ns if is_damaged else 0)
+    return EndedCommit(number, directory, began, is_given_up, is_damaged, undoes, takes_back=takes_back)
 
 
 def named(numbers: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from yolofs.commit import Plan, describe
 from yolofs.commit.apply import step_log
-from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, read_ready
+from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, has_begun, read_ready
 from yolofs.commit.apply.interrupted_progress import how_far
 from yolofs.commit.apply.places import SEAL, hidden_prefix
 from yolofs.commit.apply.ready import Ready
@@ -298,12 +298,17 @@ def _checked(text: bytes, base: Base) -> Plan:
 
 def _what_was_made(commit: bytes) -> Ready:
     """Return what is known of a commit by identity, without which neither way is safe; nothing
-    where nothing was written yet.
+    where nothing was written yet, or a version did not write it whose log has no identities either.
     """
+    place = display(os.path.join(commit, MADE))
     try:
-        return read_ready(commit) or Ready()
+        ready = read_ready(commit)
+        lines = step_log.read(commit) if ready is None else []
+        knows_none = bool(lines) and not any(line.came or line.went for line in lines)
+        if ready is None and has_begun(commit) and not knows_none:
+            raise _MendableError(f"the note that it made before its first step is gone ({place})")
+        return ready or Ready()
     except OSError as error:
-        place = display(os.path.join(commit, MADE))
         raise _MendableError(
             f"the note that it made before its first step cannot be read ({place}: {reason(error)})"
         ) from None

@@ -24,7 +24,7 @@ from yolofs.registry.registry import SessionEntry
 from yolofs.registry.search import FoundProject
 from yolofs.registry.start import register
 from yolofs.registry.state import state_of
-from yolofs.session.archive import interrupted_commit
+from yolofs.session.archive import finish_put_away, has_ended_journal, interrupted_commit
 from yolofs.session.lock import locked
 from yolofs.session.opening import finish_move
 from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
@@ -52,6 +52,8 @@ def move_session(found: FoundProject) -> FoundProject:
     try:
         with private_directory(session), locked(session):
             finish_move(session)
+            if has_ended_journal(session):  # by its first line, which the journal is to get anew
+                finish_put_away(session)
             content = read_session_file(session)
             before = (content.project_path if content is not None else b"") or old
             is_back = before == new and entry.identity == NO_IDENTITY  # where the registry alone was damaged

@@ -2,8 +2,8 @@
 had before; the newest one is always kept.
 
 A commit that is not kept any more cannot be undone.  Commits go from the oldest on.  One that was
-given up half way is never among them: what it keeps was never put back, and perhaps nobody else has
-it.
+given up half way is never among them, and none of which nothing proves that it has ended: what such
+a commit keeps was never put back, and perhaps nobody else has it.
 """
 
 from __future__ import annotations
@@ -43,19 +43,23 @@ def surplus(session: bytes, keep: KeepCommits, now_ns: int) -> list[EndedCommit]
     if not numbers:
         return []
     sealer = Sealer.open(session, make=True)
-    while numbers and ended_commit(session, numbers[-1], sealer) is None:
+    while numbers and not _is_proved(ended_commit(session, numbers[-1], sealer)):
         numbers.pop()
     too_many = _too_many(numbers, sizes_of_commits(session), keep)
     gone: list[EndedCommit] = []
     for at, number in enumerate(numbers[:-1]):
         one = ended_commit(session, number, sealer)
-        if one is None:
+        if one is None or one.is_damaged:
             continue
         if at >= too_many and now_ns - one.began_ns <= keep.days * _DAY_NS:
             break
         if not one.is_given_up:
             gone.append(one)
     return gone
+
+
+def _is_proved(commit: EndedCommit | None) -> bool:
+    return commit is not None and not commit.is_damaged
 
 
 def _too_many(numbers: Sequence[int], sizes: Mapping[int, Size], keep: KeepCommits) -> int:

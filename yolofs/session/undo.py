@@ -9,6 +9,7 @@ view is the same before and after.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -18,9 +19,10 @@ import msgspec
 from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
 from yolofs.commit.apply import copy_log
-from yolofs.commit.apply.commit_directory import PLAN, write_new
+from yolofs.commit.apply.commit_directory import PLAN, DamagedNoteError, write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
+from yolofs.commit.apply.step_log import Identity
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
@@ -35,14 +37,14 @@ from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.kept_texts import keep_texts
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
-from yolofs.errors import ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
+from yolofs.errors import CommitError, ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Change as Recorded
 from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import Sealer, read_plainly
-from yolofs.session.archive import CARRIED, commit_numbers
+from yolofs.session.archive import CARRIED, commit_numbers, note_ended_journal
 from yolofs.session.authors import authors_of
 from yolofs.session.commit import note_arrived, put_away
 from yolofs.session.commit_counts import note_counts
@@ -61,6 +63,8 @@ from yolofs.system.disks import OnDisk
 from yolofs.system.plain_files import make_directory
 from yolofs.system.work_directories import work_directory
 
+_DAMAGED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EFBIG})
+"""What is said of a file that is gone, or is no plain file."""
 _LOOKED_AT = 8
 """How many commits are read at first to find the last one that may be undone."""
 
@@ -81,6 +85,8 @@ class UndoResult(msgspec.Struct, frozen=True):
     """What was selected and stays, as it goes together with what was not."""
     copies: list[RelPath]
     """Where a hard link came back as a file of its own."""
+    as_now: list[RelPath]
+    """What came back as it was when it was undone, which is not what base had before the commit."""
     left_out: dict[RelPath, tuple[str, ...]]
     """As :attr:`yolofs.commit.CommitOutcome.left_out`."""
     unfinished: str = ""
@@ -98,6 +104,8 @@ class PreparedUndo(msgspec.Struct):
     stays: dict[RelPath, str]
     """What cannot be taken back of what was selected, by path in base, and why."""
     held_back: tuple[HeldBack, ...]
+    as_now: list[RelPath]
+    """What comes back as it is now, of what was selected: see :class:`Inverse`."""
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
@@ -114,7 +122,8 @@ def choose(session: Session, number: int | None) -> EndedCommit:
     """
     if number is None:
         for one in _newest_first(session):
-            if not (one.is_given_up or one.is_undone or one.takes_back) and _may_go(session, one):
+            is_open = not (one.is_given_up or one.is_undone or one.takes_back)
+            if is_open and (one.is_damaged or _may_go(session, one)):
                 return one
         raise YolofsError("there is no commit to undo", hint="yolofs commits --all lists what there is")
     found = next((one for one in ended_commits(session, since=number) if one.number == number), None)
@@ -213,7 +222,8 @@ def prepare(
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
     stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
-    return PreparedUndo(applied, inverse, anew, tree, stays, held_back, is_whole, store)
+    as_now = [path for path in inverse.as_now if selection is None or selection.has(path)]
+    return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store)
 
 
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
@@ -239,6 +249,8 @@ def _checked_plan(session: Session, commit: EndedCommit) -> Plan:
     problems = ["its seal or its plan cannot be read"]
     if sealed is not None and text is not None:
         problems = Sealer.open(session.directory).problems(sealed, commit.number, text, has_ended=True)
+        if commit.is_damaged:
+            problems.append("what says that it was done is damaged, or gone")
     if problems:
         raise TrustError(
             f"commit {commit.number} is not undone: {problems[0]}",
@@ -258,26 +270,36 @@ def _checked_plan(session: Session, commit: EndedCommit) -> Plan:
 def _later(session: Session, number: int) -> list[LaterCommit]:
     """Return the commits after one that are in force; a commit and the undo of all of it are as if
     neither were.
+
+    One whose plan or notes are damaged is left out: what it has changed is told as drift then.
     """
     ended = {one.number: one for one in ended_commits(session, since=number) if not one.is_given_up}
     gone = {one.number for one in ended.values() if one.is_undone}
     gone |= {undo for one in ended.values() if one.is_undone for undo in one.undone_by}
     above = [one for one in ended.values() if one.number > number and one.number not in gone]
     undos = ended[number].undone_by if number in ended else ()
-    later = [
-        LaterCommit.read(
-            one.number,
-            one.directory,
-            takes_back=one.number in undos,
-            undoes=one.undoes.commit if one.undoes is not None else None,
-        )
-        for one in above
-    ]
+    later: list[LaterCommit] = []
+    for one in above:
+        of, is_undo = one.undoes.commit if one.undoes is not None else None, one.number in undos
+        with _passing_over_damage():
+            later.append(LaterCommit.read(one.number, one.directory, takes_back=is_undo, undoes=of))
     for one in ended.values():
         undone = ended.get(one.undoes.commit) if one.undoes is not None else None
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
             later.append(LaterCommit(one.number, (), applies_again=True))
     return later
+
+
+@contextlib.contextmanager
+def _passing_over_damage() -> Iterator[None]:
+    """Pass over a commit whose files are damaged or gone, but over no disk that fails."""
+    try:
+        yield
+    except (YolofsError, DamagedNoteError):
+        pass
+    except OSError as error:
+        if error.errno not in _DAMAGED:
+            raise
 
 
 def _made_anew(session: Session, number: int) -> MadeAnew:
@@ -289,7 +311,8 @@ def _made_anew(session: Session, number: int) -> MadeAnew:
         directories = one.undoes.anew if one.undoes is not None else {}
         if (copies or directories) and not one.is_given_up:
             kept = {ino: OnDisk(disk, inode) for ino, inode in directories.items()}
-            found.append(AnewOfCommit(Applied.read(one.number, one.directory), copies, kept))
+            with _passing_over_damage():
+                found.append(AnewOfCommit(Applied.read(one.number, one.directory), copies, kept))
     return MadeAnew(found)
 
 
@@ -316,14 +339,16 @@ def undo(
     made: list[StoreIno] = []
     try:
         result = _undo(session, commit, selection, made, progress, force=force)
-    except ConflictError:
-        _remove(session.store, made)
-        raise
     except (NotPreparedError, RolledBackError) as error:
         _remove(session.store, made)
         error.message = error.message.replace("the commit was", f"the undo of commit {commit.number} was", 1)
         error.hint = error.hint.replace("commit other paths", "undo other paths")
         error.hint = error.hint.replace("yolofs commit", f"yolofs undo {commit.number}")
+        raise
+    except CommitError:  # what is half done needs them
+        raise
+    except YolofsError:
+        _remove(session.store, made)
         raise
     if result.number is None:
         _remove(session.store, made)
@@ -352,7 +377,9 @@ def _undo(
         inverse = prepared.inverse
         plan = plan_commit(prepared.tree, session.base, prepared.store)
         stays, held_back = prepared.stays, prepared.held_back
-        result = UndoResult(None, commit.number, 0, prepared.is_whole, stays, held_back, inverse.copies, {})
+        result = UndoResult(
+            None, commit.number, 0, prepared.is_whole, stays, held_back, inverse.copies, prepared.as_now, {}
+        )
         if not plan.steps:
             return result
         composed = _left_staged(session, commit, prepared, made)
@@ -364,6 +391,7 @@ def _undo(
             commit.number, prepared.is_whole, sorted(inverse.numbers), besides, commit.takes_back, inverse.anew
         )
         write_new(directory, UNDOES, msgspec.json.encode(note))
+        note_ended_journal(directory, session.journal.path)
         note_indexes(directory, plan, os.path.dirname(directory))
         note_counts(directory, compare(Tree(), prepared.tree, session.base, prepared.store))
         if composed.records:
@@ -373,7 +401,7 @@ def _undo(
         prepared.store,
         parking=directory,
         seals=seals,
-        restored=lambda found: restored.add(session.directory, {one.stamp for one in found}),
+        restored=lambda *found: _note_restored(session, *found),
         arrived=lambda came: note_arrived(session, came),
         progress=progress,
     )
@@ -385,6 +413,14 @@ def _undo(
         left_out=inverse.left_out | composed.left_out | outcome.left_out,
         unfinished=unfinished,
     )
+
+
+def _note_restored(session: Session, found: set[Identity], untimed: set[Identity]) -> None:
+    """Note what an undo that was taken back has put in its place, and what of it could not be given
+    the times that it had.
+    """
+    restored.add(session.directory, {one.stamp for one in found})
+    restored.add_unset(session.directory, {one.stamp for one in untimed})
 
 
 def _left_staged(session: Session, commit: EndedCommit, prepared: PreparedUndo, made: list[StoreIno]) -> ComposedRest:

@@ -22,7 +22,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import cast
 
@@ -547,3 +547,17 @@ def _widened(path: bytes, st: os.stat_result) -> Iterator[None]:
         yield
     finally:
         os.chmod(path, stat.S_IMODE(st.st_mode))
+
+
+@contextlib.contextmanager
+def gone_on_failure(store: Store, numbers: Sequence[StoreIno]) -> Iterator[None]:
+    """Remove those store inodes again that a block makes, should it fail; ``numbers`` are looked at
+    then.
+    """
+    try:
+        yield
+    except BaseException:
+        for ino in numbers:
+            with contextlib.suppress(OSError):  # it may not have been made; else it goes when nothing names it
+                store.remove(ino)
+        raise

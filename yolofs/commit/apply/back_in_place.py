@@ -15,6 +15,7 @@ from yolofs.commit.apply import step_log
 from yolofs.commit.apply.directories import rename_with
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
+from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, StoreIno, split
@@ -60,6 +61,10 @@ class BackInPlace(ResumedSteps):
         self.meanwhile = Meanwhile([], [], [], [], [], [])
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
+        self._untimed: set[tuple[int, Looks]] = set()
+        """Inode numbers and looks of what is as it was but for its time, which only its owner may
+        set.
+        """
 
     def _is_elsewhere(self, step: Rewrite | SetMetadata) -> bool:
         """Tell whether a file is not at a step's path, to which it was to be moved.
@@ -169,7 +174,11 @@ class BackInPlace(ResumedSteps):
             spot, st, wanted
         ):  # where nothing was done, nothing has to be written: that may be forbidden by now
             return
-        self._note(path, copying.write_metadata(self._at(spot), wanted, times=times))
+        left_out = copying.write_metadata(self._at(spot), wanted, times=times)
+        self._note(path, left_out)
+        if "times" in left_out:
+            st = os.stat(self._at(spot), follow_symlinks=False)
+            self._untimed.add((st.st_ino, looks_of(st)))
 
     def _with_hosts(
         self, was: Attributes, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.LoggedStep

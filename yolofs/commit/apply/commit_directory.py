@@ -50,6 +50,12 @@ _MOST_READY = 1 << 30
 """The largest size of ``made``: some five million files."""
 
 
+class DamagedNoteError(OSError):
+    """What was written of a commit before its first step cannot be understood; the disk did not
+    fail.
+    """
+
+
 def has_begun(parking: bytes) -> bool:
     """Tell whether the commit in a directory has touched anything of base, as can be told.
 
@@ -95,7 +101,8 @@ def read_ready(parking: bytes) -> Ready | None:
     Danger: without it what lies in base would be believed by its presence.
 
     Raises:
-        OSError: it cannot be read, or is damaged.
+        DamagedNoteError: it is damaged.
+        OSError: it cannot be read.
     """
     path = os.path.join(parking, MADE)
     try:
@@ -103,7 +110,7 @@ def read_ready(parking: bytes) -> Ready | None:
     except FileNotFoundError:
         return None
     if ready is None:
-        raise OSError(errno.EIO, "the note made before the first step is damaged", path)
+        raise DamagedNoteError(errno.EIO, "the note made before the first step is damaged", path)
     return ready
 
 

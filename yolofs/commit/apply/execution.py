@@ -99,7 +99,7 @@ def execute(
     *,
     parking: bytes,
     seals: Seals | None = None,
-    restored: Restored = lambda _: None,
+    restored: Restored = lambda *_: None,
     arrived: Arrived | None = None,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,

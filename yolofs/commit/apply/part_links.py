@@ -206,7 +206,8 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
         try:
             before = os.fstat(fd).st_ctime_ns
             _put_one(apart)
-            ctimes[apart.file[1]] = Ctimes(before, os.fstat(fd).st_ctime_ns)
+            with contextlib.suppress(FileNotFoundError):  # its last name, on a disk that finds files by names alone
+                ctimes[apart.file[1]] = Ctimes(before, os.fstat(fd).st_ctime_ns)
         finally:
             os.close(fd)
     for directory, was in directories.items():
@@ -263,7 +264,7 @@ def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[File, list[bytes]
     names: dict[File, list[bytes]] = {}
     counts: dict[File, int] = {}
     for path, st in _walk(replaced):
-        if st.st_nlink > 1:
+        if syscalls.has_several_names(path, st):
             file = st.st_dev, st.st_ino
             names.setdefault(file, []).append(path)
             counts[file] = st.st_nlink

@@ -129,8 +129,9 @@ class BackSteps(BackInPlace):
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
-    def restored(self) -> set[step_log.Identity]:
-        """Return the identities of all that was moved or changed and is as it was again.
+    def restored(self) -> tuple[set[step_log.Identity], set[step_log.Identity]]:
+        """Return the identities of all that was moved or changed and is as it was again, and of
+        what among it is so but for its times.
 
         What the host has changed meanwhile, or put there, is not among it: its ctime is its own.
         """
@@ -147,13 +148,15 @@ class BackSteps(BackInPlace):
                     paths += [join(old, name)] if old is not None else []
                     moved = self._moves.before(step.path)
                     paths += [moved] if moved is not None else []
-        found = self._restored_by_names()
+        found, untimed = self._restored_by_names(), set()
         for path in dict.fromkeys(paths):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
-                if looks_of(st) in self._looks.get(st.st_ino, ()):
+                if (st.st_ino, looks_of(st)) in self._untimed:
+                    untimed.add(step_log.Identity.of(st))
+                elif looks_of(st) in self._looks.get(st.st_ino, ()):
                     found.add(step_log.Identity.of(st))
-        return found
+        return found | untimed, untimed
 
     def _restored_by_names(self) -> set[step_log.Identity]:
         """Return the same of directories that were moved name by name and back, and so were made

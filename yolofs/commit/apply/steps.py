@@ -124,7 +124,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         self.give_kept_back()
 
     def close_again(self, place: Callable[[RelPath], RelPath | None]) -> None:
-        """Give directories their modes back that another process has opened up, which was killed.
+        """Give directories their modes back that another process has opened up, which was killed,
+        and note which have lost setgid by being opened up.
 
         ``place`` tells where a directory is by now.
         """
@@ -136,8 +137,19 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
                 spot, st = self._reach(path)
             except (FileNotFoundError, NotADirectoryError):
                 continue
-            if st.st_ino == before.inode and _is_opened_up(st, before.mode):
-                os.chmod(self._at(spot), before.mode)
+            if st.st_ino == before.inode:
+                self._close(self._at(spot), st, before.mode, path)
+
+    def _close(self, at: bytes, st: os.stat_result, mode: int, path: RelPath) -> None:
+        """Give a directory its mode back, if it was opened up; ``path``: by what it is told if that
+        has no setgid any more, as the kernel takes that away from who is not in the group.
+        """
+        if _is_opened_up(st, mode):
+            os.chmod(at, mode)
+            st = os.lstat(at)
+        now = stat.S_IMODE(st.st_mode)
+        if now != mode and now | stat.S_ISGID == mode:
+            self._note(path, ("mode",))
 
     def _close_kept(self) -> None:
         """Do the same with directories that are in ``replaced`` now."""
@@ -149,8 +161,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
             kept = Spot(self._replaced, b"%d" % getattr(step, "number", 0))
             with contextlib.suppress(FileNotFoundError):
                 st = os.stat(kept.name, dir_fd=self._replaced.fd, follow_symlinks=False)
-                if st.st_ino == inode and _is_opened_up(st, modes[inode]):
-                    os.chmod(self._at(kept), modes[inode])
+                if st.st_ino == inode:
+                    self._close(self._at(kept), st, modes[inode], step.path)
 
     def sync(self) -> None:
         """Make all that the steps wrote durable.
@@ -293,5 +305,8 @@ def _is_note(name: bytes) -> bool:
 
 
 def _is_opened_up(st: os.stat_result, mode: int) -> bool:
-    """Tell whether a directory of a mode has been opened up to work in it, or to be moved."""
-    return stat.S_IMODE(st.st_mode) in (mode | stat.S_IRWXU, mode | stat.S_IWUSR) and stat.S_IMODE(st.st_mode) != mode
+    """Tell whether a directory of a mode has been opened up to work in it, or to be moved; by that
+    it may have lost setgid.
+    """
+    now = stat.S_IMODE(st.st_mode) | mode & stat.S_ISGID
+    return now in (mode | stat.S_IRWXU, mode | stat.S_IWUSR) and now != mode

@@ -35,8 +35,10 @@ from yolofs.store.as_read import StoreFiles
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
 
-Restored: TypeAlias = Callable[[set[step_log.Identity]], None]
-"""Is told the identities of what is in its place again."""
+Restored: TypeAlias = Callable[[set[step_log.Identity], set[step_log.Identity]], None]
+"""Is told the identities of what is in its place again, and of what among it could not be given the
+times that it had.
+"""
 
 
 def take_back(
@@ -130,7 +132,7 @@ def roll_back(
     *,
     parking: bytes,
     check_root: Callable[[int], None] = lambda _: None,
-    restored: Restored = lambda _: None,
+    restored: Restored = lambda *_: None,
     progress: Progress | None = None,
     durable: bool = True,
 ) -> Meanwhile:
@@ -180,7 +182,7 @@ def roll_back(
             steps.finish()
             if durable:
                 steps.sync()
-            restored(steps.restored())
+            restored(*steps.restored())
             steps.clear_backups()
             steps.remove_far()
         except OSError as error:

@@ -30,7 +30,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.plan.seen_twice import check_once
 from yolofs.commit.plan.survivors import Survivors
-from yolofs.errors import ConflictError, YolofsError
+from yolofs.errors import ConflictError, NotPreparedError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import copying
@@ -51,12 +51,21 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
             (:mod:`yolofs.commit.plan.seen_twice`); a directory would have to move, and cannot, as
             it holds the session itself or a mount; or the plan is wrong, and base would lose a name
             (:mod:`yolofs.commit.plan.last_check`).
+        NotPreparedError: the plan is wrong as base has changed since ``names`` were looked at.
         OSError: base or the store cannot be read.
     """
     names = names if names is not None else list(survey(tree, base))
     check_once(names, base)
     plan = _Planner(tree, base, store, names).plan()
-    check_names(plan, tree, base)
+    try:
+        check_names(plan, tree, base)
+    except YolofsError:
+        check_names(_Planner(tree, base, store, list(survey(tree, base))).plan(), tree, base)
+        raise NotPreparedError(
+            "the commit was not begun: somebody has changed base while it was planned; base is left as they made it,"
+            " and all stays staged",
+            hint="yolofs commit",
+        ) from None
     return plan
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -29,7 +29,7 @@ from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.base import Base
-from yolofs.store.store import Store
+from yolofs.store.store import Store, gone_on_failure
 
 
 def compose(
@@ -46,16 +46,19 @@ def compose(
     """Return what is staged over base as ``first`` makes it, so that the view is what ``second``
     shows over base now.
 
-    Makes store inodes, and changes nothing else.  ``commits``: the directory of all commits.
-    ``known`` are store inodes that are just what base has at a path; of what is not in it a copy is
-    made.  ``homes``: what comes back, by the path at which base has a version of it now that was
-    renamed; it is staged as a rename again.  ``sign`` puts the time and the run into a record.
+    Makes store inodes, which go again if it fails, and changes nothing else.  ``commits``: the
+    directory of all commits.  ``known`` are store inodes that are just what base has at a path; of
+    what is not in it a copy is made.  ``homes``: what comes back, by the path at which base has a
+    version of it now that was renamed; it is staged as a rename again.  ``sign`` puts the time and
+    the run into a record.
 
     Raises:
         HardLinksError: both change names of one file with hard links.
         OSError: base cannot be read, or a store inode not be made.
     """
-    return _Composing(first, second, base, store, commits, known, homes, sign).run()
+    composing = _Composing(first, second, base, store, commits, known, homes, sign)
+    with gone_on_failure(store, composing.numbers):
+        return composing.run()
 
 
 def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: bytes) -> None:
@@ -117,6 +120,11 @@ class _Composing:
         """The base paths at which the second tree has something else, and the first one leaves all
         as it is; where base has them afterwards.
         """
+
+    @property
+    def numbers(self) -> Sequence[StoreIno]:
+        """The store inodes that were made so far."""
+        return self._anew.found.numbers
 
     def run(self) -> ComposedRest:
         self._linked.check()

@@ -198,8 +198,8 @@ class StagedAnew:
     def copy(self, rel: RelPath, *, data: bool) -> StoreIno:
         """Return a store inode that is a copy of what base has at a path, made now."""
         ino = self._store.reserve()
-        left_out = self._store.copy_into(ino, self._base.path(rel), data=data)
         self.found.numbers.append(ino)
+        left_out = self._store.copy_into(ino, self._base.path(rel), data=data)
         if left_out:
             self.found.left_out[rel] = left_out
         return ino

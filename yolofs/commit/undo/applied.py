@@ -9,6 +9,7 @@ are those that the commit gave it.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -17,10 +18,11 @@ from yolofs.commit.apply import copy_log, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
 from yolofs.commit.apply.copy_log import File
 from yolofs.commit.apply.part_links import parted_from
-from yolofs.commit.apply.ready import Ready, looks_of
+from yolofs.commit.apply.ready import Looks, Ready, looks_of
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import (
     Create,
+    Duplicate,
     Fetch,
     FinishDirectory,
     Link,
@@ -56,6 +58,8 @@ class Applied:
         self._looks = self.ready.looks_by_number()
         self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
+        self._kept_from = _kept_from(plan)
+        """Which inode number of base that had which is kept in a slot."""
         self.parted = parted_from(directory)
         """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
         copy.
@@ -131,11 +135,29 @@ class Applied:
         return [index for index in indexes if (came := self.came(index)) is not None and came.may_be(file)]
 
     def kept(self, number: int) -> os.stat_result | None:
-        """Return what it keeps in a slot, None if it does not (any more)."""
+        """Return what it keeps in a slot, None if it does not (any more): nothing is there, or
+        something of another type.
+        """
         try:
-            return os.lstat(os.path.join(self.directory, b"replaced/%d" % number))
+            kept = os.lstat(os.path.join(self.directory, b"replaced/%d" % number))
         except (FileNotFoundError, NotADirectoryError):
             return None
+        types = {stat.S_IFMT(looks[2]) for looks in self._looks_kept(number)}
+        return kept if not types or stat.S_IFMT(kept.st_mode) in types else None
+
+    def _looks_kept(self, number: int) -> AbstractSet[Looks]:
+        """Return what base's thing that is kept in a slot looked like, as far as is known: several
+        if two devices have given it the same number.
+        """
+        inode = self._kept_from.get(number)
+        return self._looks.get(inode, set()) if inode is not None else set()
+
+    def is_kept_as_it_was(self, number: int, kept: os.stat_result) -> bool:
+        """Tell whether what it keeps in a slot has the size and time that base's file had, as far
+        as is known; of all but regular files nothing is.
+        """
+        was = {looks[:2] for looks in self._looks_kept(number)}
+        return not was or not stat.S_ISREG(kept.st_mode) or (kept.st_size, kept.st_mtime_ns) in was
 
     def changed_in_place(self, file: OnDisk) -> int | None:
         """Return the index of the last step that has changed content or metadata of a file of base
@@ -250,6 +272,18 @@ class LaterCommit(NamedTuple):
             path = split(path)[0]
             is_in = bool(path) and path in self.paths
         return is_in
+
+
+def _kept_from(plan: Plan) -> dict[int, int]:
+    """Return the inode numbers of what the steps have kept of base, by slot."""
+    found: dict[int, int] = {}
+    for step in plan.steps:
+        match step:
+            case Remove(number=number, inode=inode) | Rewrite(number=number, inode=int(inode)):
+                found[number] = inode
+            case Create() | Place() | Link() | Duplicate() if step.replaced is not None:
+                found[step.number] = step.replaced
+    return found
 
 
 def _is_time_alone(step: Step) -> bool:

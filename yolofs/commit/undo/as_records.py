@@ -116,8 +116,8 @@ class AsRecords(UndoableNames):
 
     def _made_from(self, path: RelPath, source: bytes, was: Attributes | None, *, data: bool) -> StoreIno:
         ino = self._into.reserve()
-        left_out = self._into.copy_into(ino, source, data=data)
         self._found.numbers.append(ino)
+        left_out = self._into.copy_into(ino, source, data=data)
         if was is not None:
             left_out = self._into.give(ino, metadata_of(was))
         if left_out:

@@ -43,12 +43,12 @@ from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
 from yolofs.commit.undo.undoable_names import Arrival, Inverse, NameAfterUndo
 from yolofs.journal.records import Keep
-from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
-from yolofs.store.store import Store
+from yolofs.store.store import Store, gone_on_failure
 
 
 class _Inverting(LinksAgain, AsRecords):
@@ -68,6 +68,11 @@ class _Inverting(LinksAgain, AsRecords):
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         self._count_names()
         return self._found
+
+    @property
+    def numbers(self) -> Sequence[StoreIno]:
+        """The store inodes that were made so far."""
+        return self._found.numbers
 
     def _count_names(self) -> None:
         """Record, for each file with hard links, how many of its names in base are entries, so that
@@ -113,6 +118,7 @@ class _Inverting(LinksAgain, AsRecords):
             if not self._link_moved(index, step, slot):
                 self._place(slot).source = step.path
                 self._link_inside(step, slot)
+                self._note_written(index, step, slot)
         above = split(step.path)[0]
         if (
             above not in self._blocked
@@ -127,12 +133,21 @@ class _Inverting(LinksAgain, AsRecords):
         else:
             self._place(slot).is_gone = True
 
+    def _note_written(self, index: int, step: Place, slot: RelPath) -> None:
+        """Note where a file goes back that somebody other than a commit has changed."""
+        st = self._base.look(step.path)
+        is_changed = st is not None and stat.S_ISREG(st.st_mode) and not self._is_as_left(index, step.path, st)
+        if is_changed and not self._is_by_later(step.path):
+            self._found.as_now.append(slot)
+
     def _keep(self, slot: RelPath, number: int, *, replaces: RelPath | None = None) -> None:
         """Let what the commit keeps be at a slot again; ``replaces``: what goes for it."""
         kept = self._applied.kept(number)
         if kept is None:
             self._found.stays.setdefault(slot, self._why_gone)
             return
+        if not self._applied.is_kept_as_it_was(number, kept):
+            self._found.as_now.append(slot)
         thing = KeptObject(self._applied.number, number)
         top = b"%d" % number
         if top in self._applied.parted:
@@ -198,9 +213,12 @@ class _Inverting(LinksAgain, AsRecords):
         if not self._is_as_left(index, now, st) and not self._blame(now, file=st):
             return
         content = step.number if isinstance(step, Rewrite) else None
-        if content is not None and self._applied.kept(content) is None:
+        kept = self._applied.kept(content) if content is not None else None
+        if content is not None and kept is None:
             self._found.stays[now] = self._why_gone
             return
+        if content is not None and kept is not None and not self._applied.is_kept_as_it_was(content, kept):
+            self._found.as_now.append(self._view(now))
         place = self._place(self._view(now))
         if place.link is None:  # else the file of which it becomes a link gets that back
             place.source, place.was, place.content = now, step.was, content
@@ -272,7 +290,8 @@ def invert(
     anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:
-    """Return what undoes a commit that is done.  Makes store inodes, and changes nothing else.
+    """Return what undoes a commit that is done.  Makes store inodes, which go again if it fails,
+    and changes nothing else.
 
     They are made in the session's ``store``, or in another one (``into``) where that is only to
     look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
@@ -282,7 +301,9 @@ def invert(
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.
     """
-    return _Inverting(applied, base, store, into or store, later, restored, anew, force=force).run()
+    inverting = _Inverting(applied, base, store, into or store, later, restored, anew, force=force)
+    with gone_on_failure(into or store, inverting.numbers):
+        return inverting.run()
 
 
 def _order(item: tuple[RelPath, NameAfterUndo]) -> int:

@@ -16,6 +16,9 @@ from yolofs.state.tree import Tree
 from yolofs.store import copying
 from yolofs.store.store import Store
 
+_READING = os.O_RDONLY | os.O_NONBLOCK
+"""What is kept may be a fifo, for whose writer nobody is to wait."""
+
 
 def keep_texts(records: Iterable[Keep], first: Tree, kept: KeptAndStore, store: Store) -> None:
     """Keep what an undo brings back: texts, and git's indexes.
@@ -32,7 +35,7 @@ def keep_texts(records: Iterable[Keep], first: Tree, kept: KeptAndStore, store: 
             entry = first.find(record.home)
             if entry is None or entry.staged is None or entry.staged.origin is not None:
                 continue
-            with contextlib.suppress(OSError), open(kept.open(entry.staged.ino, os.O_RDONLY), "rb") as file:
+            with contextlib.suppress(OSError), open(kept.open(entry.staged.ino, _READING), "rb") as file:
                 st = os.fstat(file.fileno())
                 if stat.S_ISREG(st.st_mode) and st.st_size <= MOST_KEPT_BYTES:
                     metadata = copying.read_metadata(file.fileno(), st=st)

@@ -62,6 +62,10 @@ class Inverse(msgspec.Struct):
     """
     copies: list[RelPath] = []
     """Where a hard link comes back as a file of its own, as no other name of the file was found."""
+    as_now: list[RelPath] = []
+    """Where a file comes back as it is now, and not as base had it: somebody has written to it
+    since the commit has moved it, or while it was kept.
+    """
 
     def tree(self) -> Tree:
         """Return the tree."""
