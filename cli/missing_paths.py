@@ -66,11 +66,16 @@ def meant(
     before: bytes = b"",
     files: StateFiles | None = None,
 ) -> str:
-    """Return a question whether another path was meant; if none is near, where the staged ones are
-    listed.
+    """Return a question whether another path was meant; if none is near, what lists the directory
+    in the state ``files``, or what is staged.
     """
     found = path_meant(session, path, typed, before=before, files=files)
-    return found or "yolofs status --scratch lists what is staged"
+    if found or files is None:
+        return found or "yolofs status --scratch lists what is staged"
+    above = path
+    while above and _visible(session, files, above) is None:
+        above = split(above)[0]
+    return f"yolofs ls {in_shell(before + _shown(session, above, typed))} lists what is there"
 
 
 def path_meant(
@@ -80,9 +85,13 @@ def path_meant(
     near = _near(session, files if files is not None else StateFiles(session, session.state()), path)
     if near is None:
         return ""
-    full = session.base.path(near)
-    shown = full if os.path.isabs(typed) else os.path.relpath(full, start_directory())
-    return f"did you mean {in_shell(before + shown)}?"
+    return f"did you mean {in_shell(before + _shown(session, near, typed))}?"
+
+
+def _shown(session: Session, path: RelPath, typed: bytes) -> bytes:
+    """Return a path as the user types paths: whole, or from where they are."""
+    full = session.base.path(path)
+    return full if os.path.isabs(typed) else os.path.relpath(full, start_directory())
 
 
 def has_history(session: Session, path: RelPath) -> bool:

@@ -160,6 +160,14 @@ def test_a_program_that_has_it_open_keeps_what_it_has_opened(yolofs: Program) ->
             assert (view / "a.txt").read_text() == (yolofs.project / "a.txt").read_text()
 
 
+def test_for_a_path_that_is_like_no_other_the_directory_is_named_whose_list_helps(yolofs: Program) -> None:
+    (yolofs.project / "d e").mkdir()
+    (yolofs.project / "d e/file").write_text("text")
+    assert "hint: yolofs ls 'base:d e' lists what is there" in yolofs.refused("cat", "base:d e/qqqq", code=2)
+    assert "hint: yolofs ls 'base:d e' lists what is there" in yolofs.refused("ls", "base:d e/zz/qqqq", code=2)
+    assert yolofs("ls", "base:d e").out.split() == ["file"]
+
+
 def test_a_path_that_is_nowhere_is_refused_as_misspelt(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("new\n")
