@@ -68,3 +68,10 @@ def reader(*paths: Path, script: str = READ) -> Iterator[Reader]:
 def wait_for_asks(client: Client, count: int) -> list[AskInfo]:
     wait_until(lambda: len(client.asks()) == count, f"{count} asks")
     return client.asks()
+
+
+def wait_for_described_ask(client: Client) -> AskInfo:
+    """Wait for one ask of which it is known who asks: that is read a moment later."""
+    wait_until(lambda: [bool(ask.process.command) for ask in client.asks()] == [True], "an ask with a command")
+    (ask,) = client.asks()
+    return ask

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.program import COMMAND, Program, connected
 from tests.cli.started import Running, start
 from tests.cli.terminal import Terminal
-from tests.mount.asking import wait_for_asks
+from tests.mount.asking import wait_for_asks, wait_for_described_ask
 from yolofs.access.answers import Lifetime
 from yolofs.daemon.rpc.ask_messages import AnswerParams
 
@@ -83,7 +83,7 @@ def test_stderr_says_what_waits_and_the_answer_that_it_names_lets_the_command_go
 def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
     asking("run", "true")
     with reading(asking, "cat", "secret/a") as process, connected(asking) as client:
-        (ask,) = wait_for_asks(client, 1)
+        ask = wait_for_described_ask(client)
         try:
             assert (ask.run, ask.is_started_by_run) == (2, True)
             with Terminal(asking.project, ["watch"]) as watching:
@@ -93,7 +93,7 @@ def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
         finally:
             client.answer(AnswerParams(ask.id, "allow"))
     with reading(asking, "sh", "-c", "cat secret/a; true") as process, connected(asking) as client:
-        (ask,) = wait_for_asks(client, 1)
+        ask = wait_for_described_ask(client)
         assert (ask.run, ask.is_started_by_run, ask.parent.command[0]) == (3, False, "sh")
         client.answer(AnswerParams(ask.id, "allow"))
         process.communicate(timeout=60)
