@@ -16,6 +16,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
+from tests.support.core_in_python import core_in_python
 from yolofs.overlay.inodes import Inode
 from yolofs.store.base import Base
 from yolofs.store.store import Store
@@ -143,6 +144,7 @@ def test_extended_attributes_are_read_through_no_link(driver: CoreDriver) -> Non
             driver.overlay.listxattr(inode)
 
 
+@core_in_python
 @pytest.mark.usefixtures("has_openat2")
 @pytest.mark.parametrize("name", [b"key", b"link"])
 def test_metadata_is_copied_up_through_no_link(driver: CoreDriver, name: bytes) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,31 @@ def test_doctor_tells_of_a_stale_compiled_core(package: Path, monkeypatch: pytes
     assert finding.level is doctor_checks.Level.WARN
     assert finding.message == f"{source} has changed since it was compiled, so the older version runs"
     assert finding.advice == "install yolofs again, or remove the .so beside it"
+
+
+EXTENDED = """
+import importlib, pkgutil, re, sys
+import msgspec, yolofs
+text = open("setup.py").read()
+paths = re.findall(r'^    "(yolofs/[^"]+[.]py)",$', text, re.M)
+compiled = {path.removesuffix(".py").replace("/", ".") for path in paths}
+assert len(compiled) > 30
+for module in pkgutil.walk_packages(yolofs.__path__, "yolofs."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for name in sorted(compiled):
+    for one in vars(sys.modules[name]).values():
+        if not isinstance(one, type) or one.__module__ != name or issubclass(one, (tuple, msgspec.Struct, OSError)):
+            continue
+        for below in one.__subclasses__():
+            if below.__module__ not in compiled:
+                print(f"{below.__module__}.{below.__name__}")
+"""
+"""Prints the classes that extend one of the compiled core and are not in it."""
+
+
+def test_no_class_that_is_not_compiled_extends_one_that_is() -> None:
+    """mypyc forbids it, which shows in the compiled core only when the class is made use of."""
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", EXTENDED], cwd=root, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == []

@@ -29,6 +29,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store import restored
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
+from yolofs.store.base_stand_in import BaseStandIn
 from yolofs.store.copying import read_metadata
 from yolofs.system.disks import FilesOnDisks
 
@@ -60,12 +61,13 @@ class Unknown(NamedTuple):
     """How many bytes it had, None if not even that is known."""
 
 
-class TakenOverBase(Base):
-    """Base, with what it had where the view took something over that it has not any more."""
+class TakenOverBase:
+    """What base has, and had where the view took something over that it has not any more
+    (:class:`~yolofs.store.base_stand_in.KnownBase`).
+    """
 
     def __init__(self, now: Base, known: Mapping[RelPath, Known]) -> None:
         """``now``: base as it is, or as it was before a commit."""
-        super().__init__(now.root)
         self._now = now
         self._known = known
         self._more: dict[RelPath, set[bytes]] = {}
@@ -88,6 +90,18 @@ class TakenOverBase(Base):
         """
         known = self._known.get(RelPath(rel))
         return known.st if known is not None else self._now.lstat(rel)
+
+    def has(self, rel: bytes) -> bool:
+        """Tell whether base had something at a path.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        try:
+            self.lstat(rel)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names that base had in a directory.
@@ -155,7 +169,9 @@ class TakenOver:
         for entry in entries(new.root):
             if entry.staged is None and entry.parent is not None:
                 self._take_moved_or_deleted(entry)
-        return TakenOverBase(self._now, self._known) if self._known else self._now
+        if not self._known:
+            return self._now
+        return BaseStandIn(self._now.root, TakenOverBase(self._now, self._known))
 
     # ---- what is staged
 

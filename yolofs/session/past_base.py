@@ -38,6 +38,7 @@ from yolofs.session.session import Session
 from yolofs.store import copying
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base, hold, open_noatime
+from yolofs.store.base_stand_in import BaseStandIn
 from yolofs.system.plain_files import is_there
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
@@ -54,12 +55,11 @@ class _Where(NamedTuple):
     """Else its path in base after the commit."""
 
 
-class PastBase(Base):
-    """Base as it was before one commit."""
+class PastBase:
+    """What base had before one commit (:class:`~yolofs.store.base_stand_in.KnownBase`)."""
 
     def __init__(self, after: Base, applied: Applied, fetched: Fetched) -> None:
         """``after``: base as it was after that commit."""
-        super().__init__(after.root)
         self._after = after
         self._fetched = fetched
         self._number = applied.number
@@ -363,7 +363,7 @@ def past_base(session: Session, before: int) -> tuple[Base, PastStore]:
     for applied in _from_the_last(session, before):
         store.take(applied, base)
         fetched.take(applied, base)
-        base = PastBase(base, applied, fetched)
+        base = BaseStandIn(base.root, PastBase(base, applied, fetched))
     return base, store
 
 
