@@ -114,14 +114,25 @@ def _wide_lines(text: str) -> Iterator[int]:
 
 
 MEASURED = {
-    "edit 10 files, build, snapshot": ["edit 10 files, make, snapshot; C project of 60 sources and 30 headers"],
-    "`git status`; `git add` and `git commit`": [
+    "edit, build, snapshot; build 60 sources; unpack 1,000 files; copy them": [
+        "edit 10 files, make, snapshot; C project of 60 sources and 30 headers",
+        "make -j2; C project of 60 sources and 30 headers",
+        "untar; 1,000 files",
+        "cp -r; 1,000 files of base",
+    ],
+    "`git status`; `git add` and `git commit`; `find`; `grep -r`": [
         "git status; C project of 60 sources and 30 headers",
         "git add, git commit; C project of 60 sources and 30 headers",
+        "find, warm; 1,000 files",
+        "grep -r, warm; C project of 60 sources and 30 headers",
     ],
-    "open and close a file that is known; one that nobody has opened before": [
+    "list a directory; open a file; both for the first time; write 4 KiB; with fsync": [
+        "list a directory of 100; base, warm",
         "open, close; base, warm",
+        "list a directory of 100; base, cold",
         "open, close; base, cold",
+        "write 4 KiB, sequential, new file",
+        "write 4 KiB and fsync",
     ],
 }
 
