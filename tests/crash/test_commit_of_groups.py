@@ -236,16 +236,22 @@ def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, share: int
         as_user(place, partial(_die_and_end, project, line, expected, before, goes_back=goes_back))
 
 
+def _is_taken_back(session: Session) -> bool:
+    """Take what is interrupted back, if anything is and can be; tell whether it was."""
+    found = session.interrupted()
+    if found is None or found.way_back is None:
+        return False
+    roll_back_interrupted(session)
+    return True
+
+
 def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, *, goes_back: bool) -> None:
     staged(project)
     before_numbers = numbers(project)
     dies_at(line, project, commit)
     with Session.open(project, Access.WRITE) as session:
-        found = session.interrupted()
-        if goes_back and found is not None and found.way_back is not None:
-            roll_back_interrupted(session)
-            assert listing(project) == before, f"killed at line {line}"
-            assert numbers(project) == before_numbers, f"killed at line {line}"
+        if goes_back and _is_taken_back(session):
+            assert (listing(project), numbers(project)) == (before, before_numbers), f"killed at line {line}"
         finish_interrupted(session)
         commit(session)
     assert listing(project) == expected, f"killed at line {line}"
@@ -316,11 +322,8 @@ def _die_in_undo(project: bytes, line: int, expected: Listing, before: Listing, 
     after_numbers = numbers(project)
     dies_at(line, project, _undo_last)
     with Session.open(project, Access.WRITE) as session:
-        found = session.interrupted()
-        if goes_back and found is not None and found.way_back is not None:
-            roll_back_interrupted(session)
-            assert listing(project) == expected, f"killed at line {line}"
-            assert numbers(project) == after_numbers, f"killed at line {line}"
+        if goes_back and _is_taken_back(session):
+            assert (listing(project), numbers(project)) == (expected, after_numbers), f"killed at line {line}"
         finish_interrupted(session)
     with Session.open(project, Access.WRITE) as session:
         if listing(project) != before:  # it was taken back, or had not begun

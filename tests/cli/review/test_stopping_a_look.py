@@ -96,14 +96,14 @@ from yolofs.session.selecting import actions
 def keep(self):
     Path("{reached}").touch()
     while not Path("{goes_on}").exists():
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks; the test ends it in time
     really(self)
 
 def take_back(*words, check, **more):
     Path("{reached}").touch()
     while not Path("{goes_on}").exists():
         check()
-        time.sleep(0.01)
+        time.sleep(0.01)  # between two looks; the test ends it in time
     return really(*words, check=check, **more)
 
 {which}

@@ -163,6 +163,17 @@ def test_a_name_that_comes_back_where_the_view_has_something_else_is_no_name_of_
     again.close()
 
 
+def check_that_an_undo_shows_the_same(view: CoreDriver) -> None:
+    """Undo the first commit, and see that the view is what it was."""
+    shown, base = view.tree(), view.session.base.root
+    view.close()
+    with Session.open(base, Access.WRITE) as session:
+        undo(session, choose(session, 1))
+    again = CoreDriver(base)
+    assert again.tree() == shown
+    again.close()
+
+
 def test_a_name_that_comes_back_where_a_name_of_another_file_is_staged_is_not_counted(tmp_path: Path) -> None:
     base = tmp_path / "base"
     base.mkdir()
@@ -173,13 +184,7 @@ def test_a_name_that_comes_back_where_a_name_of_another_file_is_staged_is_not_co
     view.rename(b"b", b"a")
     view.commit()
     view.chmod(b"a", 0o600)
-    shown = view.tree()
-    view.close()
-    with Session.open(os.fsencode(base), Access.WRITE) as session:
-        undo(session, choose(session, 1))
-    again = CoreDriver(os.fsencode(base))
-    assert again.tree() == shown
-    again.close()
+    check_that_an_undo_shows_the_same(view)
 
 
 def test_a_name_that_comes_back_in_a_directory_that_moved_is_counted_once(tmp_path: Path) -> None:
@@ -192,10 +197,4 @@ def test_a_name_that_comes_back_in_a_directory_that_moved_is_counted_once(tmp_pa
     view.unlink(b"d/one")
     view.commit()
     view.rename(b"d", b"moved")
-    shown = view.tree()
-    view.close()
-    with Session.open(os.fsencode(base), Access.WRITE) as session:
-        undo(session, choose(session, 1))
-    again = CoreDriver(os.fsencode(base))
-    assert again.tree() == shown
-    again.close()
+    check_that_an_undo_shows_the_same(view)
