@@ -122,6 +122,24 @@ def test_ordinary_work_asks_nothing(view: tuple[Program, Path], home: Path, tool
     assert [note for note in notes if isinstance(note, AskNote)] == []
 
 
+def test_a_commit_in_a_local_clone_asks_nothing(view: tuple[Program, Path], home: Path) -> None:
+    """The clone has the objects of a repository outside of the project as hard links, and git sets
+    their times.
+    """
+    subprocess.run(
+        "git init -q origin && cd origin && mkdir d && echo 1 > d/f && echo 1 > g && git add . && git commit -qm one"
+        " && git repack -adq && cd ../project && git init -q . && git pull -q ../origin HEAD"
+        " && rm -r .git/objects && cp -rl ../origin/.git/objects .git/",
+        shell=True,
+        check=True,
+        cwd=home / "work",
+        env={"HOME": str(home), "PATH": PATH},
+    )
+    done = run(view, home, "echo 2 > g && git commit -qam two && echo 1 > g && git commit -qam three && git fsck")
+    assert done.returncode == 0, done.stderr
+    assert [note for note in noted(view[0]) if isinstance(note, AskNote | RefusalNote)] == []
+
+
 def test_credentials_are_out_of_reach_and_the_rest_of_home_is_asked(view: tuple[Program, Path], home: Path) -> None:
     for path in (home / ".ssh/id_ed25519", home / ".ssh", home / ".npmrc", home / ".netrc", ".env"):
         done = run(view, home, f"cat {path} || ls -d {path}")

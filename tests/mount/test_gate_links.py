@@ -114,6 +114,46 @@ def test_a_name_that_cannot_be_found_is_asked_about(linked: Path, mounted: Mount
         assert file.read() == b"1!"
 
 
+@pytest.mark.parametrize("state", [RuleState.ASK, RuleState.WRITE_ASK], ids=lambda state: state.value)
+@pytest.mark.parametrize("seen", [False, True], ids=["never-seen", "seen"])
+def test_nobody_is_asked_about_other_names_when_only_times_are_set(
+    linked: Path, mounted: Mounter, state: RuleState, seen: bool
+) -> None:
+    rule = path_rule(linked, "guarded", state)
+    view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.DENY)))
+    os.stat(at(view, "open/f"))
+    if seen:
+        os.stat(at(view, "guarded/f"))
+    os.utime(at(view, "open/f"), ns=(1, 2))
+    assert not answers.asked
+    assert os.stat(at(view, "open/f")).st_mtime_ns == 2
+    with pytest.raises(PermissionError):
+        os.chmod(at(view, "open/f"), 0o600)
+    assert [question.path for question in answers.asked] == [os.fsencode(linked / "guarded/f")]
+
+
+def test_times_of_a_file_are_asked_about_if_no_known_name_may_be_changed(linked: Path, mounted: Mounter) -> None:
+    rule = path_rule(linked, "guarded", RuleState.WRITE_ASK)
+    view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.DENY)))
+    with pytest.raises(PermissionError):
+        os.utime(at(view, "guarded/f"), ns=(1, 2))
+    assert [question.path for question in answers.asked] == [os.fsencode(linked / "guarded/f")]
+
+
+def test_nobody_is_asked_about_names_that_cannot_be_found_when_only_times_are_set(
+    linked: Path, mounted: Mounter, tmp_path: Path
+) -> None:
+    (linked / "alone").write_bytes(b"1")
+    os.link(linked / "alone", tmp_path / "outside")
+    rule = path_rule(linked, "guarded", RuleState.DENY)
+    view = mounted(book=book(linked, rule), asker=(answers := Answers(Decision.DENY)))
+    os.utime(at(view, "alone"), ns=(1, 2))
+    assert not answers.asked
+    with pytest.raises(PermissionError):
+        os.truncate(at(view, "alone"), 0)
+    assert [question.path for question in answers.asked] == [os.fsencode(linked / "alone")]
+
+
 def test_where_nothing_is_guarded_nobody_looks_for_names(linked: Path, mounted: Mounter, tmp_path: Path) -> None:
     (linked / "alone").write_bytes(b"1")
     os.link(linked / "alone", tmp_path / "outside")

@@ -197,6 +197,24 @@ class Gate:
             changes = self._changes(inode, verdict, operation)
             self._require_all_names(inode, operation, changes, _refusal(changes))
 
+    def check_times(self, inode: Inode) -> None:
+        """Raise unless a file's times may be set, and nothing else of it.
+
+        They are no content.  So if one of its known names may be changed, nobody is asked about the
+        others; one that a rule refuses still refuses.
+        """
+        judged = inode.judgement
+        verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
+        if verdict.may_write and not _is_linked(inode):
+            return
+        changes = self._changes(inode, verdict, Operation.METADATA)
+        if not any(touch.verdict.may_write for touch in changes):
+            self._require_all_names(inode, Operation.METADATA, changes, _refusal(changes))
+            return
+        self._refuse(changes, _refusal(changes))
+        if inode.home is not None and inode.has_links_in_base and self.book.guards_writing:
+            self._refuse(self._other_names_in_base(inode, inode.home, Operation.METADATA, changes)[0])
+
     def check_create(self, directory: Inode, name: bytes) -> None:
         """Raise unless a name may be made."""
         verdict = self.verdict_below(directory, name)
@@ -324,16 +342,7 @@ class Gate:
         if home is None or not inode.has_links_in_base or not self.book.guards_writing:
             self._ask(touches)
             return
-        found, is_complete = self._names_in_base(home)
-        places = BasePlaces(self._overlay.tree)
-        shown = {place for rel in found if (place := places.path_of(rel)) is not None}  # what was renamed is elsewhere
-        known = {touch.path for touch in touches}
-        paths = [self._overlay.base.path(rel) for rel in sorted(shown.union(found))]
-        others = [
-            _Touch(path, self.book.at(path), operation, lambda: self._size(inode))
-            for path in paths
-            if path not in known
-        ]
+        others, is_complete = self._other_names_in_base(inode, home, operation, touches)
         self._refuse(others)
         self._ask([*touches, *others])
         path = self._overlay.base.path(home)
@@ -342,6 +351,23 @@ class Gate:
         verdict = self.book.at(path)
         if not opens_all_names(verdict.rule, path):
             raise UndecidedError(Question(path, operation, RuleState.WRITE_ASK, verdict.rule, self._size(inode)))
+
+    def _other_names_in_base(
+        self, inode: Inode, home: RelPath, operation: Operation, touches: Sequence[_Touch]
+    ) -> tuple[list[_Touch], bool]:
+        """Return what a change touches of the names that base has for a file, without ``touches``,
+        and whether all of its names were found.
+        """
+        found, is_complete = self._names_in_base(home)
+        places = BasePlaces(self._overlay.tree)
+        shown = {place for rel in found if (place := places.path_of(rel)) is not None}  # what was renamed is elsewhere
+        known = {touch.path for touch in touches}
+        others = [
+            _Touch(path, self.book.at(path), operation, lambda: self._size(inode))
+            for path in map(self._overlay.base.path, sorted(shown.union(found)))
+            if path not in known
+        ]
+        return others, is_complete
 
     def _names_in_base(self, home: RelPath) -> tuple[list[RelPath], bool]:
         """Return the names that base has for a file, and whether these are all; what was found is

@@ -193,8 +193,11 @@ class Handlers:
         ``drops_setuid``: somebody changes the size who may not keep setuid and setgid bits.
         """
         inode = self._inode(number)
-        if not is_open or mode is not None or uid is not None or gid is not None:
+        sets_owner_or_mode = mode is not None or uid is not None or gid is not None
+        if sets_owner_or_mode or (size is not None and not is_open):
             self.gate.check_change(inode, Operation.WRITE if size is not None else Operation.METADATA)
+        elif not is_open:
+            self.gate.check_times(inode)
         self._check_counted(inode)
         if size is None or size:
             self._postpone(inode, size=size, metadata_only=size is None)
