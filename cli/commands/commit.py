@@ -111,10 +111,10 @@ def command(
     PATH is; a pattern that fits a directory fits everything in it. If base has something excluded
     in a deleted directory, the whole deletion stays staged.
 
-    --dry-run says what would be done to which real file, in order. --script (with or without
-    --dry-run) prints the steps as a shell script. Both ask nothing and change nothing. With
-    --merge, --ours or --theirs, --dry-run also says what would become of each path that has changed
-    in base, too.
+    --dry-run says what would be done to which real file, in order; with --unfold also to each file
+    in a new directory. --script (with or without --dry-run) prints the steps as a shell script.
+    Both ask nothing and change nothing. With --merge, --ours or --theirs, --dry-run also says what
+    would become of each path that has changed in base, too.
 
     A commit ends the timeline, as the question says: what stays staged is the first generation of a
     new one. You can look at the old generations as long as the commit is kept (`yolofs timeline`,
@@ -177,7 +177,8 @@ def command(
     asked = CommitRequest(paths, outside, scratch, excludes, trusted, up_to, unfolds)
     if dry_run or as_script:
         with reading_whole(project) as session, no_garbage_collection():
-            dry_run_of(session, asked.selection(session), asked.generation(session), wish, as_script=as_script)
+            selection, generation = asked.selection(session), asked.generation(session)
+            dry_run_of(session, selection, generation, wish, as_script=as_script, unfolds=unfolds)
         return
     finish_what_was_interrupted(project, may_ask=not yes)
     commit_changes(project, asked, wish, yes=yes, as_json=as_json)

@@ -166,7 +166,8 @@ def _show_and_ask(looking: _Looking) -> bool:
         show_undo(session, commit, prepared, changes, unfolds=looking.unfolds)
         if looking.is_dry_run:
             plan = plan_commit(prepared.tree, session.base, prepared.store)
-            for line in plan_lines(plan, session.base, prepared.store):
+            is_kept = None if looking.unfolds else lambda _: False
+            for line in plan_lines(plan, session.base, prepared.store, is_kept=is_kept):
                 emit(line)
             return False
         if not changes:

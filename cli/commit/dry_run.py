@@ -24,12 +24,18 @@ from yolofs.state.tree import Tree
 
 
 def dry_run_of(
-    session: Session, selection: Selection, up_to: Generation | None, wish: ConflictWish, *, as_script: bool
+    session: Session,
+    selection: Selection,
+    up_to: Generation | None,
+    wish: ConflictWish,
+    *,
+    as_script: bool,
+    unfolds: bool,
 ) -> None:
     """Print what a commit of a selection would do to base, path by path in its order, and do
     nothing.
 
-    ``up_to`` and ``wish`` as for a commit.
+    ``up_to`` and ``wish`` as for a commit.  With ``unfolds`` each path has a line of its own.
 
     Raises:
         ConflictError: it would be refused, as base has changed, or some of it would stay staged.
@@ -58,7 +64,8 @@ def dry_run_of(
     if is_nothing:
         say("nothing to commit")
     elif not as_script:
-        for text in plan_lines(plan, session.base, session.store):
+        is_kept = None if unfolds else shown.marks.__contains__
+        for text in plan_lines(plan, session.base, session.store, is_kept=is_kept):
             emit(text)
         warn_of_cut_links(session, split, looked)
     else:

@@ -76,6 +76,38 @@ def test_a_dry_run_says_what_a_rename_replaces_and_what_else_becomes_of_real_fil
     )
 
 
+def test_a_dry_run_counts_what_is_made_in_a_new_directory_and_lists_it_if_asked(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / ".git/objects/aa").mkdir(parents=True)
+    (project / "old").write_text("moved in")
+    with yolofs.mounted() as view:
+        for name in ("new/a", "new/deep/b", "new/deep/.envrc", ".git/objects/aa/1", ".git/objects/bb/2"):
+            (view / name).parent.mkdir(parents=True, exist_ok=True)
+            (view / name).write_text("1")
+        (view / "new/hard").hardlink_to(view / "new/a")
+        (view / "beside").hardlink_to(view / "new/a")
+        (view / "old").rename(view / "new/moved")
+    here = f"{project}/"
+    lines = yolofs("commit", "--dry-run", "--trusted").out.replace(here, "").splitlines()
+    link = next(line for line in lines if "hard link" in line)
+    assert sorted(lines) == sorted(
+        [
+            "create directory new (and 4 in it)",
+            "create new/deep/.envrc (1 B)",
+            "move old to new/moved",
+            "create 3 of git's objects and their directories in .git/objects",
+            link,
+            *(line for line in lines if line.startswith("at last give")),
+        ]
+    ), lines
+    unfolded = yolofs("commit", "--dry-run", "--trusted", "--unfold").out.replace(here, "").splitlines()
+    assert {"create directory new", "create directory new/deep", "create .git/objects/aa/1 (1 B)"} <= set(unfolded)
+    assert len(unfolded) == len(lines) + 4 + 3 - 1
+    yolofs("commit", "--yes", "--trusted")
+    undone = yolofs("undo", "--dry-run", "--yes").out.replace(here, "")
+    assert "delete directory new" in undone
+
+
 def test_the_script_of_a_commit_does_what_the_commit_would(staged: Program) -> None:
     done = staged("commit", "--script")
     assert done.out.startswith("#!/bin/sh\n")

@@ -28,7 +28,7 @@ def staged(yolofs: Program) -> Program:
 
 def taken(staged: Program, *words: str, cwd: str = ".") -> set[str]:
     """Return what a commit would make, move or take away, as its dry run says it."""
-    lines = staged("commit", "--dry-run", *words, cwd=staged.project / cwd).out.splitlines()
+    lines = staged("commit", "--dry-run", "--unfold", *words, cwd=staged.project / cwd).out.splitlines()
     prefix = f"{staged.project}/"
     return {word.removeprefix(prefix) for line in lines for word in line.split() if word.startswith(prefix)}
 

@@ -1,14 +1,16 @@
 """A plan as a person reads it: what becomes of each real path, in the order in which it is done.
 
 What only the machinery needs (that something is out of the way meanwhile) is folded into that: what
-moves is told where it arrives, with what it replaces.
+moves is told where it arrives, with what it replaces.  What is made in a new directory, and new
+objects of git, can be counted instead of listed.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import assert_never
 
 from yolofs.commit.plan.plan import (
@@ -27,25 +29,73 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import RelPath, StoreIno, display
+from yolofs.paths import RelPath, StoreIno, display, is_below, split
 from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
 from yolofs.system.disk_usage import size_text
 
+_GIT_OBJECTS = b"/.git/objects/"
 
-def plan_lines(plan: Plan, base: Base, store: StorePaths) -> Iterator[str]:
+
+def plan_lines(
+    plan: Plan, base: Base, store: StorePaths, *, is_kept: Callable[[RelPath], bool] | None = None
+) -> Iterator[str]:
     """Yield the lines, for a plan of which nothing is done yet.
+
+    With ``is_kept`` only those paths in new directories and among git's objects have a line of
+    their own for which it is true.
 
     Raises:
         OSError: base or the store cannot be read.
     """
     reader = _Reader(plan, base, store)
+    holders = {} if is_kept is None else _holders(plan, is_kept)
+    counts = Counter(holders.values())
+    told = set[RelPath]()
     for step in plan.steps:
-        yield from reader.lines(step)
+        holder = holders.get(step.path) if _only_adds(step) else None
+        if holder is None:
+            inside = counts[step.path] if isinstance(step, MakeDirectory) else 0
+            if inside:
+                told.add(step.path)
+            for line in reader.lines(step):
+                yield f"{line} (and {inside} in it)" if inside else line
+        elif _is_of_git(holder) and holder not in told:
+            told.add(holder)
+            yield f"create {counts[holder]} of git's objects and their directories in {reader.shown(holder)}"
     count = sum(isinstance(step, FinishDirectory) and step.ino is None for step in plan.steps)
     if count:
         which = "1 directory" if count == 1 else f"{count} directories"
         yield f"at last give {which} the times that the view shows"
+
+
+def _holders(plan: Plan, is_kept: Callable[[RelPath], bool]) -> dict[RelPath, RelPath]:
+    """Return what is counted, with the directory at which it is: a new one, or git's objects."""
+    found: dict[RelPath, RelPath] = {}
+    new = set[RelPath]()
+    for step in plan.steps:
+        path = step.path
+        if not _only_adds(step):
+            continue
+        parent = split(path)[0]
+        holder = found.get(parent, parent if parent in new else None)
+        if holder is None and (end := (b"/" + path).find(_GIT_OBJECTS)) >= 0:
+            holder = RelPath(path[: end + len(_GIT_OBJECTS) - 2])
+        if isinstance(step, Link) and not (holder and is_below(step.existing, holder)):
+            holder = None  # the other name is worth a line
+        if holder is not None and not is_kept(path):
+            found[path] = holder
+        elif isinstance(step, MakeDirectory):
+            new.add(path)
+    return found
+
+
+def _only_adds(step: Step) -> bool:
+    return isinstance(step, MakeDirectory) or (isinstance(step, Create | Link) and step.replaced is None)
+
+
+def _is_of_git(holder: RelPath) -> bool:
+    return (b"/" + holder + b"/").endswith(_GIT_OBJECTS)
 
 
 class _Reader:
@@ -59,7 +109,7 @@ class _Reader:
         self._placed = {step.number for step in plan.steps if isinstance(step, Place)}
 
     def lines(self, step: Step) -> Iterator[str]:
-        path = self._shown(step.path)
+        path = self.shown(step.path)
         match step:
             case Park() | Fetch():
                 if step.number not in self._placed:
@@ -74,13 +124,13 @@ class _Reader:
             case Place():
                 yield f"{self._arrival(step)}{_replacing(step.replaced)}"
             case Link():
-                existing, replacing = self._shown(step.existing), _replacing(step.replaced)
+                existing, replacing = self.shown(step.existing), _replacing(step.replaced)
                 if self._base.mount_above(step.path) == self._base.mount_above(step.existing):
                     yield f"make {path} a hard link of {existing}{replacing}"
                 else:
                     yield f"copy {existing} to {path}{replacing}"
             case Duplicate():
-                yield f"copy {self._shown(step.existing)} to {path}{_replacing(step.replaced)}"
+                yield f"copy {self.shown(step.existing)} to {path}{_replacing(step.replaced)}"
             case Rewrite():
                 yield f"rewrite {path} in place{self._why_in_place(step)}{self._staged(step.ino)}"
             case SetMetadata():
@@ -98,10 +148,10 @@ class _Reader:
 
     def _arrival(self, step: Place) -> str:
         """Return where something comes from, and that it comes to be at the path of a step."""
-        path = self._shown(step.path)
+        path = self.shown(step.path)
         match self._comes_from.get(step.number):
             case Park() as parked:
-                return f"move {self._kind(parked.path)}{self._shown(parked.path)} to {path}"
+                return f"move {self._kind(parked.path)}{self.shown(parked.path)} to {path}"
             case Fetch() as fetched:
                 return f"bring {path} back from what commit {fetched.commit} keeps"
             case None:
@@ -127,7 +177,8 @@ class _Reader:
             changes.append(f"owner {was.uid}:{was.gid} -> {st.st_uid}:{st.st_gid}")
         return f"change {path}: {', '.join(changes) or 'times or attributes'}"
 
-    def _shown(self, path: RelPath) -> str:
+    def shown(self, path: RelPath) -> str:
+        """Return the path of something in base, absolute, as it is told."""
         return display(os.path.join(self._root, path) if path else self._root)
 
 
