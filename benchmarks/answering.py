@@ -25,7 +25,7 @@ from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libfuse.transport import Pyfuse3Transport
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk
-from yolofs.fuse.transport import Options, Served
+from yolofs.fuse.transport import MountOptions, Served
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
 from yolofs.session.session import Access, Session
@@ -58,7 +58,7 @@ class Requests:
         handlers, current_run = Handlers(self._overlay, gate, lifetimes), CurrentRun(lambda _: 0)
         self._overlay.serve(is_shared=False, lately_ns=0, later=self._loop.call_later, run_of_request=current_run.run)
         served = Served(handlers, self._loop, NobodyToAsk(), freeing, current_run)
-        options = Options(allow_other=False, drops_pages_itself=False, xattrs=False)
+        options = MountOptions(allow_other=False, drops_pages_itself=False, xattrs=False)
         self._adapter = Pyfuse3Transport(served, options).adapter
         self._context = SimpleNamespace(uid=os.getuid(), gid=os.getgid(), pid=0, umask=0o022)
         self._names = [b"file%d" % number for number in range(files)]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from yolofs.cli import output
-from yolofs.cli.options import Options
+from yolofs.cli.options import GlobalOptions
 from yolofs.errors import BusyFilesError, ConflictError, UsageError, YolofsError
 from yolofs.paths import display
 from yolofs.system import stop_signals
@@ -18,7 +18,7 @@ BROKEN_PIPE = 141
 _SHOWN_USERS = 10
 
 
-def run(words: list[str], options: Options | None) -> int:
+def run(words: list[str], options: GlobalOptions | None) -> int:
     """Carry a command line out and return its exit code; ``options`` stand for those before the
     command.
     """

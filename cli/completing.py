@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.options import Options, set_options, start_directory
+from yolofs.cli.options import GlobalOptions, set_options, start_directory
 from yolofs.paths import RelPath, display, is_below
 
 if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
@@ -61,7 +61,7 @@ def _session(context: click.Context) -> Iterator[Session]:
     from yolofs.cli.which_project import find_project
     from yolofs.session.session import Access, Session
 
-    set_options(Options(context.find_root().params.get("start") or b"."))
+    set_options(GlobalOptions(context.find_root().params.get("start") or b"."))
     with Session.open(find_project(), Access.READ) as session:
         yield session
 

@@ -52,7 +52,7 @@ _MOST_LOST = 5
 _FUSE_CONF = "/etc/fuse.conf"
 
 
-class Level(enum.Enum):
+class Health(enum.Enum):
     """How a check went."""
 
     OK = "ok"
@@ -64,7 +64,7 @@ class Finding(NamedTuple):
     """What a check found, and what to do about it."""
 
     check: str
-    level: Level
+    level: Health
     message: str
     advice: str = ""
 
@@ -101,8 +101,8 @@ def check_session(project: bytes) -> Iterator[Finding]:
 def _python() -> Finding:
     version = platform.python_version()
     if sys.version_info < _OLDEST_PYTHON:
-        return Finding("python", Level.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
-    return Finding("python", Level.OK, f"Python {version}")
+        return Finding("python", Health.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
+    return Finding("python", Health.OK, f"Python {version}")
 
 
 def _core() -> Finding:
@@ -110,29 +110,29 @@ def _core() -> Finding:
     if stale:
         more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
         message = f"{display(os.fsencode(stale[0]))}{more} has changed since it was compiled, so the older version runs"
-        return Finding("core", Level.WARN, message, "install yolofs again, or remove the .so beside it")
+        return Finding("core", Health.WARN, message, "install yolofs again, or remove the .so beside it")
     if is_compiled():
-        return Finding("core", Level.OK, "compiled")
+        return Finding("core", Health.OK, "compiled")
     found = checkout_core.find()
     if found is None:
         message = (
             "pure Python; pip, or make setup in a checkout, compiles it where a C compiler and Python's headers are"
         )
-        return Finding("core", Level.OK, message)
+        return Finding("core", Health.OK, message)
     if not checkout_core.is_of_these_sources(found):
         message = "pure Python, as sources have changed since build/core was compiled from them"
-        return Finding("core", Level.OK, message, "for a faster view: make setup, then mount again")
+        return Finding("core", Health.OK, message, "for a faster view: make setup, then mount again")
     if os.environ.get(checkout_core.AS_IT_IS) == "python":
-        return Finding("core", Level.OK, f"pure Python, as {checkout_core.AS_IT_IS} says")
-    return Finding("core", Level.OK, "compiled for mounts, in build/core; commands run the sources")
+        return Finding("core", Health.OK, f"pure Python, as {checkout_core.AS_IT_IS} says")
+    return Finding("core", Health.OK, "compiled for mounts, in build/core; commands run the sources")
 
 
 def _kernel() -> Finding:
     release = platform.release()
     found = re.match(r"(\d+)\.(\d+)", release)
     if found and (int(found[1]), int(found[2])) < _OLDEST_KERNEL:
-        return Finding("kernel", Level.WARN, f"Linux {release} is older than what yolofs is tested on", "upgrade it")
-    return Finding("kernel", Level.OK, f"Linux {release}")
+        return Finding("kernel", Health.WARN, f"Linux {release} is older than what yolofs is tested on", "upgrade it")
+    return Finding("kernel", Health.OK, f"Linux {release}")
 
 
 def _device() -> Finding:
@@ -140,11 +140,11 @@ def _device() -> Finding:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
         advice = "modprobe fuse; in a container: give it --device /dev/fuse"
-        return Finding("/dev/fuse", Level.FAIL, "is not there", advice)
+        return Finding("/dev/fuse", Health.FAIL, "is not there", advice)
     except OSError as error:
         advice = "chmod 666 /dev/fuse; in a container: give it --device /dev/fuse --cap-add SYS_ADMIN"
-        return Finding("/dev/fuse", Level.FAIL, f"cannot be opened: {error.strerror}", advice)
-    return Finding("/dev/fuse", Level.OK, "can be opened")
+        return Finding("/dev/fuse", Health.FAIL, f"cannot be opened: {error.strerror}", advice)
+    return Finding("/dev/fuse", Health.OK, "can be opened")
 
 
 def _has_name(uid: int) -> bool:
@@ -159,14 +159,14 @@ def _fusermount() -> Finding:
     program = find_program("fusermount3")
     if program is None:
         if os.geteuid() == 0:
-            return Finding("fusermount3", Level.OK, "is not there, and root does not need it")
-        return Finding("fusermount3", Level.FAIL, "is not there", "install the package fuse3")
+            return Finding("fusermount3", Health.OK, "is not there, and root does not need it")
+        return Finding("fusermount3", Health.FAIL, "is not there", "install the package fuse3")
     if os.geteuid() and not os.stat(program).st_mode & stat.S_ISUID:
-        return Finding("fusermount3", Level.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root")
+        return Finding("fusermount3", Health.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root")
     if os.geteuid() and not _has_name(os.geteuid()):
         advice = "run yolofs as a user that /etc/passwd knows"
-        return Finding("fusermount3", Level.FAIL, f"refuses users without a name, and {os.geteuid()} has none", advice)
-    return Finding("fusermount3", Level.OK, program)
+        return Finding("fusermount3", Health.FAIL, f"refuses users without a name, and {os.geteuid()} has none", advice)
+    return Finding("fusermount3", Health.OK, program)
 
 
 def _transports() -> Iterator[Finding]:
@@ -174,9 +174,9 @@ def _transports() -> Iterator[Finding]:
     try:
         importlib.import_module("yolofs.fuse.direct.transport")
     except ImportError as error:
-        yield Finding("transport", Level.FAIL, f"cannot be imported: {error}", "install yolofs again")
+        yield Finding("transport", Health.FAIL, f"cannot be imported: {error}", "install yolofs again")
     else:
-        yield Finding("transport", Level.OK, "direct")
+        yield Finding("transport", Health.OK, "direct")
     try:
         version = importlib.metadata.version("pyfuse3")
     except importlib.metadata.PackageNotFoundError:
@@ -184,14 +184,14 @@ def _transports() -> Iterator[Finding]:
     wanted = _wanted_range("pyfuse3")
     if wanted and not is_in_range(version, wanted):
         message = f"version {version} is not {wanted}, which the device loop was made for"
-        yield Finding("pyfuse3", Level.WARN, message, "pip install 'yolofs[pyfuse3]'")
+        yield Finding("pyfuse3", Health.WARN, message, "pip install 'yolofs[pyfuse3]'")
         return
     try:
         importlib.import_module("yolofs.fuse.libfuse.transport")
     except ImportError as error:
-        yield Finding("pyfuse3", Level.WARN, f"cannot be imported: {error}", "pip install 'yolofs[pyfuse3]'")
+        yield Finding("pyfuse3", Health.WARN, f"cannot be imported: {error}", "pip install 'yolofs[pyfuse3]'")
     else:
-        yield Finding("pyfuse3", Level.OK, f'{version}, for mount.transport = "pyfuse3"')
+        yield Finding("pyfuse3", Health.OK, f'{version}, for mount.transport = "pyfuse3"')
 
 
 def _wanted_range(package: str) -> str:
@@ -227,8 +227,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 def _bubblewrap() -> Finding:
     program = find_program("bwrap")
     if program is None:
-        return Finding("bubblewrap", Level.WARN, "is not there: no sandbox", "install the package bubblewrap")
-    return Finding("bubblewrap", Level.OK, program)
+        return Finding("bubblewrap", Health.WARN, "is not there: no sandbox", "install the package bubblewrap")
+    return Finding("bubblewrap", Health.OK, program)
 
 
 # ---- the session
@@ -238,19 +238,19 @@ def _permissions(directory: bytes) -> Finding:
     st = os.lstat(directory)
     name = display(directory)
     if st.st_uid != os.geteuid():
-        return Finding("permissions", Level.FAIL, f"{name} belongs to user {st.st_uid}", "work as that user")
+        return Finding("permissions", Health.FAIL, f"{name} belongs to user {st.st_uid}", "work as that user")
     if st.st_mode & 0o077:
-        return Finding("permissions", Level.FAIL, f"others can look into {name}", f"chmod 700 {name}")
-    return Finding("permissions", Level.OK, f"only you can look into {name}")
+        return Finding("permissions", Health.FAIL, f"others can look into {name}", f"chmod 700 {name}")
+    return Finding("permissions", Health.OK, f"only you can look into {name}")
 
 
 def _config(project: bytes) -> Iterator[Finding]:
     try:
         settings = load_in_force(project, session_directory(project)).settings
     except YolofsError as error:
-        yield Finding("config", Level.FAIL, error.message, "correct the file")
+        yield Finding("config", Health.FAIL, error.message, "correct the file")
         return
-    yield Finding("config", Level.OK, ".yolofs.toml can be used")
+    yield Finding("config", Health.OK, ".yolofs.toml can be used")
     yield from _trust(project)
     if settings.mount.allow_other is True and os.geteuid():
         yield _allow_other()
@@ -260,20 +260,20 @@ def _trust(project: bytes) -> Iterator[Finding]:
     try:
         count = len(waiting_lines(project))
     except YolofsError as error:  # the user's own file, or the learned rules
-        yield Finding("rules", Level.FAIL, error.message, error.hint or "correct the file")
+        yield Finding("rules", Health.FAIL, error.message, error.hint or "correct the file")
         return
     if count:
-        yield Finding("trust", Level.WARN, count_text(count), NEXT)
+        yield Finding("trust", Health.WARN, count_text(count), NEXT)
     else:
-        yield Finding("trust", Level.OK, "no line of .yolofs.toml waits for you to agree to it")
+        yield Finding("trust", Health.OK, "no line of .yolofs.toml waits for you to agree to it")
 
 
 def _allow_other() -> Finding:
     with contextlib.suppress(OSError), open(_FUSE_CONF, encoding="utf-8", errors="replace") as lines:
         if any(line.strip() == "user_allow_other" for line in lines):
-            return Finding("user_allow_other", Level.OK, f"is in {_FUSE_CONF}")
+            return Finding("user_allow_other", Health.OK, f"is in {_FUSE_CONF}")
     message = "allow_other is set, and fusermount3 will refuse it"
-    return Finding("user_allow_other", Level.FAIL, message, f"add the line user_allow_other to {_FUSE_CONF}, as root")
+    return Finding("user_allow_other", Health.FAIL, message, f"add the line user_allow_other to {_FUSE_CONF}, as root")
 
 
 def _journal(directory: bytes) -> Finding:
@@ -283,30 +283,30 @@ def _journal(directory: bytes) -> Finding:
     except FileNotFoundError:
         lost = journal_loss(directory)
         if lost is not None:
-            return Finding("journal", Level.FAIL, lost.message, lost.hint)
-        return Finding("journal", Level.WARN, "is not there; the next command makes one")
+            return Finding("journal", Health.FAIL, lost.message, lost.hint)
+        return Finding("journal", Health.WARN, "is not there; the next command makes one")
     except YolofsError as error:
-        return Finding("journal", Level.FAIL, error.message, error.hint)
+        return Finding("journal", Health.FAIL, error.message, error.hint)
     except OSError as error:
-        return Finding("journal", Level.FAIL, f"cannot be read: {error.strerror}")
+        return Finding("journal", Health.FAIL, f"cannot be read: {error.strerror}")
     if damage is not None:
         if damage.is_torn:
             message = cuts.torn_message(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
-            return Finding("journal", Level.WARN, message, cuts.TORN_NEXT)
+            return Finding("journal", Health.WARN, message, cuts.TORN_NEXT)
         message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
         advice = (
             "yolofs doctor --repair --keep-rest leaves out the bad lines alone; yolofs doctor --repair cuts "
             f"{cuts.record_text(damage.cut_lines)} off, from there on; either keeps all in journal.torn"
         )
-        return Finding("journal", Level.FAIL, message, advice)
+        return Finding("journal", Health.FAIL, message, advice)
     with Journal.open(path, read_only=True) as journal:
         if journal.missing_records:
             told = cuts.missing_sentence(journal.missing_records, journal.record_count + 2)
-            return Finding("journal", Level.FAIL, *told.split("; ", 1))
+            return Finding("journal", Health.FAIL, *told.split("; ", 1))
     text = f"every line of {os.stat(path).st_size} bytes is sound"
     if Journal.form_of(path).version == 1:
         text += "; of version 1, in which a line that is missing does not show, until a commit or abort ends it"
-    return Finding("journal", Level.OK, text)
+    return Finding("journal", Health.OK, text)
 
 
 def _cuts(directory: bytes) -> Iterator[Finding]:
@@ -314,7 +314,7 @@ def _cuts(directory: bytes) -> Iterator[Finding]:
     with contextlib.suppress(YolofsError, OSError):  # said by another check
         found = cuts.read(path, Journal.form_of(path).key)
         if found:
-            yield Finding("cut", Level.WARN, "; ".join(cuts.message(cut, path) for cut in found), cuts.advice())
+            yield Finding("cut", Health.WARN, "; ".join(cuts.message(cut, path) for cut in found), cuts.advice())
 
 
 def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
@@ -325,19 +325,19 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
                 pid = client.info().pid
                 versions = other_version(client.described)
                 if versions:
-                    yield Finding("daemon", Level.WARN, f"process {pid}: {versions}", REMOUNT)
+                    yield Finding("daemon", Health.WARN, f"process {pid}: {versions}", REMOUNT)
                 else:
-                    yield Finding("daemon", Level.OK, f"process {pid} serves the mount")
+                    yield Finding("daemon", Health.OK, f"process {pid} serves the mount")
             return
     except YolofsError as error:
-        yield Finding("daemon", Level.FAIL, error.message, "yolofs unmount --force")
+        yield Finding("daemon", Health.FAIL, error.message, "yolofs unmount --force")
         return
     try:
         with locked(directory):
-            yield Finding("lock", Level.OK, "is free")
+            yield Finding("lock", Health.OK, "is free")
             yield _stale_mounts(directory)
     except SessionBusyError as error:
-        yield Finding("lock", Level.WARN, error.message, error.hint)
+        yield Finding("lock", Health.WARN, error.message, error.hint)
 
 
 def _stale_mounts(directory: bytes) -> Finding:
@@ -348,8 +348,8 @@ def _stale_mounts(directory: bytes) -> Finding:
         places.add(mountpoint_path(described))
     stale = [display(place) for place in sorted(places) if any(map(is_ours, mounts_at(place)))]
     if stale:
-        return Finding("mount", Level.FAIL, f"the daemon has died and left {', '.join(stale)}", "yolofs unmount")
-    return Finding("mount", Level.OK, "nothing is left mounted")
+        return Finding("mount", Health.FAIL, f"the daemon has died and left {', '.join(stale)}", "yolofs unmount")
+    return Finding("mount", Health.OK, "nothing is left mounted")
 
 
 def _commits(project: bytes) -> Iterator[Finding]:
@@ -360,11 +360,11 @@ def _commits(project: bytes) -> Iterator[Finding]:
     except (YolofsError, OSError):
         return  # said by another check
     if at_work is not None:
-        yield Finding("commits", Level.WARN, at_work.text, at_work.hint)
+        yield Finding("commits", Health.WARN, at_work.text, at_work.hint)
     elif found is not None:
-        yield Finding("commits", Level.FAIL, found.text, found.hint)
+        yield Finding("commits", Health.FAIL, found.text, found.hint)
     else:
-        yield Finding("commits", Level.OK, "none was interrupted")
+        yield Finding("commits", Health.OK, "none was interrupted")
 
 
 def _history(project: bytes) -> Iterator[Finding]:
@@ -381,7 +381,7 @@ def _history(project: bytes) -> Iterator[Finding]:
         is_missing = isinstance(error, FileNotFoundError)
         yield Finding(
             "history",
-            Level.WARN,
+            Health.WARN,
             f"the journal of commit {number} is missing: {path}"
             if is_missing
             else f"the journal of commit {number} is damaged: {why}",
@@ -400,13 +400,15 @@ def _store(project: bytes) -> Iterator[Finding]:
     except (YolofsError, OSError):
         return  # said by another check
     if not missing:
-        yield Finding("store", Level.OK, f"all {len(staged)} staged files are there" if staged else "nothing is staged")
+        yield Finding(
+            "store", Health.OK, f"all {len(staged)} staged files are there" if staged else "nothing is staged"
+        )
         return
     paths = sorted(display(entry.path()) for lost in missing for entry in lost.names)
     more = f" and {len(paths) - _MOST_LOST} more" if len(paths) > _MOST_LOST else ""
     message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from the store"
     advice = "copy what you need from the mount, then travel to a generation without it (yolofs timeline), or abort"
-    yield Finding("store", Level.FAIL, message, advice)
+    yield Finding("store", Health.FAIL, message, advice)
 
 
 def _plan(project: bytes) -> Iterator[Finding]:
@@ -421,9 +423,9 @@ def _plan(project: bytes) -> Iterator[Finding]:
     except (ConflictError, JournalError, OSError):
         return  # said by another check, or by the commit: base has changed
     except YolofsError as error:
-        yield Finding("plan", Level.FAIL, f"nothing can be committed: {error.message}", error.hint)
+        yield Finding("plan", Health.FAIL, f"nothing can be committed: {error.message}", error.hint)
         return
-    yield Finding("plan", Level.OK, f"a commit of all would take {steps} step{'' if steps == 1 else 's'}")
+    yield Finding("plan", Health.OK, f"a commit of all would take {steps} step{'' if steps == 1 else 's'}")
 
 
 def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
@@ -431,7 +433,7 @@ def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
     if not wrong:
         count = len(tree.linked)
         message = f"{count} staged file{'' if count == 1 else 's'} with several names in base"
-        return Finding("hard links", Level.OK, message if count else "no staged file has several names in base")
+        return Finding("hard links", Health.OK, message if count else "no staged file has several names in base")
     staged, recorded = wrong[0]
     name = display(staged.names[0].path() if staged.names else staged.home or b"")
     more = f", and so of {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -441,7 +443,7 @@ def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
         " a commit by that version would lose a name"
     )
     advice = "commit with this version, or abort; do not open the session with an older one"
-    return Finding("hard links", Level.WARN, message, advice)
+    return Finding("hard links", Health.WARN, message, advice)
 
 
 def _space(directory: bytes) -> Finding:
@@ -449,5 +451,5 @@ def _space(directory: bytes) -> Finding:
     free = figures.f_bavail * figures.f_frsize
     text = f"{free / (1 << 30):.1f} GiB are free for what is staged"
     if free < _NO_SPACE:
-        return Finding("space", Level.FAIL, text, "make room")
-    return Finding("space", Level.WARN if free < _LITTLE_SPACE else Level.OK, text)
+        return Finding("space", Health.FAIL, text, "make room")
+    return Finding("space", Health.WARN if free < _LITTLE_SPACE else Health.OK, text)

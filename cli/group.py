@@ -12,7 +12,7 @@ import click
 from yolofs import __version__
 from yolofs.cli import output
 from yolofs.cli.completing import VARIABLE
-from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, Options, set_options, start_directory
+from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, GlobalOptions, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
 from yolofs.cli.path_types import Directory
 
@@ -103,8 +103,8 @@ def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
     A session stages every change, and can go back to any snapshot. Only a commit changes the real
     files.
     """
-    if not isinstance(context.obj, Options):
-        context.obj = Options(start)
+    if not isinstance(context.obj, GlobalOptions):
+        context.obj = GlobalOptions(start)
     set_options(context.obj)
     if as_owner:
         from yolofs.cli.which_project import check_outside_mounts  # few commands need it
@@ -132,7 +132,7 @@ def _for_the_owner(words: Sequence[str]) -> list[str]:
     return [*kept, *rest]
 
 
-def carry_out(words: Sequence[str], options: Options | None) -> int:
+def carry_out(words: Sequence[str], options: GlobalOptions | None) -> int:
     """Carry out a command line and return the exit code; ``options`` stand for those before the
     command.
     """

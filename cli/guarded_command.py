@@ -18,7 +18,7 @@ def run(arguments: list[str]) -> int:
     """Carry out a command as the rules in force let programs in the view see it."""
     import_msgspec()
     from yolofs.cli.guard import SandboxGuard
-    from yolofs.cli.options import Options
+    from yolofs.cli.options import GlobalOptions
     from yolofs.cli.which_project import session_directory
     from yolofs.daemon.rpc.client import Client
     from yolofs.errors import DaemonError
@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
         return 1
     with client:
         guard = SandboxGuard(RuleBook(*client.rules().sets()), int(pid))
-    return main.main(words, Options(os.fsencode(directory), os.fsencode(project), guard))
+    return main.main(words, GlobalOptions(os.fsencode(directory), os.fsencode(project), guard))
 
 
 if __name__ == "__main__":

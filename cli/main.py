@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from yolofs.cli.options import Options
+    from yolofs.cli.options import GlobalOptions
 
 GARBAGE_THRESHOLD = 50_000
 """Garbage is looked for after this many new objects: more than a short command makes."""
@@ -45,7 +45,7 @@ def program() -> NoReturn:
     os._exit(code)
 
 
-def main(arguments: Sequence[str] | None = None, options: Options | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, options: GlobalOptions | None = None) -> int:
     """Run a command line and return the exit code; ``options`` stand for those before the
     command.
     """
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None, options: Options | None = None)
         stop_signals.restore()
 
 
-def _run(words: list[str], options: Options | None) -> int:
+def _run(words: list[str], options: GlobalOptions | None) -> int:
     """Carry a command line out; Ctrl-C is not heard before all of it is imported, and not after
     it.
     """

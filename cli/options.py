@@ -21,7 +21,7 @@ WRONG_USAGE = 2
 """The exit code of a command line that makes no sense."""
 
 
-class Options(NamedTuple):
+class GlobalOptions(NamedTuple):
     """The options before the command."""
 
     start: bytes = b"."
@@ -32,17 +32,17 @@ class Options(NamedTuple):
     """What limits the one on whose behalf the command runs; None for the user."""
 
 
-_current: ContextVar[Options] = ContextVar("options")
+_current: ContextVar[GlobalOptions] = ContextVar("options")
 
 
-def set_options(options: Options) -> None:
+def set_options(options: GlobalOptions) -> None:
     """Say what the options before the command are."""
     _current.set(options)
 
 
-def options() -> Options:
+def options() -> GlobalOptions:
     """Return the options before the command that runs."""
-    return _current.get(Options())
+    return _current.get(GlobalOptions())
 
 
 def start_directory() -> bytes:

@@ -15,7 +15,7 @@ import click
 from yolofs.cli.group import COMMANDS, cli
 from yolofs.hostcode.row import Row, Topic
 from yolofs.hostcode.table import TOPICS
-from yolofs.rules.preset_table import SECTIONS, PresetRule, Section
+from yolofs.rules.preset_table import SECTIONS, PresetRule, PresetSection
 
 _WIDTH = 80
 _HEAD = """\
@@ -99,7 +99,7 @@ def render_preset() -> str:
     return "\n".join([_PRESET_HEAD, *map(_preset_section, SECTIONS), _HOST_CODE_HEAD, *map(_host_code_topic, TOPICS)])
 
 
-def _preset_section(section: Section) -> str:
+def _preset_section(section: PresetSection) -> str:
     state = section.rules[0].state.value
     lines = [f"## {section.title}", "", _wrapped(f"**{state}**" + (f": {section.reason}" if section.reason else ""))]
     return "\n".join([*lines, "", _wrapped(", ".join(map(_preset_rule, section.rules))), ""])

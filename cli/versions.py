@@ -26,7 +26,7 @@ from yolofs.session.session import Session
 from yolofs.session.state_files import File, StateFiles
 
 
-class Version(NamedTuple):
+class FileVersion(NamedTuple):
     """A path in a state."""
 
     files: StateFiles
@@ -38,7 +38,7 @@ class Version(NamedTuple):
     """The path as it was typed."""
 
 
-def parse_version(session: Session, text: str) -> Version:
+def parse_version(session: Session, text: str) -> FileVersion:
     """Return what ``GENERATION:PATH`` means; without a generation the view as it is now.
 
     The first colon with a generation before it counts, as both a snapshot's name and a path may
@@ -57,18 +57,20 @@ def parse_version(session: Session, text: str) -> Version:
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:
-            return Version(StateFiles(session, session.state()), "the view", relative_paths(session, [path])[0], path)
+            return FileVersion(
+                StateFiles(session, session.state()), "the view", relative_paths(session, [path])[0], path
+            )
         try:
             source = source_of(session, text[:at])
         except GenerationError as error:
             if at == colons[-1]:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
-        return Version(source.files, source.named, relative_paths(session, [path])[0], path)
+        return FileVersion(source.files, source.named, relative_paths(session, [path])[0], path)
     raise AssertionError("one of the colons stands last")
 
 
-def look_at(session: Session, version: Version, text: str) -> tuple[StateFiles, File]:
+def look_at(session: Session, version: FileVersion, text: str) -> tuple[StateFiles, File]:
     """Return what a state shows at a path.
 
     Raises:

@@ -26,7 +26,7 @@ _TAKEN_OUT: Final[Mapping[KeyPath, str]] = {
 """What is said of a setting that there was once, in place of a guess."""
 
 
-class Source:
+class CheckedFile:
     """The file that is being checked."""
 
     __slots__ = ("_lines", "_text", "known", "name")
@@ -54,7 +54,7 @@ class Source:
         return ConfigError(f"{where}: {dotted(path)}: {message}")
 
 
-def read_settings(source: Source, data: dict[str, Any], known: type[Table]) -> Table:
+def read_settings(source: CheckedFile, data: dict[str, Any], known: type[Table]) -> Table:
     """Return the settings that ``data`` holds, defaults filled in; ``known`` is that of the source.
 
     Raises:
@@ -76,7 +76,7 @@ def dotted(path: KeyPath) -> str:
     return ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_string(key) for key in path)
 
 
-def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) -> Table:
+def _read_table(source: CheckedFile, path: KeyPath, data: Any, table: type[Table]) -> Table:
     types = get_type_hints(table, include_extras=True)
     values: dict[str, Any] = {}
     for key, value in _items(source, path, data):
@@ -93,20 +93,20 @@ def _read_table(source: Source, path: KeyPath, data: Any, table: type[Table]) ->
     return table(**values)
 
 
-def _read_rules(source: Source, path: KeyPath, data: Any) -> tuple[RuleLine, ...]:
+def _read_rules(source: CheckedFile, path: KeyPath, data: Any) -> tuple[RuleLine, ...]:
     return tuple(
         RuleLine(key, _read_value(source, (*path, key), value, StateWord), source.line((*path, key)))
         for key, value in _items(source, path, data)
     )
 
 
-def _items(source: Source, path: KeyPath, data: Any) -> Iterable[tuple[str, Any]]:
+def _items(source: CheckedFile, path: KeyPath, data: Any) -> Iterable[tuple[str, Any]]:
     if not isinstance(data, dict):
         raise source.error(path, f"expected a table, got {_shown(data)}")
     return data.items()
 
 
-def _read_value(source: Source, path: KeyPath, value: Any, type_: Any) -> Any:
+def _read_value(source: CheckedFile, path: KeyPath, value: Any, type_: Any) -> Any:
     try:
         return msgspec.convert(value, type_)
     except msgspec.ValidationError as error:
@@ -118,7 +118,7 @@ def _read_value(source: Source, path: KeyPath, value: Any, type_: Any) -> Any:
         raise source.error(path, message) from error
 
 
-def _known_instead(source: Source, path: KeyPath, here: Iterable[str]) -> str:
+def _known_instead(source: CheckedFile, path: KeyPath, here: Iterable[str]) -> str:
     """Return the second half of the message about an unknown key."""
     key = path[-1]
     for known in key_paths(source.known):

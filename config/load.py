@@ -60,14 +60,14 @@ def user_file(home: bytes) -> bytes:
     return os.path.join(directory, b"yolofs", b"config.toml")
 
 
-class Places(NamedTuple):
+class SessionPlaces(NamedTuple):
     """What the user's own file says of where sessions lie, and where they are looked for."""
 
     state: str = ""
     safe_directories: tuple[str, ...] = ()
 
 
-def user_places(home: bytes) -> Places:
+def user_places(home: bytes) -> SessionPlaces:
     """Return what the user's own file says of places, as far as that can be told, whatever else in
     it is wrong.
 
@@ -77,7 +77,7 @@ def user_places(home: bytes) -> Places:
     path = user_file(home)
     try:
         settings = load_file(path, "", UserSettings)
-        return Places(settings.state, settings.safe_directories)
+        return SessionPlaces(settings.state, settings.safe_directories)
     except ConfigError:
         pass
     import tomllib  # takes long, and there may be no file
@@ -85,10 +85,10 @@ def user_places(home: bytes) -> Places:
     try:
         data = tomllib.loads(_read(path).decode())
     except (OSError, ValueError, RecursionError):
-        return Places()
+        return SessionPlaces()
     state, safe = data.get("state", ""), data.get("safe_directories", [])
     is_sound = isinstance(safe, list) and all(isinstance(name, str) for name in safe)
-    return Places(state if isinstance(state, str) else "", tuple(safe) if is_sound else ())
+    return SessionPlaces(state if isinstance(state, str) else "", tuple(safe) if is_sound else ())
 
 
 def load_file(path: bytes, name: str, table: type[Table]) -> Table:
@@ -211,7 +211,7 @@ def parse_table(raw: bytes, name: str, table: type[Table]) -> Table:
 def _read_text(text: str, name: str, table: type[Table]) -> Table:
     import tomllib  # takes long, and most files of a project say nothing
 
-    from yolofs.config.check import Source, read_settings
+    from yolofs.config.check import CheckedFile, read_settings
 
     try:
         data = tomllib.loads(text)
@@ -221,7 +221,7 @@ def _read_text(text: str, name: str, table: type[Table]) -> Table:
         raise ConfigError(f"{name}: not TOML: a number has thousands of digits") from None
     except RecursionError:
         raise ConfigError(f"{name}: not TOML: nested too deeply") from None
-    return read_settings(Source(name, text, table), data, table)
+    return read_settings(CheckedFile(name, text, table), data, table)
 
 
 _EMPTY_TABLES = frozenset({"[mount]", "[run]", "[diff]", "[keep_commits]", "[rules]"})

@@ -31,7 +31,7 @@ from yolofs.daemon.rpc.ask_messages import (
     ask_info,
     ended_info,
 )
-from yolofs.daemon.rpc.backlog import Notice
+from yolofs.daemon.rpc.backlog import News
 from yolofs.daemon.rpc.hidden_messages import HiddenParams, HiddenResult, asked_paths
 from yolofs.daemon.rpc.protocol import (
     MAX_LINE_BYTES,
@@ -390,7 +390,7 @@ class _Watcher:
         now_s = trio.current_time()
         if self._pinged_s == math.inf:
             self._pinged_s = now_s
-            self._connection.notify(Notice(_PING, False, lambda: encode_notification("ping", NoParams())))
+            self._connection.notify(News(_PING, False, lambda: encode_notification("ping", NoParams())))
         self._is_silent = now_s - self._pinged_s > _SILENT_S
         return self._is_silent
 
@@ -401,14 +401,14 @@ class _Watcher:
         return was_silent
 
     def asked(self, ask: Ask) -> None:
-        self._connection.notify(Notice(ask.id, False, lambda: encode_notification("asked", ask_info(ask))))
+        self._connection.notify(News(ask.id, False, lambda: encode_notification("asked", ask_info(ask))))
 
     def ended(self, ended: EndedAsk) -> None:
-        self._connection.notify(Notice(ended.ask.id, True, lambda: encode_notification("ended", ended_info(ended))))
+        self._connection.notify(News(ended.ask.id, True, lambda: encode_notification("ended", ended_info(ended))))
 
     def warned(self, warnings: tuple[str, ...]) -> None:
         info = WarningsInfo(warnings)
-        self._connection.notify(Notice(_WARNINGS, False, lambda: encode_notification("warnings", info)))
+        self._connection.notify(News(_WARNINGS, False, lambda: encode_notification("warnings", info)))
 
 
 async def _in_thread(function: Callable[[], T]) -> T:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.completing import runs
-from yolofs.cli.plain.diff import Form, show
+from yolofs.cli.plain.diff import DiffForm, show
 from yolofs.cli.ranges import PathsCommand, paths_given
 from yolofs.cli.versions import ranges_and_versions
 from yolofs.errors import UsageError
@@ -76,7 +76,7 @@ def command(
     can apply it.
     """
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
-    if ignores_space and form not in (Form.PATCH, Form.WORDS, Form.STAT):
+    if ignores_space and form not in (DiffForm.PATCH, DiffForm.WORDS, DiffForm.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
     show(
         words,
@@ -92,18 +92,22 @@ def command(
     )
 
 
-def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_json: bool) -> Form:
+def _form(*, as_list: bool, as_stat: bool, as_names: bool, by_words: bool, as_json: bool) -> DiffForm:
     """Return the one form that was asked for.
 
     Raises:
         UsageError: there are several.
     """
     flags = {
-        Form.LIST: as_list, Form.STAT: as_stat, Form.NAMES: as_names, Form.WORDS: by_words, Form.JSON: as_json
-    }  # fmt: skip
+        DiffForm.LIST: as_list,
+        DiffForm.STAT: as_stat,
+        DiffForm.NAMES: as_names,
+        DiffForm.WORDS: by_words,
+        DiffForm.JSON: as_json,
+    }
     asked = [form for form, is_asked in flags.items() if is_asked]
     if len(asked) > 1:
         raise UsageError(
             f"{asked[0].value} and {asked[1].value} are two forms of the same output", hint="leave one of them out"
         )
-    return asked[0] if asked else Form.PATCH
+    return asked[0] if asked else DiffForm.PATCH

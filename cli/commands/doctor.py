@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from yolofs.cli.connection import connected
-from yolofs.cli.doctor_checks import Finding, Level, check_machine, check_session
+from yolofs.cli.doctor_checks import Finding, Health, check_machine, check_session
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, paint, say
 from yolofs.cli.project import find_project, session_directory
 from yolofs.errors import JournalError, NoSessionError, UsageError
@@ -27,7 +27,7 @@ from yolofs.session.salvage import (
     restore_first_line,
 )
 
-_COLOURS = {Level.OK: "green", Level.WARN: "yellow", Level.FAIL: "red"}
+_COLOURS = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 
 @click.command()
@@ -77,7 +77,7 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
         emit_json({"findings": [_fields(finding) for finding in findings], "ok": not _has_failed(findings)})
     else:
         for finding in findings:
-            if finding.level is not Level.OK or not (repair or acknowledge):
+            if finding.level is not Health.OK or not (repair or acknowledge):
                 _emit(finding)
         if project is None:
             say("there is no session here, so only the machine was checked")
@@ -86,7 +86,7 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
 
 
 def _has_failed(findings: Sequence[Finding]) -> bool:
-    return any(finding.level is Level.FAIL for finding in findings)
+    return any(finding.level is Health.FAIL for finding in findings)
 
 
 def _emit(finding: Finding) -> None:

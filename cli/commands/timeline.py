@@ -15,7 +15,7 @@ from yolofs.cli.project import find_project, reading
 from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.visible_records import count_since, segment_counts
-from yolofs.journal.timeline import GenerationInfo, Kind
+from yolofs.journal.timeline import GenerationInfo, GenerationKind
 from yolofs.paths import display
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
@@ -75,11 +75,11 @@ def _nodes(chapter: Chapter) -> list[GenerationInfo]:
 
 
 def _text(node: GenerationInfo) -> str:
-    if node.kind is Kind.BASE:
+    if node.kind is GenerationKind.BASE:
         what = "base"
     elif node.is_anew:
         what = f"{local_time(node.time_ns)}  all written anew"
-    elif node.kind is Kind.TRAVEL:
+    elif node.kind is GenerationKind.TRAVEL:
         named = f" ({display(node.name)})" if node.name else ""
         what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
     else:

@@ -40,7 +40,7 @@ _OTHERS = "c"
 """The letter that leaves all undecided conflicts staged."""
 
 
-class Way(Enum):
+class ConflictChoice(Enum):
     """What is to become of a conflict; the value is the letter by which it is chosen."""
 
     MERGE = "m"
@@ -204,8 +204,8 @@ class ConflictWish:
                 "--ours and --theirs say different things", hint="commit some paths with one of them, then the others"
             )
         self._merges = merge
-        self._side = Way.OURS if ours else Way.THEIRS if theirs else None
-        self._chosen: dict[RelPath, Way] = {}
+        self._side = ConflictChoice.OURS if ours else ConflictChoice.THEIRS if theirs else None
+        self._chosen: dict[RelPath, ConflictChoice] = {}
 
     @property
     def is_given(self) -> bool:
@@ -215,15 +215,19 @@ class ConflictWish:
     @property
     def options(self) -> tuple[str, ...]:
         """The options that were given, as typed."""
-        side = {Way.OURS: "--ours", Way.THEIRS: "--theirs"}.get(self._side) if self._side is not None else None
+        side = (
+            {ConflictChoice.OURS: "--ours", ConflictChoice.THEIRS: "--theirs"}.get(self._side)
+            if self._side is not None
+            else None
+        )
         return (*(("--merge",) if self._merges else ()), *((side,) if side is not None else ()))
 
     def take_base(self, paths: Iterable[RelPath]) -> None:
         """Take base's version at paths where the view has nothing of its own, unless options say to
         take that.
         """
-        if self._side is not Way.OURS:
-            self._chosen.update(dict.fromkeys(paths, Way.THEIRS))
+        if self._side is not ConflictChoice.OURS:
+            self._chosen.update(dict.fromkeys(paths, ConflictChoice.THEIRS))
 
     def ask(self, session: Session, split: Split, looked: BaseLook) -> None:
         """Ask about each conflict, unless options say what to do.
@@ -247,7 +251,7 @@ class ConflictWish:
         for path in open_ones:
             way = _ask_about(session, path, texts[path], may_be_ours=path not in looked.without_content)
             if way is None:
-                self._chosen |= {one: Way.SKIP for one in open_ones if one not in self._chosen}
+                self._chosen |= {one: ConflictChoice.SKIP for one in open_ones if one not in self._chosen}
                 return
             self._chosen[path] = way
 
@@ -266,13 +270,13 @@ class ConflictWish:
 
         ``trusted`` follows the counts, ``ends`` all of it.
         """
-        by_way = {way: {path for path in conflicts if self._way(path) is way} for way in Way}
-        not_applied = by_way[Way.THEIRS] | by_way[Way.SKIP]
+        by_way = {way: {path for path in conflicts if self._way(path) is way} for way in ConflictChoice}
+        not_applied = by_way[ConflictChoice.THEIRS] | by_way[ConflictChoice.SKIP]
         applied = [change for change in taken if not_applied.isdisjoint(change.paths)]
         clauses = [f"apply {summary(applied)}{trusted}"] if applied else []
-        if count := len(by_way[Way.THEIRS]):
+        if count := len(by_way[ConflictChoice.THEIRS]):
             clauses.append(f"take base's version at {count} path{'' if count == 1 else 's'}")
-        if by_way[Way.MERGE]:
+        if by_way[ConflictChoice.MERGE]:
             clauses.append("what does not merge stays staged")
         return f"{'; '.join(clauses)}{ends}?" if clauses else ""
 
@@ -300,17 +304,17 @@ class ConflictWish:
         ways = {path: self._way(path) for path in looked.conflicts}
         if any(way is None for way in ways.values()):
             raise conflict_error(looked)
-        by_way = {way: [path for path in ways if ways[path] is way] for way in Way}
-        found = merges_at(session, by_way[Way.MERGE])
+        by_way = {way: [path for path in ways if ways[path] is way] for way in ConflictChoice}
+        found = merges_at(session, by_way[ConflictChoice.MERGE])
         if self._side is not None:
             for one in [one for one in found if _is_unsettled(one)]:
                 found.remove(one)
                 by_way[self._side].extend(one.paths)
         merges = [one for one in found if isinstance(one, Merge)]
         refused = [one for one in found if isinstance(one, Unmergeable)]
-        not_theirs = {*by_way[Way.OURS], *(path for one in refused for path in one.paths)}
+        not_theirs = {*by_way[ConflictChoice.OURS], *(path for one in refused for path in one.paths)}
         without_content = looked.without_content & not_theirs
-        ours = [path for path in by_way[Way.OURS] if path not in without_content]
+        ours = [path for path in by_way[ConflictChoice.OURS] if path not in without_content]
         marked = [path for path in ours if path in set(looked.marked)]
         unmerged = before_merge(session, marked)
         lost = frozenset(marked).difference(unmerged)
@@ -319,8 +323,8 @@ class ConflictWish:
             merged=_paths(one for one in merges if not one.conflicts),
             marked=_paths(one for one in merges if one.conflicts),
             refused=tuple(one for one in refused if without_content.isdisjoint(one.paths)),
-            skipped=tuple(by_way[Way.SKIP]),
-            dropped=tuple(by_way[Way.THEIRS]),
+            skipped=tuple(by_way[ConflictChoice.SKIP]),
+            dropped=tuple(by_way[ConflictChoice.THEIRS]),
             ours=frozenset(ours).difference(lost),
             unmerged=tuple(unmerged),
             lost=tuple(sorted(lost)),
@@ -329,10 +333,10 @@ class ConflictWish:
         )
         return DecidedConflicts(merges, settled, unmerged, made_again)
 
-    def _way(self, path: RelPath) -> Way | None:
+    def _way(self, path: RelPath) -> ConflictChoice | None:
         if path in self._chosen:
             return self._chosen[path]
-        return Way.MERGE if self._merges else self._side
+        return ConflictChoice.MERGE if self._merges else self._side
 
 
 def check_settled(settled: SettledConflicts, looked: BaseLook) -> None:
@@ -362,7 +366,7 @@ def _place(session: Session) -> Place:
     return Place(session.base.root, session.base.relative(session.project))
 
 
-def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool) -> Way | None:
+def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool) -> ConflictChoice | None:
     """Return what is to become of a conflict; None: it stays staged, and so do all that are not
     decided yet.
     """
@@ -376,10 +380,10 @@ def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool)
             return None
         if letter == "d":
             _emit_diff(session, path)
-        elif letter == Way.OURS.value and not may_be_ours:
+        elif letter == ConflictChoice.OURS.value and not may_be_ours:
             say(f"that cannot be taken: {_WITHOUT_CONTENT}")
         elif letter != "m" or _may_merge(session, path):
-            return Way(letter)
+            return ConflictChoice(letter)
 
 
 def _may_merge(session: Session, path: RelPath) -> bool:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from yolofs.session.history import Chapter
 
 
-class Form(Enum):
+class DiffForm(Enum):
     """What is printed; the value is the option that asks for it."""
 
     PATCH = "a patch"
@@ -59,7 +59,7 @@ class Form(Enum):
 
 _ALL = "all"
 """The range of everything that a commit would apply."""
-_PATCHES = frozenset({Form.PATCH, Form.WORDS, Form.STAT})
+_PATCHES = frozenset({DiffForm.PATCH, DiffForm.WORDS, DiffForm.STAT})
 """The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
 
 
@@ -68,7 +68,7 @@ def show(
     typed: Sequence[bytes] = (),
     *,
     run: int | None = None,
-    form: Form = Form.PATCH,
+    form: DiffForm = DiffForm.PATCH,
     scratch: bool = False,
     shows_hidden: bool = False,
     unfolds: bool = False,
@@ -88,15 +88,15 @@ def show(
         check_somewhere(session, paths, typed)
         # one line stands for a renamed directory, unless a patch or somebody who asks for a file in
         # it needs more
-        expands = bool(paths) or form not in (Form.LIST, Form.JSON)
+        expands = bool(paths) or form not in (DiffForm.LIST, DiffForm.JSON)
         place = functools.partial(_directory, session, stack)
         differences = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
         visible = _visible(
             session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
         )
         at_terminal = sys.stdout.isatty()
-        is_for_people = at_terminal or form is Form.WORDS
-        look = PatchStyle(is_for_people and not shows_binary, ignores_space, form is Form.WORDS, at_terminal)
+        is_for_people = at_terminal or form is DiffForm.WORDS
+        look = PatchStyle(is_for_people and not shows_binary, ignores_space, form is DiffForm.WORDS, at_terminal)
         folds = at_terminal and not (unfolds or paths or len(words) > 1)
         _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
@@ -181,7 +181,7 @@ def _show(
     session: Session,
     found: _Differences,
     visible: _Visible,
-    form: Form,
+    form: DiffForm,
     look: PatchStyle,
     *,
     is_paged: bool,
@@ -193,25 +193,25 @@ def _show(
     is_ordered = folds or form not in _PATCHES
     if is_ordered and found.states is session:  # what is committed has been asked about
         marks = marks_of(session, changes)
-    if form is Form.JSON:
+    if form is DiffForm.JSON:
         document = _document(session, found, changes, marks)
         emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
         return
     changes, told = _what_matters_first(session, found, changes, place, form, marks, folds=folds)
-    if form is Form.LIST:
+    if form is DiffForm.LIST:
         emit_changes(changes, place, session.regions, marks)
     else:
         shown = readable(options().guard, changes, session.base.root)
         if len(shown) < len(changes):
             say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
         notes: list[str] = []
-        if form is not Form.NAMES:
+        if form is not DiffForm.NAMES:
             notes, shown = _left_out(found, shown, place)
         with paged(is_wanted=is_paged) as write:
             notes += _emit(session, found.states.store, shown, place, form, look, write)
-            if told and form in (Form.NAMES, Form.STAT):
+            if told and form in (DiffForm.NAMES, DiffForm.STAT):
                 write("".join(paint(f"-  {text}", "dim") + "\n" for text in told).encode())
-        notes += [f"not shown: {text}" for text in told] if form in (Form.PATCH, Form.WORDS) else []
+        notes += [f"not shown: {text}" for text in told] if form in (DiffForm.PATCH, DiffForm.WORDS) else []
         for note in notes:  # when the pager has left the terminal
             say(f"note: {note}")
     say_left_out(visible.left_out)
@@ -237,7 +237,7 @@ def _what_matters_first(
     found: _Differences,
     changes: list[Change],
     place: Place,
-    form: Form,
+    form: DiffForm,
     marks: Marks,
     *,
     folds: bool,
@@ -253,7 +253,7 @@ def _what_matters_first(
         return changes, []
     from yolofs.cli.show.shortening import Shortener, set_apart  # it takes along what asks git
 
-    folds = folds and form is not Form.LIST and found.states is session
+    folds = folds and form is not DiffForm.LIST and found.states is session
     tree = session.state(found.new) if folds and found.new is not None else None
     shortener = Shortener(session, place, "--unfold", tree)
     apart = set_apart(changes, shortener, marks)
@@ -381,7 +381,7 @@ def _emit(
     store: Store,
     changes: Sequence[Change],
     place: Place,
-    form: Form,
+    form: DiffForm,
     look: PatchStyle,
     write: Callable[[bytes], object],
 ) -> list[str]:
@@ -394,10 +394,10 @@ def _emit(
     elif changes:
         notes.append(f"paths are relative to {display(place.root)}, as not all of them lie in the project")
     settings = session.settings.diff
-    if form is Form.NAMES:
+    if form is DiffForm.NAMES:
         write(b"".join(name + b"\n" for name in _names(changes, prefix)))
         return notes
-    if form is Form.STAT:
+    if form is DiffForm.STAT:
         reading = Reading(store, settings.max_text_bytes, look.ignores_space)
         stats, more = stat_changes(changes, reading, prefix=prefix)
         import shutil  # takes a while

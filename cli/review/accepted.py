@@ -8,7 +8,7 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import Lines, whole_if_all
-from yolofs.cli.review.change_tree import Key, Node, Tree, key_of
+from yolofs.cli.review.change_tree import Key, Node, NodeTree, key_of
 from yolofs.cli.review.effects import Carried
 
 
@@ -30,7 +30,7 @@ Before = tuple[Key, AcceptedPart | None]
 class Accepted:
     """What is accepted, and the numbers of it in a tree."""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: NodeTree) -> None:
         self._tree = tree
         self._parts: dict[Key, AcceptedPart] = {}
         self.stale: set[Key] = set()
@@ -111,7 +111,7 @@ class Accepted:
 
     # ---- another comparison
 
-    def move_to(self, tree: Tree, changed: Iterable[Key]) -> list[Key]:
+    def move_to(self, tree: NodeTree, changed: Iterable[Key]) -> list[Key]:
         """Go on with another tree; what has ``changed`` is not accepted any more, and stale if it
         is still there.
         """

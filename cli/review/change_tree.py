@@ -93,7 +93,7 @@ class Node:
             todo.extend(reversed(node.inner))
 
 
-class Tree:
+class NodeTree:
     """All nodes, and those of them that are rows now."""
 
     def __init__(self, changes: Sequence[Change], section_of: Callable[[Change], Section], place: Place) -> None:
@@ -164,7 +164,7 @@ class Tree:
             yield node
             todo.extend(reversed(node.inner))
 
-    def open_as(self, other: Tree) -> None:
+    def open_as(self, other: NodeTree) -> None:
         """Open and close what another tree has, too, as it is there."""
         known = {(node.section, node.path): node.is_open for node in other.all() if node.inner}
         is_changed = False

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.project import changing
-from yolofs.cli.review.effects import Done, PageChoice, Settle, Way
+from yolofs.cli.review.effects import ConflictKey, DoneInView, PageChoice, Settle
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.listing import Place
@@ -31,14 +31,18 @@ from yolofs.state.tree import Tree
 _LISTED = 20
 """How many conflicts are merged in order to preview the result."""
 _MOST_LINES = 200
-_TITLES = {Way.MERGE: "the merge", Way.OURS: "what was staged before the merge", Way.THEIRS: "taking base's version"}
+_TITLES = {
+    ConflictKey.MERGE: "the merge",
+    ConflictKey.OURS: "what was staged before the merge",
+    ConflictKey.THEIRS: "taking base's version",
+}
 
 
 class ConflictLines(NamedTuple):
     """What a page says of conflicts."""
 
     lines: list[str]
-    ways: tuple[Way, ...]
+    ways: tuple[ConflictKey, ...]
     """What can be done about them there."""
     choices: tuple[PageChoice, ...]
     """The lines that stand for them."""
@@ -73,7 +77,12 @@ def tell(session: Session, tree: Tree, looked: BaseLook, place: Place, ours: Col
     lines += [f"o takes {side}", "t takes base's version, and drops what is staged there", "or leave it out here"]
     if marked:
         lines.append("or take the marks out (e), and accept it then")
-    return ConflictLines(lines, (*((Way.MERGE,) if can_merge else ()), Way.OURS, Way.THEIRS), tuple(choices), marked)
+    return ConflictLines(
+        lines,
+        (*((ConflictKey.MERGE,) if can_merge else ()), ConflictKey.OURS, ConflictKey.THEIRS),
+        tuple(choices),
+        marked,
+    )
 
 
 def rows_of(conflicts: Iterable[RelPath]) -> list[tuple[RelPath, tuple[RelPath, ...]]]:
@@ -107,7 +116,7 @@ def _merging(found: Merge | Unmergeable | None) -> str:
             return ""
 
 
-def settle(reader: Reader, effect: Settle) -> tuple[str, Done | None]:
+def settle(reader: Reader, effect: Settle) -> tuple[str, DoneInView | None]:
     """Settle conflicts in the view; return what to say, and what was done.
 
     Raises:
@@ -120,17 +129,19 @@ def settle(reader: Reader, effect: Settle) -> tuple[str, Done | None]:
         looked = look_at_base(session, split_staged(session, everything))
         looked = looked._replace(conflicts=[path for path in looked.conflicts if path in set(effect.paths)])
         before = Generation(session.timeline.present + session.has_unsnapshotted())
-        choice = ConflictWish(merge=way is Way.MERGE, ours=way is Way.OURS, theirs=way is Way.THEIRS)
+        choice = ConflictWish(
+            merge=way is ConflictKey.MERGE, ours=way is ConflictKey.OURS, theirs=way is ConflictKey.THEIRS
+        )
         settled = choice.settle(session, looked, makes_again=True)
         paths = (*settled.merged, *settled.marked, *settled.dropped, *settled.unmerged)
         if not paths:
             raise UsageError(_refusal(settled) or "there is no conflict any more: look again")
         title = _TITLES[way]
-        done = Done(title, session.journal.form.key, before, session.timeline.present, paths, travels=True)
+        done = DoneInView(title, session.journal.form.key, before, session.timeline.present, paths, travels=True)
     return f"{_said(settled, way)}; u takes it back", done
 
 
-def _said(settled: SettledConflicts, way: Way) -> str:
+def _said(settled: SettledConflicts, way: ConflictKey) -> str:
     parts = []
     if settled.merged:
         parts.append(f"merged with base: {_names(settled.merged)}; look, and accept it")
@@ -138,7 +149,7 @@ def _said(settled: SettledConflicts, way: Way) -> str:
         parts.append(f"both sides changed the same in {_names(settled.marked)}: take the marks out (e)")
     if settled.unmerged:
         parts.append(f"as before the merge: {_names(settled.unmerged)}")
-    if settled.dropped and way is Way.THEIRS:
+    if settled.dropped and way is ConflictKey.THEIRS:
         parts.append(f"base's version is taken: {_names(settled.dropped)}")
     refusal = _refusal(settled)
     return "; ".join([*parts, refusal] if refusal else parts)
@@ -156,7 +167,7 @@ def _names(paths: Sequence[RelPath]) -> str:
     return names if len(paths) <= 3 else f"{names} and {len(paths) - 3} more"
 
 
-def travel_back(session: Session, done: Done) -> None:
+def travel_back(session: Session, done: DoneInView) -> None:
     """Show again what the view showed before conflicts were settled, with what is known of base.
 
     Raises:

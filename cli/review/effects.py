@@ -85,7 +85,7 @@ class Prepare(NamedTuple):
     """At these what is staged is to replace what base has."""
 
 
-class Way(Enum):
+class ConflictKey(Enum):
     """How a conflict is settled; the value is the key for it."""
 
     MERGE = "m"
@@ -97,7 +97,7 @@ class Settle(NamedTuple):
     """Wanted: in the view, conflicts are settled."""
 
     paths: tuple[RelPath, ...]
-    way: Way
+    way: ConflictKey
 
 
 class Commit(NamedTuple):
@@ -109,7 +109,7 @@ class Commit(NamedTuple):
 class Undo(NamedTuple):
     """Wanted: a drop or an edit is taken back."""
 
-    done: Done
+    done: DoneInView
 
 
 class Quit(NamedTuple):
@@ -118,7 +118,7 @@ class Quit(NamedTuple):
     is_interrupt: bool = False
 
 
-class Done(NamedTuple):
+class DoneInView(NamedTuple):
     """Something that was done in the view."""
 
     title: str
@@ -164,7 +164,7 @@ class Page(NamedTuple):
     prepared: object = None
     conflicts: tuple[RelPath, ...] = ()
     """Where base has changed, too, and it is not said what is to become of that."""
-    ways: tuple[Way, ...] = ()
+    ways: tuple[ConflictKey, ...] = ()
     """What can be done about these."""
     choices: tuple[PageChoice, ...] = ()
     """The lines that stand for them."""

@@ -18,7 +18,8 @@ from yolofs.cli.review.effects import (
     Command,
     Commit,
     Compare,
-    Done,
+    ConflictKey,
+    DoneInView,
     Drop,
     Edit,
     Page,
@@ -27,10 +28,9 @@ from yolofs.cli.review.effects import (
     Settle,
     Undo,
     Wanted,
-    Way,
 )
 from yolofs.cli.review.help import HELP
-from yolofs.cli.review.moving import ASIDE_BYTES, MOVES, PAGE_ROWS, Moving
+from yolofs.cli.review.moving import ASIDE_BYTES, MOVES, PAGE_ROWS, CursorMoves
 from yolofs.cli.review.review_state import DROPPING, LOOKING, LOOKING_AGAIN, Focus, Mode
 from yolofs.paths import RelPath, display
 
@@ -38,7 +38,7 @@ _THE_END = 1 << 30
 """A row below the end of any page: only the drawing code knows how many rows a page has."""
 
 
-class ReviewModel(Moving):
+class ReviewModel(CursorMoves):
     """What is shown, what is accepted, and what keys do to it."""
 
     # ---- keys
@@ -262,7 +262,7 @@ class ReviewModel(Moving):
             self.message = "there is nothing to take back"
             return None
         last = self._history[-1]
-        if isinstance(last, Done):
+        if isinstance(last, DoneInView):
             self.busy = f"taking back: {last.title}"
             return Undo(last)
         self._history.pop()
@@ -335,7 +335,7 @@ class ReviewModel(Moving):
             case _ if key.lower() in (way.value for way in self.page.ways):
                 is_all = key.isupper() or not self.page.choices
                 paths = self.page.conflicts if is_all else self.page.choices[self.page_at].paths
-                return self._settle(Way(key.lower()), paths)
+                return self._settle(ConflictKey(key.lower()), paths)
             case _ if key in MOVES and MOVES[key] in (("", -1), ("", 1)) and self.page.choices:
                 self.page_follows = True
                 self.page_at = max(min(self.page_at + MOVES[key][1], len(self.page.choices) - 1), 0)
@@ -350,12 +350,12 @@ class ReviewModel(Moving):
                 self.mode, self._ours = Mode.LIST, frozenset()
         return None
 
-    def _settle(self, way: Way, paths: tuple[RelPath, ...]) -> Command:
+    def _settle(self, way: ConflictKey, paths: tuple[RelPath, ...]) -> Command:
         """Settle conflicts.  Taking what is staged is an option of the commit, unless the file has
         the marks of a merge.
         """
         marked = self.page.marked.intersection(paths)
-        if way is Way.OURS:
+        if way is ConflictKey.OURS:
             self._ours |= frozenset(paths) - marked
             if not marked:
                 self.busy = LOOKING_AGAIN

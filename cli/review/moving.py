@@ -15,7 +15,7 @@ ASIDE_BYTES = 20
 _MOST_ROWS = 200
 
 
-class Moving(ReviewState):
+class CursorMoves(ReviewState):
     """Moves the cursor."""
 
     def has_to_wait(self, key: str) -> bool:

@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
 from yolofs.cli.review.accepted import Accepted, AcceptedPart, Before
-from yolofs.cli.review.change_tree import Key, Node, Section, Tree, key_of, sections
+from yolofs.cli.review.change_tree import Key, Node, NodeTree, Section, key_of, sections
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.effects import (
     Carried,
     Command,
     Compare,
-    Done,
+    DoneInView,
     Drop,
     Load,
     Page,
@@ -52,9 +52,9 @@ class Mode(enum.Enum):
     PAGE = "page"
 
 
-def arranged(comparison: Comparison) -> Tree:
+def arranged(comparison: Comparison) -> NodeTree:
     """Return the changes of a comparison as a tree; of 20,000 that takes a tenth of a second."""
-    return Tree(comparison.changes, sections(comparison), comparison.place)
+    return NodeTree(comparison.changes, sections(comparison), comparison.place)
 
 
 class ReviewState:
@@ -62,7 +62,7 @@ class ReviewState:
 
     def __init__(self) -> None:
         self.comparison: Comparison | None = None
-        self.tree = Tree((), lambda _: Section.PROJECT, NO_PLACE)
+        self.tree = NodeTree((), lambda _: Section.PROJECT, NO_PLACE)
         self.accepted = Accepted(self.tree)
         self.focus = Focus.LIST
         self.mode = Mode.LIST
@@ -100,7 +100,7 @@ class ReviewState:
         self._walking_to: int | None = None
         """The state that was asked for and is not there yet."""
         self._views: OrderedDict[Key, DiffView] = OrderedDict()
-        self._history: list[list[Before] | Done] = []
+        self._history: list[list[Before] | DoneInView] = []
         self._dropping: Drop | None = None
 
     # ---- what there is
@@ -173,7 +173,9 @@ class ReviewState:
 
     # ---- what comes in
 
-    def compared(self, comparison: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> Command | None:
+    def compared(
+        self, comparison: Comparison, changed: Iterable[Key] = (), tree: NodeTree | None = None
+    ) -> Command | None:
         """Take another comparison; ``changed`` is what of the accepted has become something else.
 
         ``tree`` is what :func:`arranged` makes of it, if the caller has that already.
@@ -205,7 +207,7 @@ class ReviewState:
                 self.line = self._nearest(min(line, max(self.view.count - 1, 0)), 1)
         return wanted
 
-    def _leave_out_code(self, tree: Tree) -> None:
+    def _leave_out_code(self, tree: NodeTree) -> None:
         """Accept nothing that the host would run, as has turned out, unless it was accepted by
         itself.
         """
@@ -236,7 +238,7 @@ class ReviewState:
         self.busy, self.mode, self.page, self.page_top, self.page_follows = "", Mode.PAGE, page, 0, True
         self.page_at = next((number for number, choice in enumerate(page.choices) if choice.paths == at), 0)
 
-    def done(self, message: str, done: Done | None = None, carried: Iterable[Carried] = ()) -> Command:
+    def done(self, message: str, done: DoneInView | None = None, carried: Iterable[Carried] = ()) -> Command:
         """Take note of what was done in the view; what differs now has to be found out.
 
         What was accepted of files of which a part was dropped stays so, as ``carried`` has it.
@@ -252,7 +254,7 @@ class ReviewState:
         self.is_comparing = self._is_old = True
         return Compare()
 
-    def settled(self, message: str, done: Done) -> Command:
+    def settled(self, message: str, done: DoneInView) -> Command:
         """Take note that conflicts were settled in the view; the cursor goes to the first of
         them.
         """
@@ -274,7 +276,7 @@ class ReviewState:
         back here.
         """
         self.mode, self._history, self._ours = Mode.LIST, [], frozenset()
-        self.accepted.move_to(Tree((), lambda _: Section.PROJECT, NO_PLACE), ())
+        self.accepted.move_to(NodeTree((), lambda _: Section.PROJECT, NO_PLACE), ())
         return self.done(message)
 
     def failed(self, message: str) -> None:
@@ -314,7 +316,7 @@ class ReviewState:
                 self.accepted.stale.add(key)
         self._views.clear()
 
-    def _remember(self, what: list[Before] | Done) -> None:
+    def _remember(self, what: list[Before] | DoneInView) -> None:
         self._history.append(what)
         del self._history[:-_MOST_STEPS_BACK]
 
@@ -333,7 +335,7 @@ class ReviewState:
         if self.change is None:
             self.focus = Focus.LIST
 
-    def _forget_views(self, tree: Tree) -> None:
+    def _forget_views(self, tree: NodeTree) -> None:
         for key in list(self._views):
             node = tree.by_key.get(key)
             if node is None or node.change != self._views[key].file.change:

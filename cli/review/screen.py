@@ -20,7 +20,7 @@ from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout.controls import UIContent, UIControl
 
-from yolofs.cli.review.change_tree import Key, Tree
+from yolofs.cli.review.change_tree import Key, NodeTree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.effects import (
@@ -262,7 +262,7 @@ class _Screen:
             if self._again is None:
                 self._take(*marked)
 
-    def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: Tree | None = None) -> None:
+    def _take(self, known: Comparison, changed: Iterable[Key] = (), tree: NodeTree | None = None) -> None:
         self._has_garbage = True
         self._carry_out(self._model.compared(known, changed, tree))
         self._go_on_typing()

@@ -23,7 +23,7 @@ from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.conflicts import ConflictLines, tell, travel_back
-from yolofs.cli.review.effects import Carried, Done, Drop, Page, Prepare, Stop, Wanted
+from yolofs.cli.review.effects import Carried, DoneInView, Drop, Page, Prepare, Stop, Wanted
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary
@@ -84,7 +84,7 @@ def what_changed(reader: Reader, parts: Mapping[Key, AcceptedPart], comparison: 
 # ---- dropping
 
 
-def drop(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Done | None, list[Carried]]:
+def drop(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, DoneInView | None, list[Carried]]:
     """Drop what was picked, and keep what the agent is told of it.
 
     Returns what to say, what was done, and what has become of the other hunks of the same files.
@@ -107,7 +107,9 @@ def drop(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Done | None, li
             things = [_thing(hunk, picks[hunk.id]) for hunk in _picked(files, picks) if hunk.id not in held]
             number = feedback.add(session.directory, things, effect.note)
         paths = tuple(dict.fromkeys(path for change in dropped.changes for path in change.paths))
-        done = Done(effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number)
+        done = DoneInView(
+            effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number
+        )
         carried = _carried(session, reader, files) if len(files) <= _FEW else []
     left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(session, old, dropped.held)
@@ -172,7 +174,7 @@ def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Dropped:
 # ---- editing, taking back
 
 
-def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, Done, list[Carried]]:
+def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, DoneInView, list[Carried]]:
     """Stage a text in which a hunk was edited; return what :func:`drop` does.
 
     Raises:
@@ -183,12 +185,14 @@ def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tupl
         Hunks(session, _old_tree(session, reader), paths=file.change.paths).find({hunk.id: None})
         before = stage_text(session, file.path, text, _EDITED)
         name = display(file.path.rpartition(b"/")[2])
-        done = Done(f"the edit of {name}", session.journal.form.key, before, session.timeline.present, (file.path,))
+        done = DoneInView(
+            f"the edit of {name}", session.journal.form.key, before, session.timeline.present, (file.path,)
+        )
         carried = _carried(session, reader, [file])
     return f"edited {name}; u takes it back", done, carried
 
 
-def take_back(reader: Reader, done: Done) -> str:
+def take_back(reader: Reader, done: DoneInView) -> str:
     """Stage again what was there before a drop or an edit, where nothing has changed since.
 
     Raises:

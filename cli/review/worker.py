@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.cli.review.accepted import AcceptedPart
-from yolofs.cli.review.change_tree import Key, Tree
+from yolofs.cli.review.change_tree import Key, NodeTree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
-from yolofs.cli.review.effects import Carried, Commit, Compare, Done, Drop, Edit, Page, Prepare, Settle, Stop
+from yolofs.cli.review.effects import Carried, Commit, Compare, DoneInView, Drop, Edit, Page, Prepare, Settle, Stop
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.review_state import arranged
 from yolofs.errors import UsageError
@@ -28,7 +28,7 @@ class NewComparison(NamedTuple):
 
     comparison: Comparison
     changed: list[Key]
-    tree: Tree
+    tree: NodeTree
 
 
 class Worker:
@@ -70,7 +70,7 @@ class Worker:
         """Tell whether somebody has worked in the view since the last comparison."""
         return self._reader.has_grown(changes)
 
-    def drop(self, effect: Drop, stop: Stop) -> tuple[str, Done | None, list[Carried]]:
+    def drop(self, effect: Drop, stop: Stop) -> tuple[str, DoneInView | None, list[Carried]]:
         """Drop what was picked.
 
         Raises:
@@ -80,7 +80,7 @@ class Worker:
 
         return drop(self._reader, effect, stop)
 
-    def take_back(self, done: Done) -> str:
+    def take_back(self, done: DoneInView) -> str:
         """Take a drop or an edit back."""
         from yolofs.cli.review.session_changes import take_back
 
@@ -96,7 +96,7 @@ class Worker:
 
         return prepare(self._reader, effect, stop)
 
-    def settle(self, effect: Settle) -> tuple[str, Done | None]:
+    def settle(self, effect: Settle) -> tuple[str, DoneInView | None]:
         """Settle conflicts in the view."""
         from yolofs.cli.review.conflicts import settle
 
@@ -127,7 +127,7 @@ class Worker:
         text = edit_in_editor(effect.hunk, texts, self._reader.directory)
         return None if text == texts[1] else text
 
-    def stage(self, effect: Edit, text: bytes) -> tuple[str, Done, list[Carried]]:
+    def stage(self, effect: Edit, text: bytes) -> tuple[str, DoneInView, list[Carried]]:
         """Stage a text in which a hunk was edited."""
         from yolofs.cli.review.session_changes import stage_edit
 

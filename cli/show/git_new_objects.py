@@ -18,7 +18,7 @@ from yolofs.changes.changes import Change, Kind, Side
 from yolofs.paths import RelPath, join
 from yolofs.store.as_read import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_called, is_name, parents_of, unpacked
-from yolofs.text.git_packs import DamagedPackError, Index, Pack, ReadingBudget
+from yolofs.text.git_packs import DamagedPackError, Pack, PackIndex, ReadingBudget
 
 _PACKS = b"objects/pack/"
 _INDEX, _PACK = b".idx", b".pack"
@@ -53,7 +53,7 @@ class NewObjects:
         self._asked = 0
         self._repacked: dict[bytes, bool] = {}
         """Of packs that are gone, by their paths without an ending."""
-        self._gone: list[Index] = []
+        self._gone: list[PackIndex] = []
         """The indexes of packs that are not there any more: what they had is not new."""
 
     def __enter__(self) -> Self:
@@ -122,7 +122,7 @@ class NewObjects:
         if gone is None or gone.kind is not Kind.DELETED or gone.old is None or not is_name(digits):
             return False
         try:
-            index = Index(self._opened(gone.old), len(digits) // 2)
+            index = PackIndex(self._opened(gone.old), len(digits) // 2)
             self._asked += index.count
             names = (name.hex().encode() for name in index.names())
             return self._asked <= _MOST_ASKED and all(is_called(self._packed(name), name) for name in names)
@@ -141,7 +141,7 @@ class NewObjects:
         return b""
 
     @staticmethod
-    def _is_in(indexes: Iterable[Index], name: bytes) -> bool:
+    def _is_in(indexes: Iterable[PackIndex], name: bytes) -> bool:
         for index in indexes:
             with contextlib.suppress(DamagedPackError, OSError):
                 if index.offset(name) is not None:
@@ -156,11 +156,11 @@ class NewObjects:
             change = self._changes[name]
             with contextlib.suppress(DamagedPackError, OSError):
                 if change.kind is Kind.DELETED and change.old is not None:
-                    self._gone.append(Index(self._opened(change.old), name_bytes))
+                    self._gone.append(PackIndex(self._opened(change.old), name_bytes))
                     continue
                 pack = self._changes.get(name.removesuffix(_INDEX) + _PACK)
                 if change.new is not None and pack is not None and pack.kind is Kind.ADDED and pack.new is not None:
-                    index = Index(self._opened(change.new), name_bytes)
+                    index = PackIndex(self._opened(change.new), name_bytes)
                     packs.append(Pack(index, self._opened(pack.new), name_bytes, self._work))
         return packs
 

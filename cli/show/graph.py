@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from yolofs.journal.timeline import GenerationInfo, Kind
+from yolofs.journal.timeline import GenerationInfo, GenerationKind
 
 MAX_LANES = 12
 """A timeline with more branches side by side is drawn without lines."""
@@ -35,7 +35,7 @@ UNICODE = Signs("●", "○", "◆", "◉", "│", "├", "─", "┼", "┬", "
 ASCII = Signs("*", "o", ">", "@", "|", "+", "-", "+", "-", ".")
 
 
-class Row(NamedTuple):
+class GraphRow(NamedTuple):
     """One generation: the line of drawing beside it, and the one below it (empty if there is
     nothing to draw).
     """
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     below: str
 
 
-def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[Row]:
+def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[GraphRow]:
     """Return the drawing for each generation, all of one width."""
     children: list[list[int]] = [[] for _ in nodes]
     for node in nodes[1:]:
@@ -59,17 +59,17 @@ def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[Row]:
         lanes[lane] = heir
         opened = [_open_lane(lanes, other) for other in others]
         width = max(width, len(lanes))
-        rows.append(Row(" ".join(beside), _fork(lanes, lane, opened, signs) if opened else ""))
+        rows.append(GraphRow(" ".join(beside), _fork(lanes, lane, opened, signs) if opened else ""))
         while lanes and lanes[-1] is None:
             lanes.pop()
     if width > MAX_LANES:
-        return [Row(_sign(node, signs), "") for node in nodes]
-    return [Row(row.beside.ljust(2 * width - 1), row.below) for row in rows]
+        return [GraphRow(_sign(node, signs), "") for node in nodes]
+    return [GraphRow(row.beside.ljust(2 * width - 1), row.below) for row in rows]
 
 
 def built_on(node: GenerationInfo) -> int:
     """Return the generation that a node, not base, starts out from."""
-    came_from = node.target if node.kind is Kind.TRAVEL and not node.is_anew else node.parent
+    came_from = node.target if node.kind is GenerationKind.TRAVEL and not node.is_anew else node.parent
     assert came_from is not None
     return came_from
 
@@ -111,7 +111,7 @@ def _fork(lanes: list[int | None], lane: int, opened: list[int], signs: Signs) -
 def _sign(node: GenerationInfo, signs: Signs) -> str:
     if node.is_present:
         return signs.present
-    if node.kind is Kind.TRAVEL and not node.is_anew:
+    if node.kind is GenerationKind.TRAVEL and not node.is_anew:
         return signs.travel
     return signs.live if node.is_live else signs.dead
 

@@ -38,7 +38,7 @@ class TooManyDirectoriesError(Exception):
     """There are more directories than may be watched."""
 
 
-class Watcher:
+class DirectoryWatcher:
     """Watches what is below ``top`` except for the directories ``excepted``, at most ``limit``
     directories.
     """
@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("excepted", nargs="*")
     options = parser.parse_args(arguments)
     try:
-        watcher = Watcher(options.top, options.excepted, options.limit)
+        watcher = DirectoryWatcher(options.top, options.excepted, options.limit)
         threading.Thread(target=_end_with_input, args=(watcher,), daemon=True).start()
         watcher.run()
     except BrokenPipeError:
@@ -156,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _end_with_input(watcher: Watcher) -> None:
+def _end_with_input(watcher: DirectoryWatcher) -> None:
     while os.read(0, 1024):
         pass
     watcher.stop()

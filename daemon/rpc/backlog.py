@@ -15,7 +15,7 @@ MAX_BEHIND = 1_000
 """Up to this number, events are told in full."""
 
 
-class Notice(NamedTuple):
+class News(NamedTuple):
     """That something is new or has changed, or has ended."""
 
     number: int
@@ -29,7 +29,7 @@ class Backlog:
     """Notices in their order."""
 
     def __init__(self) -> None:
-        self._notices: deque[Notice] = deque()
+        self._notices: deque[News] = deque()
         self._told: set[int] = set()
         """What was told of and has not been told to have ended."""
         self._room = MAX_BEHIND
@@ -37,13 +37,13 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._notices)
 
-    def add(self, notice: Notice) -> None:
+    def add(self, notice: News) -> None:
         """Take in a notice."""
         self._notices.append(notice)
         if len(self._notices) > self._room:
             self._shorten()
 
-    def take(self) -> Notice | None:
+    def take(self) -> News | None:
         """Return what is to be told next, None if there is nothing."""
         if not self._notices:
             return None

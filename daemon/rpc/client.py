@@ -23,12 +23,12 @@ from yolofs.daemon.rpc.protocol import (
     MAX_LINE_BYTES,
     METHOD_NOT_FOUND,
     NO_ROOM,
-    Answer,
     Done,
     Info,
     LendParams,
     Lent,
     LoanKind,
+    Message,
     NoParams,
     SnapshotParams,
     SnapshotResult,
@@ -381,7 +381,7 @@ class Client:
         self._socket.settimeout(_LOOK_UP_S)
         while not self._events:
             try:
-                self._take_event(msgspec.json.decode(self._read_line(), type=Answer))
+                self._take_event(msgspec.json.decode(self._read_line(), type=Message))
             except TimeoutError:
                 continue
             except OSError as error:
@@ -429,7 +429,7 @@ class Client:
         self._last_id += 1
         self._socket.settimeout(timeout_s)
         try:
-            answer = self._answer(encode_request(self._last_id, method, params), meanwhile)
+            answer = self._exchange(encode_request(self._last_id, method, params), meanwhile)
             if answer.error is not None:
                 if answer.error.code in (METHOD_NOT_FOUND, INVALID_PARAMS):
                     check_version(self.described)
@@ -444,9 +444,9 @@ class Client:
             check_version(self.described)
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
-    def _answer(self, request: bytes, meanwhile: Callable[[], None]) -> Answer:
-        """Send a request and return the answer; where others have taken our connection, once more
-        on another one.
+    def _exchange(self, request: bytes, meanwhile: Callable[[], None]) -> Message:
+        """Send a request and return its response; where others have taken our connection, once
+        more on another one.
 
         ``meanwhile`` is called as soon as it has been sent, and raises no OSError.
         """
@@ -456,12 +456,12 @@ class Client:
                 self._socket.sendall(request)
             meanwhile()
             meanwhile = _nothing
-            answer = msgspec.json.decode(self._read_line(), type=Answer)
-            while answer.method:
-                self._take_event(answer)
-                answer = msgspec.json.decode(self._read_line(), type=Answer)
-            if answer.error is None or answer.error.code != NO_ROOM or time.monotonic() > deadline:
-                return answer
+            message = msgspec.json.decode(self._read_line(), type=Message)
+            while message.method:
+                self._take_event(message)
+                message = msgspec.json.decode(self._read_line(), type=Message)
+            if message.error is None or message.error.code != NO_ROOM or time.monotonic() > deadline:
+                return message
             timeout_s = self._socket.gettimeout()
             self._socket.close()
             time.sleep(_ROOM_AGAIN_S)
@@ -469,7 +469,7 @@ class Client:
             self._socket = endpoint.connect(self._path, _CONNECT_TIMEOUT_S)
             self._socket.settimeout(timeout_s)
 
-    def _take_event(self, message: Answer) -> None:
+    def _take_event(self, message: Message) -> None:
         """Keep a notification for :meth:`next_event`; what this version does not know it passes
         over.
         """

@@ -72,7 +72,7 @@ class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
     data: ErrorData | None = None
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Message(msgspec.Struct, frozen=True):
     """A message as the client reads it: ``result`` or ``error``, or a notification, which has a
     ``method``.
     """

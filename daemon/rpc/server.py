@@ -23,7 +23,7 @@ import trio
 
 from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.admission import Admission, Guest, Lasting
-from yolofs.daemon.rpc.backlog import Backlog, Notice
+from yolofs.daemon.rpc.backlog import Backlog, News
 from yolofs.daemon.rpc.protocol import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -100,7 +100,7 @@ class Connection:
         """Note that it does not last any more."""
         self.guest.lasting.discard(what)
 
-    def notify(self, notice: Notice) -> None:
+    def notify(self, notice: News) -> None:
         """Send a notification as soon as the client reads; never waits."""
         self._backlog.add(notice)
         self._has_news.set()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.property.test_commit_property import DIRECTORIES, FILES
 from tests.support.host_edits import Edit
 from tests.support.host_edits import edits_without_renaming as edits
-from yolofs.cli.commit.settling import Way
+from yolofs.cli.commit.settling import ConflictChoice
 from yolofs.paths import RelPath
 from yolofs.state.regions import Region, Regions
 
@@ -57,7 +57,7 @@ class Committing(NamedTuple):
     trusted: bool
     is_undone: bool
     """Whether it is undone at once, and then applied again."""
-    ways: tuple[Way, ...] = ()
+    ways: tuple[ConflictChoice, ...] = ()
     """What is to become of conflicts, one after the other, if no option is given."""
 
 
@@ -89,7 +89,7 @@ commits = st.builds(
     st.sampled_from(("", "ours", "theirs")),
     nearly_always,
     st.booleans(),
-    st.just(()) | st.lists(st.sampled_from(Way), min_size=1, max_size=3).map(tuple),
+    st.just(()) | st.lists(st.sampled_from(ConflictChoice), min_size=1, max_size=3).map(tuple),
 )
 undos = st.builds(
     Undoing, st.none() | st.integers(0, 5), st.just(()) | st.lists(paths, max_size=2).map(tuple), st.booleans()
@@ -149,7 +149,7 @@ sure_commits = st.builds(
     st.sampled_from(("ours", "theirs", "ours", "")),
     st.just(True),
     st.just(False),
-    st.just(()) | st.lists(st.sampled_from(Way), min_size=1, max_size=3).map(tuple),
+    st.just(()) | st.lists(st.sampled_from(ConflictChoice), min_size=1, max_size=3).map(tuple),
 )
 """Those that hardly anything is in the way of."""
 sure_undos = st.builds(Undoing, st.none(), st.just(()) | st.lists(paths, max_size=2).map(tuple), st.just(True))

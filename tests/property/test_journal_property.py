@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from yolofs.errors import JournalError
 from yolofs.journal.checksums import with_checksum
 from yolofs.journal.codec import _read_fields, decode, encode
-from yolofs.journal.header import HEADER_1, Form, header, read_header
+from yolofs.journal.header import HEADER_1, JournalForm, header, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.line_fields import quote, unquote
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
@@ -97,7 +97,7 @@ forms = st.sampled_from([HEADER_1, header(KEY), header(0), header(2**31 - 1)])
 """First lines of journals of each version, and of all kinds of keys."""
 
 
-def form_of(first: bytes) -> Form:
+def form_of(first: bytes) -> JournalForm:
     return read_header(first.rstrip(b"\n"))
 
 

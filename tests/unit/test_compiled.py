@@ -71,7 +71,7 @@ def test_doctor_tells_of_a_stale_compiled_core(package: Path, monkeypatch: pytes
     os.utime(source, ns=(3, 3))
     monkeypatch.setattr(doctor_checks, "PACKAGE", str(package))
     finding = next(finding for finding in doctor_checks.check_machine() if finding.check == "core")
-    assert finding.level is doctor_checks.Level.WARN
+    assert finding.level is doctor_checks.Health.WARN
     assert finding.message == f"{source} has changed since it was compiled, so the older version runs"
     assert finding.advice == "install yolofs again, or remove the .so beside it"
 

@@ -18,7 +18,7 @@ from enum import Enum
 import msgspec
 
 from yolofs.changes.contents import is_same_content
-from yolofs.changes.matching import GONE, Match, Node, StateReader, match
+from yolofs.changes.matching import GONE, Match, ShownNode, StateReader, match
 from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
@@ -101,7 +101,7 @@ class Side(msgspec.Struct, frozen=True):
         return read_link(self.data) if self.ino is None else os.readlink(self.data)
 
 
-def side_of(node: Node, base: Base) -> Side:
+def side_of(node: ShownNode, base: Base) -> Side:
     """Return the attributes of what a state shows, and where to read it."""
     st = node.st
     kind = stat.S_IFMT(st.st_mode)
@@ -209,7 +209,9 @@ def _is_wanted(found: Match, tops: frozenset[RelPath]) -> bool:
     return any(node is not None and is_below_any(node.path, tops) for node in (found.old, found.new))
 
 
-def compare_two(old: Node | None, new: Node | None, old_state: StateReader, new_state: StateReader) -> Change | None:
+def compare_two(
+    old: ShownNode | None, new: ShownNode | None, old_state: StateReader, new_state: StateReader
+) -> Change | None:
     """Return what differs between two things, each of its own state, wherever they are; None if
     nothing does.  Either may be nothing.
     """
@@ -235,7 +237,7 @@ class _Judge:
             return Change(Kind.DELETED, old.path, old=side_of(old, self._base))
         return self._change_of_both(old, new, found.is_move)
 
-    def _change_of_both(self, old: Node, new: Node, is_move: bool) -> Change | None:
+    def _change_of_both(self, old: ShownNode, new: ShownNode, is_move: bool) -> Change | None:
         if not is_move and old.meta == new.meta and old.source == new.source and old.kind == new.kind:
             return None
         left, right = side_of(old, self._base), side_of(new, self._base)
@@ -257,7 +259,7 @@ class _Judge:
             is_subtree=is_move and new.is_directory and not self._expand,
         )
 
-    def _unseen_names(self, old: Node, new: Node) -> int:
+    def _unseen_names(self, old: ShownNode, new: ShownNode) -> int:
         if new.staged is not None and new.staged.links:
             return self._new.unseen(new.staged)
         return self._old.unseen(old.staged) if old.staged is not None and old.staged.links else 0
@@ -285,7 +287,7 @@ def _kind(left: Side, right: Side, is_move: bool, content: bool, metadata: tuple
     return Kind.METADATA if metadata else None
 
 
-def _differing_metadata(old: Node, new: Node, content: bool) -> tuple[Aspect, ...]:
+def _differing_metadata(old: ShownNode, new: ShownNode, content: bool) -> tuple[Aspect, ...]:
     if old.meta == new.meta:
         return ()
     left, right = old.st, new.st
@@ -301,7 +303,7 @@ def _differing_metadata(old: Node, new: Node, content: bool) -> tuple[Aspect, ..
     return tuple(aspects)
 
 
-def _has_other_xattrs(old: Node, new: Node) -> bool:
+def _has_other_xattrs(old: ShownNode, new: ShownNode) -> bool:
     left, right = _read_xattrs(old), _read_xattrs(new)
     if left == right or left is None or right is None:
         return False
@@ -310,7 +312,7 @@ def _has_other_xattrs(old: Node, new: Node) -> bool:
     return any(name not in unread and _is_the_users(name) for name, _ in pairs)
 
 
-def _read_xattrs(node: Node) -> copying.Metadata | None:
+def _read_xattrs(node: ShownNode) -> copying.Metadata | None:
     try:
         metadata = copying.read_metadata(node.meta, st=_ANY_STAT)
     except OSError:

@@ -4,8 +4,8 @@ only.
 Two trees over the same base are walked side by side, from the root down, in *slots*: the same name
 in two directories that are already known to belong together.
 
-- A slot whose two sides have the same identity (:attr:`Node.identity`) is the same file in its old
-  place.
+- A slot whose two sides have the same identity (:attr:`ShownNode.identity`) is the same file in its
+  old place.
 - A directory whose identity the other state has elsewhere has moved; its two places are walked side
   by side, too.
 - Two directories in a slot of which neither has moved belong together all the same: one replaced
@@ -14,8 +14,8 @@ in two directories that are already known to belong together.
   went are paired with files of the same identity that came: they were moved.  Hard links to what
   stayed are not.  What then is still in one slot belongs together: one has replaced the other.
 
-Where two directories have the same :attr:`Node.source`, only names with an entry can differ, and
-those that base has for a file with hard links that was changed through another name
+Where two directories have the same :attr:`ShownNode.source`, only names with an entry can differ,
+and those that base has for a file with hard links that was changed through another name
 (:mod:`yolofs.state.link_names`).  So the walk costs what the two override trees cost, and base is
 listed only below directories that came, went or were replaced.
 """
@@ -49,7 +49,7 @@ first store inode, or a number that stands for a file with several names in base
 """
 
 
-class Node:
+class ShownNode:
     """Something that a state shows: its path, its entry if there is one, and its attributes."""
 
     __slots__ = ("entry", "link_key", "meta", "path", "source", "st", "staged")
@@ -134,11 +134,11 @@ class StateReader:
                 found[source].append(entry)
         return found
 
-    def root(self) -> Node | None:
+    def root(self) -> ShownNode | None:
         """Return the node of base's root."""
         return self._at_entry(RelPath(b""), self.tree.root)
 
-    def child(self, directory: Node, name: bytes) -> Node | None:
+    def child(self, directory: ShownNode, name: bytes) -> ShownNode | None:
         """Return what ``name`` in a directory shows, None if nothing (any more).
 
         Raises:
@@ -150,7 +150,7 @@ class StateReader:
             return self._at_entry(path, entry)
         return self._at_base(path, join(directory.source, name)) if directory.source is not None else None
 
-    def names(self, directory: Node) -> set[bytes]:
+    def names(self, directory: ShownNode) -> set[bytes]:
         """Return all names in a directory, and perhaps some that show nothing; none if base cannot
         be listed.
         """
@@ -162,7 +162,7 @@ class StateReader:
                 return names  # gone, replaced or closed since: what it had cannot be told
         return names
 
-    def places(self, identity: Identity) -> Iterator[Node]:
+    def places(self, identity: Identity) -> Iterator[ShownNode]:
         """Yield every place that shows this file: more than one if it has hard links."""
         for entry in self._by_identity.get(identity, ()):
             node = self._at_entry(entry.path(), entry)
@@ -171,7 +171,7 @@ class StateReader:
         if isinstance(identity, bytes) and identity:
             yield from self._places_below_sources(identity)
 
-    def _places_below_sources(self, base_path: bytes) -> Iterator[Node]:
+    def _places_below_sources(self, base_path: bytes) -> Iterator[ShownNode]:
         """Yield where a base path shows because a directory above it does, and no entry is in
         between.
         """
@@ -189,12 +189,12 @@ class StateReader:
         """Return how many names that base has show a staged file and were not come upon so far."""
         return max(0, self.tree.unseen(staged) - len(self._seen_by_links.get(staged.ino, ())))
 
-    def _at_entry(self, path: RelPath, entry: Entry) -> Node | None:
+    def _at_entry(self, path: RelPath, entry: Entry) -> ShownNode | None:
         if entry.staged is None:
             return self._at_base(path, entry.base, entry) if entry.base is not None else None
         return self._at_staged(path, entry, entry.staged)
 
-    def _at_staged(self, path: RelPath, entry: Entry | None, staged: Staged) -> Node:
+    def _at_staged(self, path: RelPath, entry: Entry | None, staged: Staged) -> ShownNode:
         meta = self.store.path(staged.ino)
         try:
             st = self.store.lstat(staged.ino)
@@ -202,9 +202,9 @@ class StateReader:
             raise MissingInodeError(
                 f"store inode {staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
             ) from None
-        return Node(path, entry, staged, staged.origin, meta, st)
+        return ShownNode(path, entry, staged, staged.origin, meta, st)
 
-    def _at_base(self, path: RelPath, source: RelPath, entry: Entry | None = None) -> Node | None:
+    def _at_base(self, path: RelPath, source: RelPath, entry: Entry | None = None) -> ShownNode | None:
         try:
             st = self.base.lstat(source)
         except GONE:
@@ -218,7 +218,7 @@ class StateReader:
             self._seen_by_links[staged.ino].add(path)
             return self._at_staged(path, entry, staged)
         link_key = key_for(self.tree, self.base, st)
-        return Node(path, entry, None, source, self.base.path(source), st, link_key=link_key)
+        return ShownNode(path, entry, None, source, self.base.path(source), st, link_key=link_key)
 
 
 _LOST_DIRECTORY = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 2, os.geteuid(), os.getegid(), 0, 0, 0, 0))
@@ -246,8 +246,8 @@ class Match(NamedTuple):
     is None).
     """
 
-    old: Node | None
-    new: Node | None
+    old: ShownNode | None
+    new: ShownNode | None
     is_move: bool = False
     """Whether it is the same file, in another place than its directory's own move explains."""
 
@@ -271,8 +271,8 @@ class _Matcher:
         self._new = new
         self._expand = expand_renames
         self._matches: list[Match] = []
-        self._unsettled: list[tuple[Node | None, Node | None]] = []
-        self._directories: list[tuple[Node | None, Node | None]] = []
+        self._unsettled: list[tuple[ShownNode | None, ShownNode | None]] = []
+        self._directories: list[tuple[ShownNode | None, ShownNode | None]] = []
         self._moved: set[Identity] = set()
         self._by_links: defaultdict[RelPath, set[bytes]] = defaultdict(set)
         """The names in base directories that are, or lead to, names of files with hard links that
@@ -298,7 +298,7 @@ class _Matcher:
         self._settle()
         return self._matches
 
-    def _names(self, old: Node | None, new: Node | None) -> set[bytes]:
+    def _names(self, old: ShownNode | None, new: ShownNode | None) -> set[bytes]:
         """Return the names that may differ between two directories that belong together."""
         if old is None:
             return self._new.names(new) if new is not None else set()
@@ -338,7 +338,7 @@ class _Matcher:
         directory, name = split(base)
         return name in self._by_links.get(directory, ())
 
-    def _slot(self, old: Node | None, new: Node | None) -> None:
+    def _slot(self, old: ShownNode | None, new: ShownNode | None) -> None:
         if old is not None and new is not None and old.identity == new.identity and old.kind == new.kind:
             self._join(old, new)
             return
@@ -355,27 +355,27 @@ class _Matcher:
             if new is not None and new.is_directory:
                 self._directories.append((None, new))
 
-    def _join(self, old: Node, new: Node, *, is_move: bool = False) -> None:
+    def _join(self, old: ShownNode, new: ShownNode, *, is_move: bool = False) -> None:
         is_move = is_move or (self._expand and old.path != new.path and old.kind == new.kind)
         self._matches.append(Match(old, new, is_move))
         if old.is_directory and new.is_directory:
             self._directories.append((old, new))
 
-    def _follow_old(self, old: Node) -> bool:
+    def _follow_old(self, old: ShownNode) -> bool:
         """Tell whether a directory of the old state is somewhere else in the new one; if so, it is
         joined once.
         """
         new = next((node for node in self._new.places(old.identity) if node.is_directory), None)
         return new is not None and self._move(old, new)
 
-    def _follow_new(self, new: Node) -> bool:
+    def _follow_new(self, new: ShownNode) -> bool:
         """Tell whether a directory of the new state was somewhere else in the old one; if so, it is
         joined once.
         """
         old = next((node for node in self._old.places(new.identity) if node.is_directory), None)
         return old is not None and self._move(old, new)
 
-    def _move(self, old: Node, new: Node) -> bool:
+    def _move(self, old: ShownNode, new: ShownNode) -> bool:
         if old.identity not in self._moved:
             self._moved.add(old.identity)
             self._join(old, new, is_move=True)
@@ -384,8 +384,8 @@ class _Matcher:
     def _settle(self) -> None:
         """Pair files that went with files that came, then the two sides of each slot that are
         left."""
-        went: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
-        came: defaultdict[tuple[Identity, int], list[Node]] = defaultdict(list)
+        went: defaultdict[tuple[Identity, int], list[ShownNode]] = defaultdict(list)
+        came: defaultdict[tuple[Identity, int], list[ShownNode]] = defaultdict(list)
         for old, _ in self._unsettled:
             if old is not None and not old.is_directory:
                 went[old.identity, old.kind].append(old)
@@ -414,7 +414,7 @@ class _Matcher:
                 self._matches.append(Match(old_rest, new_rest))
 
 
-def _pair(went: list[Node], came: list[Node]) -> Iterator[tuple[Node, Node]]:
+def _pair(went: list[ShownNode], came: list[ShownNode]) -> Iterator[tuple[ShownNode, ShownNode]]:
     """Pair names of one file that went with those that came: such as base had at the same path,
     then the others.
     """
@@ -429,7 +429,7 @@ def _pair(went: list[Node], came: list[Node]) -> Iterator[tuple[Node, Node]]:
     yield from zip(sorted(went, key=_path), sorted(came, key=_path), strict=False)
 
 
-def _path(node: Node) -> bytes:
+def _path(node: ShownNode) -> bytes:
     return node.path
 
 

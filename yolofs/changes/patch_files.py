@@ -23,7 +23,7 @@ MOST_BYTES = (1 << 30) - (1 << 20)
 of 15 TiB costs whoever makes it nothing."""
 
 
-class Version(NamedTuple):
+class PatchSide(NamedTuple):
     """One side of a file in the patch: where it is, relative to the patch's prefix, and what."""
 
     path: bytes
@@ -40,8 +40,8 @@ class Version(NamedTuple):
 class Pair(NamedTuple):
     """A file in the patch: both versions, or one alone if it is added or deleted."""
 
-    old: Version | None
-    new: Version | None
+    old: PatchSide | None
+    new: PatchSide | None
     has_other_content: bool
 
 
@@ -122,7 +122,7 @@ class Reading(msgspec.Struct, frozen=True):
             texts = line_diff.compare_texts(old.data, new.data, ignores_space=self.ignores_space)
         return ComparedPair(pair, old, new, texts)
 
-    def _read(self, pair: Pair, version: Version | None) -> Content:
+    def _read(self, pair: Pair, version: PatchSide | None) -> Content:
         """Return the content of one version, or nothing where both have the same."""
         if version is None or not (pair.has_other_content or is_symlink(pair)):
             return NOTHING
@@ -182,14 +182,14 @@ def _is_inside(change: Change, prefix: RelPath) -> bool:
     return is_below(change.path, prefix) or (change.old_path is not None and is_below(change.old_path, prefix))
 
 
-def _version(path: RelPath, side: Side | None, prefix: RelPath) -> Version | None:
+def _version(path: RelPath, side: Side | None, prefix: RelPath) -> PatchSide | None:
     """Return a side as git sees it, None if it does not."""
     if side is None or side.type not in (stat.S_IFREG, stat.S_IFLNK) or not is_below(path, prefix):
         return None
     inside = path[len(prefix) + 1 :] if prefix else path
     if is_refused_by_git(inside, is_symlink=side.type == stat.S_IFLNK):
         return None
-    return Version(inside, side)
+    return PatchSide(inside, side)
 
 
 def is_symlink(pair: Pair) -> bool:

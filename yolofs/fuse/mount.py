@@ -22,7 +22,7 @@ from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.loop.loop import DeviceLoop, LoopThread
 from yolofs.fuse.requests import drop_pages
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.transport import Options, Served, Transport
+from yolofs.fuse.transport import MountOptions, Served, Transport
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import RelPath
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
@@ -113,7 +113,7 @@ class Mount:
         self.handlers = Handlers(overlay, self.gate, self.lifetimes)
         self._transport: Transport = (make_transport or transport_choice.transport_for())(
             Served(self.handlers, self.loop, asker or NobodyToAsk(), self._freeing, current_run),
-            Options(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
+            MountOptions(allow_other=allow_other, drops_pages_itself=base_timeout_s < LOOK_AT_OPEN_S, xattrs=xattrs),
         )
         if trace is not None:
             self._transport.count(trace)

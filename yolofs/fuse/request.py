@@ -10,7 +10,7 @@ Name = tuple[int, bytes]
 """A directory's number and a name in it."""
 
 
-class Kind(enum.Enum):
+class RequestKind(enum.Enum):
     """The kinds of requests; the value is FUSE's name."""
 
     LOOKUP = "lookup"
@@ -49,18 +49,18 @@ class Kind(enum.Enum):
     @property
     def is_path_walk(self) -> bool:
         """Whether a thread sends it while it walks along a path."""
-        return self in (Kind.LOOKUP, Kind.GETATTR)
+        return self in (RequestKind.LOOKUP, RequestKind.GETATTR)
 
 
 _NAMES_AT = {
-    Kind.MKNOD: (0,),
-    Kind.MKDIR: (0,),
-    Kind.SYMLINK: (0,),
-    Kind.CREATE: (0,),
-    Kind.LINK: (1,),
-    Kind.UNLINK: (0,),
-    Kind.RMDIR: (0,),
-    Kind.RENAME: (0, 2),
+    RequestKind.MKNOD: (0,),
+    RequestKind.MKDIR: (0,),
+    RequestKind.SYMLINK: (0,),
+    RequestKind.CREATE: (0,),
+    RequestKind.LINK: (1,),
+    RequestKind.UNLINK: (0,),
+    RequestKind.RMDIR: (0,),
+    RequestKind.RENAME: (0, 2),
 }
 """For each kind that locks directories, which of its arguments they are; a name follows each."""
 
@@ -72,7 +72,7 @@ class Request:
 
     __slots__ = ("args", "is_interrupted", "kind")
 
-    def __init__(self, kind: Kind, args: Sequence[Any]) -> None:
+    def __init__(self, kind: RequestKind, args: Sequence[Any]) -> None:
         """``args``: what the adapter's method got; a request that is judged ends with its
         context.
         """

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
-from yolofs.fuse.request import Kind, Name, Request
+from yolofs.fuse.request import Name, Request, RequestKind
 
 T = TypeVar("T")
 
@@ -57,7 +57,7 @@ class _Awaited:
         """
         if request.kind is not self.request.kind:
             return False
-        if request.kind is Kind.CREATE:  # of a name that a link tells
+        if request.kind is RequestKind.CREATE:  # of a name that a link tells
             return True
         return [name for _, name in request.names] == [name for _, name in self.request.names]
 
@@ -191,7 +191,7 @@ class SentBack:
 
 def _is_bind(request: Request) -> bool:
     """Tell whether a request is bind(2)'s, which does not come again."""
-    return request.kind is Kind.MKNOD and stat.S_ISSOCK(request.args[2])
+    return request.kind is RequestKind.MKNOD and stat.S_ISSOCK(request.args[2])
 
 
 def _note(noted: dict[int, T], number: int, value: T) -> None:

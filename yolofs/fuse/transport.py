@@ -44,7 +44,7 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MountOptions:
     """How a mount is to be; times in seconds."""
 
     allow_other: bool

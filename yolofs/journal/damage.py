@@ -14,7 +14,7 @@ from yolofs.journal.checksums import has_right_checksum, stamp_of
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import line_count
 from yolofs.journal.file import read_lines, read_tail
-from yolofs.journal.header import Form
+from yolofs.journal.header import JournalForm
 
 MOST_MISSING = 4096
 """How many more lines than the file has may be missing from it.  With a larger number, a changed
@@ -38,7 +38,7 @@ class Damage(NamedTuple):
     """It is no damage but a torn tail, which the next writer cuts by itself."""
 
 
-def number_of(line: bytes, form: Form, most: int) -> int | None:
+def number_of(line: bytes, form: JournalForm, most: int) -> int | None:
     """Return which record of a journal ``line`` is, wherever it stands; None if it is none of the
     first ``most``.
     """
@@ -49,7 +49,7 @@ def number_of(line: bytes, form: Form, most: int) -> int | None:
     return number if 1 <= number <= most else None
 
 
-def is_misplaced(line: bytes, form: Form, number: int) -> bool:
+def is_misplaced(line: bytes, form: JournalForm, number: int) -> bool:
     """Tell whether ``line``, which is not record ``number`` and the last of its file, is another
     record of the journal.
 
@@ -58,7 +58,7 @@ def is_misplaced(line: bytes, form: Form, number: int) -> bool:
     return number_of(line, form, number + MOST_MISSING) is not None
 
 
-def find(fd: int, form: Form) -> Damage | None:
+def find(fd: int, form: JournalForm) -> Damage | None:
     """Decode every line; return where the first bad one is, None if there is none."""
     file_size = os.fstat(fd).st_size
     offset, number = form.header_bytes, 1
@@ -81,7 +81,7 @@ def _damage(fd: int, offset: int, number: int, reason: str, *, is_torn: bool) ->
     return Damage(offset, number + 1, len(tail), reason, line_count(tail), is_torn)
 
 
-def explain(fd: int, form: Form, offset: int, number: int) -> str:
+def explain(fd: int, form: JournalForm, offset: int, number: int) -> str:
     """Return, as a clause, what is wrong with the line at ``offset``, where record ``number``
     should stand.
     """

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from yolofs.errors import JournalError
 from yolofs.journal.cuts import SUFFIX as CUTS_SUFFIX
 from yolofs.journal.cuts import TORN_SUFFIX, Cut
-from yolofs.journal.header import Form, header, read_header
+from yolofs.journal.header import JournalForm, header, read_header
 from yolofs.paths import display
 from yolofs.system import syscalls
 from yolofs.system.plain_files import is_there, open_plain
@@ -128,7 +128,7 @@ def write_whole(fd: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, "the write was cut short")
 
 
-def read_form(fd: int, path: bytes) -> Form:
+def read_form(fd: int, path: bytes) -> JournalForm:
     """Return what the first line says.
 
     Raises:

@@ -23,7 +23,7 @@ _FIRST_LINE_HINT = "yolofs doctor --repair --keep-rest writes that line anew, by
 _is_key_field = re.compile(rb"[0-7][0-9a-f]{7}").fullmatch
 
 
-class Form(NamedTuple):
+class JournalForm(NamedTuple):
     """What the first line of a journal says about all others."""
 
     version: int
@@ -53,7 +53,7 @@ def is_newer(line: bytes) -> bool:
     return word == FORMAT and version.isdigit() and int(version[:9]) > VERSION
 
 
-def read_header(line: bytes) -> Form:
+def read_header(line: bytes) -> JournalForm:
     """Return what the first line of a journal, without its newline, says.
 
     Raises:
@@ -61,7 +61,7 @@ def read_header(line: bytes) -> Form:
             goes after a path.
     """
     if line == HEADER_1[:-1]:
-        return Form(1, 0, len(HEADER_1), 0)
+        return JournalForm(1, 0, len(HEADER_1), 0)
     word, _, rest = line.partition(b" ")
     version, _, key = rest.partition(b" ")
     if word != FORMAT or not version.isdigit() or int(version[:9]) < 1:
@@ -74,4 +74,4 @@ def read_header(line: bytes) -> Form:
         )
     if not _is_key_field(key[:8]) or line + b"\n" != header(int(key[:8], 16)):
         raise JournalError("is damaged in its first line", hint=_FIRST_LINE_HINT)
-    return Form(VERSION, int(key[:8], 16), len(line) + 1, 1)
+    return JournalForm(VERSION, int(key[:8], 16), len(line) + 1, 1)

@@ -32,7 +32,7 @@ from yolofs.journal.codec import decode, encode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
 from yolofs.journal.file import Room
-from yolofs.journal.header import KEY_LIMIT, Form
+from yolofs.journal.header import KEY_LIMIT, JournalForm
 from yolofs.journal.records import Delete, Marker, Record, Snapshot, Travel
 from yolofs.paths import display
 from yolofs.system.plain_files import open_plain
@@ -85,7 +85,7 @@ class Journal:
         form: what the first line says.
     """
 
-    def __init__(self, path: bytes, fd: int, form: Form, *, read_only: bool) -> None:
+    def __init__(self, path: bytes, fd: int, form: JournalForm, *, read_only: bool) -> None:
         """Take over ``fd``; use :meth:`create` or :meth:`open` instead."""
         self.path = path
         self.read_only = read_only
@@ -175,7 +175,7 @@ class Journal:
         return cls(path, fd, form, read_only=read_only)
 
     @classmethod
-    def form_of(cls, path: bytes) -> Form:
+    def form_of(cls, path: bytes) -> JournalForm:
         """Return what the first line of a journal says.
 
         Raises:

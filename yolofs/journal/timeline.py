@@ -35,7 +35,7 @@ seconds.
 """
 
 
-class Kind(Enum):
+class GenerationKind(Enum):
     """What a generation came from."""
 
     BASE = "base"
@@ -47,7 +47,7 @@ class GenerationInfo(msgspec.Struct, frozen=True):
     """One node of the graph of generations."""
 
     number: Generation
-    kind: Kind
+    kind: GenerationKind
     name: bytes
     """Of the snapshot, or what the user typed to travel; empty for base."""
     time_ns: int
@@ -239,7 +239,13 @@ class Timeline:
 
     def _node(self, number: Generation, is_live: bool, record_counts: Sequence[int] | None) -> GenerationInfo:
         marker = self._markers[number - 1] if number else None
-        kind = Kind.BASE if marker is None else Kind.SNAPSHOT if isinstance(marker, Snapshot) else Kind.TRAVEL
+        kind = (
+            GenerationKind.BASE
+            if marker is None
+            else GenerationKind.SNAPSHOT
+            if isinstance(marker, Snapshot)
+            else GenerationKind.TRAVEL
+        )
         count = 0 if marker is None else record_counts[number - 1] if record_counts is not None else None
         return GenerationInfo(
             number=number,

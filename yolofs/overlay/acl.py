@@ -37,7 +37,7 @@ def read(file: bytes | int, *, follows: bool = False) -> bytes | None:
         return None
 
 
-class Reader:
+class AclReader:
     """Reads the lists of names in open directories.  For one thread."""
 
     def __init__(self) -> None:

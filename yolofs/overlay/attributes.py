@@ -36,7 +36,7 @@ class Attributes:
         self._clock_ns = layers.clock_ns
         self._descriptors = descriptors
         self._looks = looks
-        self._acls = acl.Reader()
+        self._acls = acl.AclReader()
         self._owners = layers.store.owners.of
         self.is_shared = False
         """Whether other users may enter the view, whom the kernel then judges by mode bits."""

@@ -6,7 +6,7 @@ import threading
 
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, SuffixRule, Waypoint
-from yolofs.rules.verdict import EVERY_RANK, Node, Patterns, Verdict, counts_everywhere
+from yolofs.rules.verdict import EVERY_RANK, NamePatterns, RuleNode, Verdict, counts_everywhere
 
 
 class Index:
@@ -15,8 +15,8 @@ class Index:
     def __init__(self, *sources: RuleSet) -> None:
         """``sources``: nearest first.  Takes about a millisecond for five hundred rules."""
         self.sources = sources
-        self.root = Node()
-        self._directories: dict[bytes, tuple[Node, list[Node]]] = {}
+        self.root = RuleNode()
+        self._directories: dict[bytes, tuple[RuleNode, list[RuleNode]]] = {}
         """The nodes of directories and those above them, while rules are planted: hundreds lie in
         the same few.
         """
@@ -69,7 +69,7 @@ class Index:
     def _plant_pattern(self, rank: int, rule: NameRule | SuffixRule) -> None:
         node, passed = self._reach(rule.scope)
         if node.patterns is None:
-            node.patterns = Patterns()
+            node.patterns = NamePatterns()
         node.patterns.add((rank, rule))
         hides = rule.state is RuleState.HIDDEN
         if isinstance(rule, SuffixRule):
@@ -93,7 +93,7 @@ class Index:
             for above in passed:
                 above.leads_by_link_below = above.leads_by_link_below or waypoint.rule
 
-    def _reach(self, path: bytes) -> tuple[Node, list[Node]]:
+    def _reach(self, path: bytes) -> tuple[RuleNode, list[RuleNode]]:
         """Return the node of a path, made if need be, and those above it."""
         directory, _, name = path.rpartition(b"/")
         reached = self._directories.get(directory)
@@ -120,7 +120,7 @@ class Index:
         for at, (_, path, verdict) in enumerate(steps):
             names = verdict.node.children if verdict.node is not None else ()
             steps.extend((at, path + b"/" + name, self.below(verdict, name)) for name in names)
-        agree: dict[tuple[tuple[Patterns, ...], int, int], bool] = {}
+        agree: dict[tuple[tuple[NamePatterns, ...], int, int], bool] = {}
         exceptions: list[list[bytes] | None] = [
             [] if _holds_throughout(step[2], state, agree) else None for step in steps
         ]
@@ -146,12 +146,12 @@ class Index:
             named = above.named[name] = self._below_by_path(above, node, name)
         return named
 
-    def _below_by_path(self, above: Verdict, node: Node, name: bytes) -> Verdict:
+    def _below_by_path(self, above: Verdict, node: RuleNode, name: bytes) -> Verdict:
         if node.rule is None:
             return self._below_by_pattern(above, node, name)
         return self._verdict(above, node, node.rank, node.rule, self._exempt.get(name) if above.patterns else None)
 
-    def _below_by_pattern(self, above: Verdict, node: Node | None, name: bytes) -> Verdict:
+    def _below_by_pattern(self, above: Verdict, node: RuleNode | None, name: bytes) -> Verdict:
         exempt = self._exempt.get(name) if above.patterns else None
         found = above.find_pattern(name) if above.patterns else None
         if found is not None:
@@ -159,7 +159,7 @@ class Index:
         return above.rest if node is None and exempt is None else self._verdict(above, node, 0, None, exempt)
 
     def _verdict(
-        self, above: Verdict, node: Node | None, rank: int, rule: Rule | None, exempt: int | None = None
+        self, above: Verdict, node: RuleNode | None, rank: int, rule: Rule | None, exempt: int | None = None
     ) -> Verdict:
         """Return the verdict over a name in ``above``, for which ``rule`` decides; None: the same
         as above.
@@ -191,7 +191,7 @@ class Index:
 
 
 def _holds_throughout(
-    verdict: Verdict, state: RuleState, agree: dict[tuple[tuple[Patterns, ...], int, int], bool]
+    verdict: Verdict, state: RuleState, agree: dict[tuple[tuple[NamePatterns, ...], int, int], bool]
 ) -> bool:
     """Tell whether a path and all below it have a state, as far as rules for paths below say
     nothing else.
@@ -221,10 +221,10 @@ def ending(name: bytes) -> bytes:
     return name[name.rfind(b".") :]
 
 
-def _child(node: Node, name: bytes) -> Node:
+def _child(node: RuleNode, name: bytes) -> RuleNode:
     child = node.children.get(name)
     if child is None:
-        child = node.children[name] = Node()
+        child = node.children[name] = RuleNode()
     return child
 
 

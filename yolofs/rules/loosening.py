@@ -21,7 +21,7 @@ from yolofs.rules.budget import Budget
 from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
-from yolofs.rules.verdict import COUNTING_EVERYWHERE, Patterns, Verdict
+from yolofs.rules.verdict import COUNTING_EVERYWHERE, NamePatterns, Verdict
 
 ANY: Final = b"\x01"
 """A name, or what stands before an ending, that no rule is about: it stands for all of these."""
@@ -229,7 +229,7 @@ class _Walk:
             found = self._kinds[key] = self._find_kinds((*was.patterns, *is_.patterns))
         return found
 
-    def _find_kinds(self, patterns: tuple[Patterns, ...]) -> tuple[list[bytes], list[bytes]]:
+    def _find_kinds(self, patterns: tuple[NamePatterns, ...]) -> tuple[list[bytes], list[bytes]]:
         rules = [rule for some in patterns for _, rule in some if not isinstance(rule, PathRule)]
         own = [rule for rule in rules if id(rule) in self._own]
         self._budget.take(len(rules) // 4)

@@ -33,7 +33,7 @@ class PresetRule(NamedTuple):
     reason: str
 
 
-class Section(NamedTuple):
+class PresetSection(NamedTuple):
     """Lines that belong together."""
 
     title: str
@@ -41,15 +41,15 @@ class Section(NamedTuple):
     rules: tuple[PresetRule, ...]
 
 
-def _section(title: str, reason: str, state: RuleState, *keys: str | tuple[str, str]) -> Section:
+def _section(title: str, reason: str, state: RuleState, *keys: str | tuple[str, str]) -> PresetSection:
     """Return a section whose lines share a state; a line is a key, or a key and a reason of its
     own.
     """
     lines = [(key, "") if isinstance(key, str) else key for key in keys]
-    return Section(title, reason, tuple(PresetRule(key, state, why) for key, why in lines))
+    return PresetSection(title, reason, tuple(PresetRule(key, state, why) for key, why in lines))
 
 
-SECTIONS: tuple[Section, ...] = (
+SECTIONS: tuple[PresetSection, ...] = (
     _section(
         "The project",
         "everything may be done in it; changes are staged, and a commit shows them first.",

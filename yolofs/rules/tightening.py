@@ -33,7 +33,7 @@ from yolofs.rules.budget import Budget, BudgetSpentError
 from yolofs.rules.index import Index
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
-from yolofs.rules.verdict import COUNTING_EVERYWHERE, Node, Verdict
+from yolofs.rules.verdict import COUNTING_EVERYWHERE, RuleNode, Verdict
 
 _LONGEST_NAME = 1024
 """In bytes: FUSE knows no longer names (``FUSE_NAME_MAX``)."""
@@ -71,7 +71,7 @@ def find_sure(
     as_written: set[int] = set()
     questions = [number for number in range(len(rules)) if number not in agreed]
     try:
-        ground = Ground(before, project, budget)
+        ground = OtherRules(before, project, budget)
         opened = _Names()
         for number in questions:
             for rule in follow((rules[number],)):
@@ -93,7 +93,7 @@ def find_sure(
     return SureRules(bundles, frozenset(as_written))
 
 
-class Ground:
+class OtherRules:
     """What holds without the rules in question, looked through once."""
 
     def __init__(self, index: Index, project: bytes, budget: Budget) -> None:
@@ -143,7 +143,7 @@ class Ground:
                 is_free = is_free and not verdict.outside
         return is_free and self._are_strict(lowest, shut)
 
-    def _nodes(self, path: bytes) -> Iterator[tuple[bytes, Node, Verdict]]:
+    def _nodes(self, path: bytes) -> Iterator[tuple[bytes, RuleNode, Verdict]]:
         """Yield the places at and below a path that rules name or lead through, each after those
         above it.
         """

@@ -24,7 +24,7 @@ Ranked: TypeAlias = tuple[int, Rule]
 """A rule with the number of its source, 0 for the nearest."""
 
 
-class Patterns:
+class NamePatterns:
     """The patterns of one directory, for names anywhere below it."""
 
     __slots__ = ("names", "suffixes")
@@ -62,7 +62,7 @@ class Patterns:
         yield from self.suffixes.values()
 
 
-class Node:
+class RuleNode:
     """A path on which, or below which, there are rules."""
 
     __slots__ = (
@@ -83,8 +83,8 @@ class Node:
         self.rule: PathRule | None = None
         self.rank = 0
         """The number of the rule's source."""
-        self.patterns: Patterns | None = None
-        self.children: dict[bytes, Node] = {}
+        self.patterns: NamePatterns | None = None
+        self.children: dict[bytes, RuleNode] = {}
         self.states_below: dict[RuleState, Rule] = {}
         """The states that rules strictly below have, each with one such rule."""
         self.readmits_below: PathRule | None = None
@@ -136,8 +136,8 @@ class Verdict:
     def __init__(
         self,
         rule: Rule | None,
-        node: Node | None,
-        patterns: tuple[Patterns, ...] = (),
+        node: RuleNode | None,
+        patterns: tuple[NamePatterns, ...] = (),
         outside: int = 0,
         limit: int = EVERY_RANK,
     ) -> None:

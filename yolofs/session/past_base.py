@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Remove,
@@ -75,7 +75,7 @@ class PastBase:
         """The slot that keeps the old content of a file that was changed in place: by its path
         after the commit, and by its inode number, as it may have other names.
         """
-        self._was: dict[RelPath | int, Attributes] = {}
+        self._was: dict[RelPath | int, MetadataBefore] = {}
         """Likewise the metadata of what was changed in place."""
         self._read(applied)
 
@@ -413,7 +413,7 @@ def _sized(st: os.stat_result, step: Create) -> os.stat_result:
     return os.stat_result(fields, times)
 
 
-def _with(st: os.stat_result, was: Attributes | None, *, file: os.stat_result | None = None) -> os.stat_result:
+def _with(st: os.stat_result, was: MetadataBefore | None, *, file: os.stat_result | None = None) -> os.stat_result:
     """Return attributes with the metadata that something had, and as of the very ``file`` whose
     content they are of.
     """

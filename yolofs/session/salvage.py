@@ -19,7 +19,7 @@ from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode
 from yolofs.journal.cuts import Cut
 from yolofs.journal.damage import Damage
-from yolofs.journal.header import HEADER_1, KEY_LIMIT, Form, header, is_newer, read_header
+from yolofs.journal.header import HEADER_1, KEY_LIMIT, JournalForm, header, is_newer, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Snapshot, Travel
 from yolofs.journal.timeline import Timeline
@@ -95,7 +95,7 @@ def _tail(path: bytes, offset: int) -> bytes:
         return journal_file.read_tail(file.fileno(), offset)
 
 
-def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
+def _by_number(lines: list[bytes], form: JournalForm, first: int) -> dict[int, bytes]:
     """Return the lines that are records of this journal, by their numbers, from ``first`` on."""
     numbers = [_number_of(line, form, first, lines) for line in lines]
     found: dict[int, bytes] = {}
@@ -109,14 +109,14 @@ def _by_number(lines: list[bytes], form: Form, first: int) -> dict[int, bytes]:
     return found
 
 
-def _number_of(line: bytes, form: Form, first: int, lines: list[bytes]) -> int | None:
+def _number_of(line: bytes, form: JournalForm, first: int, lines: list[bytes]) -> int | None:
     """Return the number of the record in one of the journal's last ``lines``; the first of them
     should be record ``first``.
     """
     return journal_damage.number_of(line, form, first + len(lines) + journal_damage.MOST_MISSING)
 
 
-def _can_be_read(line: bytes, form: Form, number: int) -> bool:
+def _can_be_read(line: bytes, form: JournalForm, number: int) -> bool:
     try:
         decode(line, form.stamp(number))
     except JournalError:
@@ -173,8 +173,8 @@ def find_first_line(path: bytes) -> FirstLine | None:
     tells.
 
     The checksum of a line depends on its place and on the journal's key
-    (:class:`~yolofs.journal.header.Form`).  So two lines, or one and what is left of the first
-    line, give the key.
+    (:class:`~yolofs.journal.header.JournalForm`).  So two lines, or one and what is left of the
+    first line, give the key.
 
     Raises:
         JournalError: a newer version has made it.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from yolofs.changes.changes import Side, side_of
-from yolofs.changes.matching import Identity, Node, StateReader
+from yolofs.changes.matching import Identity, ShownNode, StateReader
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
 from yolofs.store.as_read import StoreFiles
@@ -36,7 +36,7 @@ class Ground(Protocol):
 class File:
     """Something that a state shows."""
 
-    def __init__(self, node: Node, side: Side) -> None:
+    def __init__(self, node: ShownNode, side: Side) -> None:
         self.path: RelPath = node.path
         self.side = side
         """Its attributes, and where to read it."""
@@ -129,5 +129,5 @@ class StateFiles:
             while data := os.read(fd, _CHUNK_BYTES):
                 yield data
 
-    def _file(self, node: Node) -> File:
+    def _file(self, node: ShownNode) -> File:
         return File(node, side_of(node, self._base))

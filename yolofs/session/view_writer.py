@@ -103,12 +103,12 @@ class ViewWriter:
     def finish_one(self, path: RelPath, there: File) -> None:
         """Give what is at a path its metadata and times."""
         with self.looked_up(path) as (inode, here):
-            missed = list(Metadata(self.overlay, inode, here).become(there))
+            missed = list(MetadataWriter(self.overlay, inode, here).become(there))
         if missed:
             self.left_out[path] = tuple(missed)
 
 
-class Metadata:
+class MetadataWriter:
     """What a file of the view is, beside its content."""
 
     def __init__(self, overlay: Overlay, inode: Inode, here: Attr) -> None:

@@ -37,7 +37,7 @@ class OddIndexError(Exception):
     """It is not what git writes."""
 
 
-class Place(NamedTuple):
+class EntryPlace(NamedTuple):
     """Where an entry lies in an index."""
 
     name: bytes
@@ -52,7 +52,7 @@ def may_be_index(path: bytes, head: bytes) -> bool:
     return path.rpartition(b"/")[2] == b"index" and head.startswith(SIGNATURE)
 
 
-def entries(data: bytes, hash_bytes: int) -> Iterator[Place]:
+def entries(data: bytes, hash_bytes: int) -> Iterator[EntryPlace]:
     """Yield all entries; ``hash_bytes``: how long the repository's hashes are.
 
     Raises:
@@ -89,7 +89,7 @@ def entries(data: bytes, hash_bytes: int) -> Iterator[Place]:
             at += (end - at + 8) // 8 * 8
         if len(name) > _MOST_NAME_BYTES:
             raise OddIndexError
-        yield Place(name, entry, name_start, at)
+        yield EntryPlace(name, entry, name_start, at)
 
 
 def is_same_but_for_caches(one: bytes, other: bytes) -> bool:

@@ -57,7 +57,7 @@ class PackedObject(NamedTuple):
     content: bytes
 
 
-class Index:
+class PackIndex:
     """The index of a pack, version 2: which objects are in it, and where."""
 
     def __init__(self, fd: int, name_bytes: int) -> None:
@@ -136,7 +136,7 @@ class Index:
 class Pack:
     """A pack, and its index."""
 
-    def __init__(self, index: Index, fd: int, name_bytes: int, work: ReadingBudget) -> None:
+    def __init__(self, index: PackIndex, fd: int, name_bytes: int, work: ReadingBudget) -> None:
         """Read from an open file, which stays the caller's; packs may share their ``work``.
 
         Raises:

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.program import Program
 from tests.cli.review import steps
 from tests.cli.review.reviewing import review
-from yolofs.cli.review.effects import Way
+from yolofs.cli.review.effects import ConflictKey
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.moving import MOVES
@@ -44,4 +44,7 @@ def test_each_key_of_the_tables_has_a_step_and_a_line_of_the_help() -> None:
     aliases = {" ": "space", "<": "j", ">": "j", "g": "j", "G": "j", "right": "l", "left": "h", "escape": "h"}
     moves = {"up", "down", "home", "end", "pageup", "pagedown"}
     assert {aliases.get(key, key) for key in steps.KEYS} - moves - {"c-d"} <= named
-    assert {way.value for way in Way} | {way.value.upper() for way in Way} <= {*HELP.split(), *re.findall(r"\w", HELP)}
+    assert {way.value for way in ConflictKey} | {way.value.upper() for way in ConflictKey} <= {
+        *HELP.split(),
+        *re.findall(r"\w", HELP),
+    }

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.hand_clock import HandClock
 from yolofs.access.questions import Decision, Operation, Question
-from yolofs.fuse.request import Kind, Request
+from yolofs.fuse.request import Request, RequestKind
 from yolofs.fuse.sent_back import SentBack
 from yolofs.rules import RuleState
 
@@ -44,8 +44,8 @@ def requests(clock: HandClock, settled: set[Question]) -> SentBack:
 
 
 def sent_back(requests: SentBack, *questions: Question) -> None:
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) is None
-    assert requests.send_back(Request(Kind.CREATE, ARGS), questions or [NEW]) == [3]
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) is None
+    assert requests.send_back(Request(RequestKind.CREATE, ARGS), questions or [NEW]) == [3]
 
 
 WAYS = pytest.mark.parametrize("name", [(1, b"d"), None], ids=["look-up", "attributes"])
@@ -61,7 +61,7 @@ def test_a_request_is_asked_about_once_on_the_way_and_arrives_with_the_answer(
     assert requests.question_for(7, name) is NEW
     requests.answered(7, decision)
     assert requests.question_for(7, name) is None
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) == {NEW.key: decision}
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {NEW.key: decision}
     assert not requests.awaited
 
 
@@ -71,7 +71,7 @@ def test_all_questions_are_asked_on_the_way(requests: SentBack) -> None:
         assert requests.question_for(7) is asked
         requests.answered(7, Decision.ALLOW)
     assert requests.question_for(7) is None
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) == {NEW.key: Decision.ALLOW, OTHER.key: Decision.ALLOW}
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {NEW.key: Decision.ALLOW, OTHER.key: Decision.ALLOW}
 
 
 def test_after_a_no_nothing_more_is_asked(requests: SentBack) -> None:
@@ -103,7 +103,10 @@ def test_what_is_to_be_judged_anew_is_asked_again_if_it_is_open(
 
 def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, clock: HandClock) -> None:
     assert requests.is_settled(3)
-    assert requests.send_back(Request(Kind.RENAME, (3, b"old", 4, b"new", 0, Context(7))), [OTHER, NEW]) == [3, 4]
+    assert requests.send_back(Request(RequestKind.RENAME, (3, b"old", 4, b"new", 0, Context(7))), [OTHER, NEW]) == [
+        3,
+        4,
+    ]
     assert [requests.is_settled(number) for number in (3, 4, 5)] == [False, False, True]
     clock.now += 4  # a busy machine may keep the thread from coming for that long
     assert not requests.is_settled(3)
@@ -114,7 +117,7 @@ def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, c
 
 def test_what_nobody_asked_on_the_way_is_asked_on_arrival_and_not_sent_back_again(requests: SentBack) -> None:
     sent_back(requests)
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) == {}
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {}
 
 
 def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests: SentBack) -> None:
@@ -124,7 +127,7 @@ def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests
     sent_back(requests)
     assert requests.question_for(7, (3, b"new")) is None
     assert requests.question_for(7, (1, b"d")) is None
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) == {}
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {}
 
 
 def test_what_does_not_come_soon_is_not_asked_about(requests: SentBack, clock: HandClock) -> None:
@@ -136,12 +139,12 @@ def test_what_does_not_come_soon_is_not_asked_about(requests: SentBack, clock: H
 @pytest.mark.parametrize(
     ("kind", "args"),
     [
-        (Kind.CREATE, (3, b"other", 0o644, 0, Context(7))),
-        (Kind.CREATE, (4, b"new", 0o644, 0, Context(7))),
-        (Kind.CREATE, (3, b"new", 0o600, 0, Context(7))),
+        (RequestKind.CREATE, (3, b"other", 0o644, 0, Context(7))),
+        (RequestKind.CREATE, (4, b"new", 0o644, 0, Context(7))),
+        (RequestKind.CREATE, (3, b"new", 0o600, 0, Context(7))),
     ],
 )
-def test_an_answer_is_for_what_was_asked_alone(requests: SentBack, kind: Kind, args: tuple[object, ...]) -> None:
+def test_an_answer_is_for_what_was_asked_alone(requests: SentBack, kind: RequestKind, args: tuple[object, ...]) -> None:
     """Another link on the way, and it is the same system call for all that."""
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
@@ -153,14 +156,14 @@ def test_an_answer_is_for_what_was_asked_alone(requests: SentBack, kind: Kind, a
 @pytest.mark.parametrize(
     ("asked", "kind", "args"),
     [
-        (Kind.CREATE, Kind.UNLINK, (3, b"new", Context(7))),
-        (Kind.CREATE, Kind.RENAME, (3, b"new", 3, b"old", 0, Context(7))),
-        (Kind.MKDIR, Kind.RMDIR, (3, b"new", Context(7))),
-        (Kind.MKDIR, Kind.MKDIR, (3, b"other", 0o755, Context(7))),
+        (RequestKind.CREATE, RequestKind.UNLINK, (3, b"new", Context(7))),
+        (RequestKind.CREATE, RequestKind.RENAME, (3, b"new", 3, b"old", 0, Context(7))),
+        (RequestKind.MKDIR, RequestKind.RMDIR, (3, b"new", Context(7))),
+        (RequestKind.MKDIR, RequestKind.MKDIR, (3, b"other", 0o755, Context(7))),
     ],
 )
 def test_what_did_not_come_leaves_no_answer_for_the_next_system_call(
-    requests: SentBack, asked: Kind, kind: Kind, args: tuple[object, ...]
+    requests: SentBack, asked: RequestKind, kind: RequestKind, args: tuple[object, ...]
 ) -> None:
     """Somebody else had made the name; what is asked next waits where nothing is locked, too."""
     assert requests.send_back(Request(asked, ARGS), [NEW])
@@ -171,11 +174,11 @@ def test_what_did_not_come_leaves_no_answer_for_the_next_system_call(
 
 
 def test_a_rename_that_may_replace_is_not_the_one_that_may_not(requests: SentBack) -> None:
-    assert requests.send_back(Request(Kind.RENAME, (3, b"old", 3, b"new", 1, Context(7))), [OTHER, NEW])
+    assert requests.send_back(Request(RequestKind.RENAME, (3, b"old", 3, b"new", 1, Context(7))), [OTHER, NEW])
     for _ in range(2):
         assert requests.question_for(7)
         requests.answered(7, Decision.ALLOW)
-    assert requests.arrived(Request(Kind.RENAME, (3, b"old", 3, b"new", 0, Context(7)))) == {}
+    assert requests.arrived(Request(RequestKind.RENAME, (3, b"old", 3, b"new", 0, Context(7)))) == {}
 
 
 def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: HandClock) -> None:
@@ -183,34 +186,34 @@ def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: Ha
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.ALLOW)
     clock.now += 6
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) == {}
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {}
 
 
 def test_whoever_was_interrupted_does_not_come_again(requests: SentBack) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.INTERRUPTED)
-    assert requests.arrived(Request(Kind.CREATE, ARGS)) is None
+    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) is None
 
 
 def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
     """The kernel tries again but once."""
     requests.told_stale(7)
-    assert not requests.send_back(Request(Kind.CREATE, ARGS), [NEW])
-    assert requests.send_back(Request(Kind.CREATE, ARGS), [NEW])  # by now that is another system call
+    assert not requests.send_back(Request(RequestKind.CREATE, ARGS), [NEW])
+    assert requests.send_back(Request(RequestKind.CREATE, ARGS), [NEW])  # by now that is another system call
 
 
 @pytest.mark.parametrize(
     ("kind", "args"),
     [
-        (Kind.MKNOD, (3, b"new", stat.S_IFSOCK | 0o755, 0, Context(7))),
-        (Kind.OPEN, (3, 0, Context(7))),
-        (Kind.SETATTR, (3, None, None, None, Context(7))),
-        (Kind.CREATE, (3, b"new", 0o644, 0, Context(0))),
+        (RequestKind.MKNOD, (3, b"new", stat.S_IFSOCK | 0o755, 0, Context(7))),
+        (RequestKind.OPEN, (3, 0, Context(7))),
+        (RequestKind.SETATTR, (3, None, None, None, Context(7))),
+        (RequestKind.CREATE, (3, b"new", 0o644, 0, Context(0))),
     ],
 )
 def test_what_would_not_come_again_or_could_not_be_known_waits_where_it_is(
-    requests: SentBack, kind: Kind, args: tuple[object, ...]
+    requests: SentBack, kind: RequestKind, args: tuple[object, ...]
 ) -> None:
     assert not requests.send_back(Request(kind, args), [NEW])
     assert not requests.awaited
@@ -218,7 +221,7 @@ def test_what_would_not_come_again_or_could_not_be_known_waits_where_it_is(
 
 def test_not_all_threads_are_remembered_for_ever(requests: SentBack) -> None:
     for thread in range(1, 70_000):
-        assert requests.send_back(Request(Kind.CREATE, (*ARGS[:-1], Context(thread))), [NEW])
+        assert requests.send_back(Request(RequestKind.CREATE, (*ARGS[:-1], Context(thread))), [NEW])
         requests.told_stale(-thread)
     assert len(requests.awaited) < 66_000
     assert len(requests._were_told) < 66_000

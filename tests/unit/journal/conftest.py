@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.journal.journal_files import KEY, form_of
-from yolofs.journal.header import HEADER_1, Form, header
+from yolofs.journal.header import HEADER_1, JournalForm, header
 
 
 @pytest.fixture
@@ -17,6 +17,6 @@ def path(tmp_path: Path) -> bytes:
 
 
 @pytest.fixture(params=[1, 2])
-def form(request: pytest.FixtureRequest) -> Form:
+def form(request: pytest.FixtureRequest) -> JournalForm:
     """Return the form of the journals of each version."""
     return form_of(HEADER_1 if request.param == 1 else header(KEY))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from yolofs.journal.codec import encode
-from yolofs.journal.header import HEADER_1, Form, header, read_header
+from yolofs.journal.header import HEADER_1, JournalForm, header, read_header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Record, Snapshot, Stage, Travel
 from yolofs.paths import Generation, RelPath, StoreIno
@@ -19,15 +19,15 @@ KEY = 0x1234ABCD
 START = len(header(KEY))
 
 
-def form_of(line: bytes) -> Form:
+def form_of(line: bytes) -> JournalForm:
     return read_header(line.rstrip(b"\n"))
 
 
-def first_line(form: Form) -> bytes:
+def first_line(form: JournalForm) -> bytes:
     return HEADER_1 if form.version == 1 else header(form.key)
 
 
-def create(path: bytes, form: Form | None = None) -> Journal:
+def create(path: bytes, form: JournalForm | None = None) -> Journal:
     """Make a journal with the key of these tests, or of a given form."""
     if form is None or form.version == 2:
         return Journal.create(path, key=KEY)
@@ -35,12 +35,12 @@ def create(path: bytes, form: Form | None = None) -> Journal:
     return Journal.open(path)
 
 
-def write(path: bytes, *records: Record, form: Form | None = None) -> None:
+def write(path: bytes, *records: Record, form: JournalForm | None = None) -> None:
     with create(path, form) as journal:
         journal.append(*records)
 
 
-def raw(*records: Record, first: int = 1, form: Form | None = None) -> bytes:
+def raw(*records: Record, first: int = 1, form: JournalForm | None = None) -> bytes:
     """Return the lines of ``records``, of which one is the ``first`` record of the journal, the
     next the second.
     """

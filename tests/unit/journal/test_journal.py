@@ -29,7 +29,7 @@ from yolofs.errors import JournalError
 from yolofs.journal import file as journal_file
 from yolofs.journal.checksums import with_checksum
 from yolofs.journal.codec import encode
-from yolofs.journal.header import Form, header
+from yolofs.journal.header import JournalForm, header
 from yolofs.journal.journal import Journal, MarkerAt
 from yolofs.journal.records import Record, Snapshot, Stage
 from yolofs.paths import RelPath, StoreIno
@@ -130,7 +130,7 @@ def test_a_missing_journal_is_an_os_error(path: bytes) -> None:
 # --- appending ---
 
 
-def test_what_was_appended_is_read_back(path: bytes, form: Form) -> None:
+def test_what_was_appended_is_read_back(path: bytes, form: JournalForm) -> None:
     with create(path, form) as journal:
         journal.append(A)
         journal.append(B, P1, C)
@@ -142,14 +142,14 @@ def test_what_was_appended_is_read_back(path: bytes, form: Form) -> None:
     assert read_all(path) == [A, B, P1, C]
 
 
-def test_appending_after_reopening_continues(path: bytes, form: Form) -> None:
+def test_appending_after_reopening_continues(path: bytes, form: JournalForm) -> None:
     write(path, A, form=form)
     with Journal.open(path) as journal:
         journal.append(B)
     assert read_all(path) == [A, B]
 
 
-def test_several_records_are_one_write(path: bytes, form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_records_are_one_write(path: bytes, form: JournalForm, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[bytes] = []
 
     def write(_: int, data: bytes) -> int:
@@ -162,7 +162,7 @@ def test_several_records_are_one_write(path: bytes, form: Form, monkeypatch: pyt
     assert written == [raw(A, B, C, form=form)]
 
 
-def test_a_short_write_is_undone_and_reported(path: bytes, form: Form) -> None:
+def test_a_short_write_is_undone_and_reported(path: bytes, form: JournalForm) -> None:
     with create(path, form) as journal:
         journal.append(A, P1)
         good = contents(path)
@@ -186,7 +186,7 @@ def test_a_write_that_fails_outright_changes_nothing(path: bytes) -> None:
 
 
 def test_if_undoing_fails_too_the_next_append_does_it_first(
-    path: bytes, form: Form, monkeypatch: pytest.MonkeyPatch
+    path: bytes, form: JournalForm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
         raise OSError(errno.EIO, "no luck")
@@ -222,7 +222,9 @@ def test_a_reader_cannot_append(path: bytes) -> None:
 
 
 @pytest.mark.parametrize("reopened", [False, True])
-def test_markers_segments_and_counts_agree_whether_appended_or_scanned(path: bytes, form: Form, reopened: bool) -> None:
+def test_markers_segments_and_counts_agree_whether_appended_or_scanned(
+    path: bytes, form: JournalForm, reopened: bool
+) -> None:
     journal = create(path, form)
     journal.append(A, B, P1, T2, C)
     if reopened:
@@ -248,7 +250,7 @@ def test_a_segment_that_does_not_exist_is_an_index_error(path: bytes, segment: i
         journal.segment_range(segment)
 
 
-def test_reading_starts_and_ends_at_given_offsets(path: bytes, form: Form) -> None:
+def test_reading_starts_and_ends_at_given_offsets(path: bytes, form: JournalForm) -> None:
     with create(path, form) as journal:
         journal.append(A, B, C)
         b, c = form.header_bytes + len(encode(A)), form.header_bytes + len(encode(A)) + len(encode(B))

@@ -6,7 +6,7 @@ import pytest
 
 from yolofs.errors import GenerationError, JournalError
 from yolofs.journal.records import Marker, Snapshot, Travel, begin_anew
-from yolofs.journal.timeline import GenerationInfo, Kind, Timeline
+from yolofs.journal.timeline import GenerationInfo, GenerationKind, Timeline
 from yolofs.paths import Generation
 
 
@@ -38,7 +38,7 @@ def test_without_markers_there_is_only_base() -> None:
     assert timeline.base_of(0) is None
     assert timeline.shown_by(0) == 0
     assert timeline.nodes() == [
-        GenerationInfo(Generation(0), Kind.BASE, b"", 0, None, None, None, False, True, True, 0)
+        GenerationInfo(Generation(0), GenerationKind.BASE, b"", 0, None, None, None, False, True, True, 0)
     ]
 
 
@@ -209,7 +209,7 @@ def test_nodes_tell_all_that_is_needed_to_draw_the_graph() -> None:
     assert [node.is_present for node in nodes] == [False] * 7 + [True]
     assert nodes[4] == GenerationInfo(
         number=Generation(4),
-        kind=Kind.SNAPSHOT,
+        kind=GenerationKind.SNAPSHOT,
         name=b"other",
         time_ns=100,
         parent=Generation(3),
@@ -222,7 +222,7 @@ def test_nodes_tell_all_that_is_needed_to_draw_the_graph() -> None:
     )
     assert nodes[6] == GenerationInfo(
         number=Generation(6),
-        kind=Kind.TRAVEL,
+        kind=GenerationKind.TRAVEL,
         name=b"two",
         time_ns=200,
         parent=Generation(5),

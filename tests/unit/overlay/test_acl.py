@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
 from tests.support.required import do_without
-from yolofs.overlay.acl import XATTR, Reader, narrowed
+from yolofs.overlay.acl import XATTR, AclReader, narrowed
 from yolofs.system.syscalls import AttributeReader
 
 TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
@@ -84,7 +84,7 @@ REFUSING = """
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.prctl(38, 1, 0, 0, 0) == 0
     assert libc.prctl(22, 2, program) == 0, os.strerror(ctypes.get_errno())
-    from yolofs.overlay.acl import Reader
+    from yolofs.overlay.acl import AclReader
     from yolofs.system.syscalls import AttributeReader
     directory = os.open(sys.argv[1], os.O_PATH)
     try:
@@ -93,7 +93,7 @@ REFUSING = """
         assert error.errno == {number}, error
     else:
         raise AssertionError("it was not refused")
-    reader = Reader()
+    reader = AclReader()
     for name in (b"listed", b"plain", b"link", b"gone") * 2:
         found = reader.read(directory, name)
         print(found.hex() if found is not None else None)
@@ -115,7 +115,7 @@ def directory_with_a_list(place: Path) -> Path:
 def test_the_list_of_a_name_in_an_open_directory(tmp_path: Path) -> None:
     directory = os.open(directory_with_a_list(tmp_path), os.O_PATH)
     try:
-        reader = Reader()
+        reader = AclReader()
         for _ in range(2):
             assert reader.read(directory, b"listed") == os.getxattr(tmp_path / "listed", XATTR)
             assert [reader.read(directory, name) for name in (b"plain", b"link", b"gone")] == [None, None, None]

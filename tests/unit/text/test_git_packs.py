@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.repositories import git
-from yolofs.text.git_packs import DamagedPackError, Index, Pack, PackedObject, ReadingBudget, patched
+from yolofs.text.git_packs import DamagedPackError, Pack, PackedObject, PackIndex, ReadingBudget, patched
 
 MOST = 1 << 22
 MOST_WORK = 1 << 30
@@ -61,7 +61,7 @@ def pack(repository: Path, names: list[str]) -> Iterator[Pack]:
     with ExitStack() as stack:
         width = len(names[0]) // 2
         yield Pack(
-            Index(opened(stack, repository, "idx"), width),
+            PackIndex(opened(stack, repository, "idx"), width),
             opened(stack, repository, "pack"),
             width,
             ReadingBudget(MOST_WORK),
@@ -103,7 +103,7 @@ def test_whatever_is_damaged_nothing_but_that_is_said(repository: Path, names: l
         with ExitStack() as stack:
             width = len(names[0]) // 2
             try:
-                index = Index(opened(stack, repository, "idx"), width)
+                index = PackIndex(opened(stack, repository, "idx"), width)
             except DamagedPackError:
                 path.write_bytes(whole)
                 continue
@@ -168,7 +168,7 @@ def packed(
 ) -> Pack:
     """Return a pack of one object, which begins at ``at`` as its index says."""
     index, pack = files(tmp_path, stack, index_of(at, far), HEAD + body + SUM)
-    return Pack(Index(index, 20), pack, 20, ReadingBudget(work))
+    return Pack(PackIndex(index, 20), pack, 20, ReadingBudget(work))
 
 
 def test_a_pack_that_git_would_not_use_is_not_read(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_pack_that_git_would_not_use_is_not_read(tmp_path: Path) -> None:
         assert packed(tmp_path, stack, body).find(NAME, MOST) == PackedObject(b"blob", b"abc")
         for one in damaged:
             found, pack = files(tmp_path, stack, *one)
-            index_found = Index(found, 20)
+            index_found = PackIndex(found, 20)
             with pytest.raises(DamagedPackError):
                 Pack(index_found, pack, 20, ReadingBudget(MOST_WORK))
 

@@ -17,7 +17,7 @@ from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.resume import ResumedSteps
-from yolofs.commit.plan.plan import Attributes, Plan, Rewrite, SetMetadata
+from yolofs.commit.plan.plan import MetadataBefore, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, StoreIno, split
 from yolofs.store import copying, file_data
 from yolofs.store.as_read import StoreFiles
@@ -154,7 +154,7 @@ class BackInPlace(ResumedSteps):
         return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
 
     def _give(
-        self, path: RelPath, was: Attributes, ino: StoreIno | None, said: step_log.LoggedStep, *, times: bool = True
+        self, path: RelPath, was: MetadataBefore, ino: StoreIno | None, said: step_log.LoggedStep, *, times: bool = True
     ) -> None:
         """Give what is at a path the metadata that it had, if it is of that kind still.
 
@@ -181,8 +181,8 @@ class BackInPlace(ResumedSteps):
             self._untimed.add((st.st_ino, looks_of(st)))
 
     def _with_hosts(
-        self, was: Attributes, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.LoggedStep
-    ) -> Attributes:
+        self, was: MetadataBefore, path: RelPath, st: os.stat_result, ino: StoreIno, said: step_log.LoggedStep
+    ) -> MetadataBefore:
         """Return the metadata that something had, with the mode and owner that the host has given
         it since a step gave it those of a store inode; note if there are any.
 

@@ -20,7 +20,7 @@ import msgspec
 
 from yolofs.commit.apply.copy_log import Copied, ObjectByDevice
 from yolofs.commit.apply.part_links import metadata_of
-from yolofs.commit.plan.plan import Attributes
+from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
 from yolofs.store.copying import at
 from yolofs.system import syscalls
@@ -28,7 +28,7 @@ from yolofs.system.plain_files import open_plain, read_plain
 
 HALF = b"-half"
 """How the name ends of a directory into which another is being moved."""
-Listing: TypeAlias = dict[bytes, Attributes]
+Listing: TypeAlias = dict[bytes, MetadataBefore]
 """Each directory, by its path in the one that is moved, with a slash before it, parents first;
 itself: empty.
 """
@@ -51,7 +51,7 @@ def listing_of(top: Spot) -> Listing:
             metadata = copying.read_metadata(fd)
             st = metadata.st
             xattrs = tuple((os.fsencode(name), value) for name, value in metadata.xattrs)
-            found[rel] = Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, xattrs)
+            found[rel] = MetadataBefore(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, xattrs)
             with os.scandir(fd) as entries:
                 names = [os.fsencode(entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
             todo += [rel + b"/" + name for name in names]

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from yolofs.commit.apply.copy_log import Copied, File, ObjectByDevice
-from yolofs.commit.plan.plan import Attributes
+from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
 from yolofs.system import syscalls
 from yolofs.system.plain_files import read_note, replace_note
@@ -31,11 +31,11 @@ class BeforeWriting(NamedTuple):
 
     copy: bytes
     """The path of a copy, which may have another mode."""
-    was: Attributes | None
+    was: MetadataBefore | None
     """Its metadata; None in plans of earlier versions."""
 
 
-Original: TypeAlias = BeforeWriting | Attributes | None
+Original: TypeAlias = BeforeWriting | MetadataBefore | None
 """What a file was before the commit changed it in place, or its metadata, if only that was changed.
 None if that cannot be told.
 """
@@ -285,12 +285,12 @@ def _walk(root: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
                     yield entry.path, entry.stat(follow_symlinks=False)
 
 
-def _may_copy(path: bytes, original: bytes | BeforeWriting | Attributes, copy: bytes) -> bool:
+def _may_copy(path: bytes, original: bytes | BeforeWriting | MetadataBefore, copy: bytes) -> bool:
     """Make ``copy`` what the file at ``path`` was; tell whether it is all that.  If not, there is
     nothing.
     """
     try:
-        if isinstance(original, Attributes):
+        if isinstance(original, MetadataBefore):
             copying.copy_node(path, copy)
             left_out = copying.write_metadata(copy, metadata_of(original))
         elif isinstance(original, BeforeWriting):
@@ -308,7 +308,7 @@ def _may_copy(path: bytes, original: bytes | BeforeWriting | Attributes, copy: b
     return False
 
 
-def metadata_of(was: Attributes) -> copying.Metadata:
+def metadata_of(was: MetadataBefore) -> copying.Metadata:
     """Return what something had before, as it is written."""
     times = {"st_atime_ns": was.atime_ns, "st_mtime_ns": was.mtime_ns}
     st = os.stat_result((was.mode, 0, 0, 1, was.uid, was.gid, 0, 0, 0, 0), times)

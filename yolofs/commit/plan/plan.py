@@ -36,7 +36,7 @@ from yolofs.paths import ROOT, RelPath, StoreIno, display, parse_relpath
 VERSION = 1
 
 
-class Attributes(msgspec.Struct, frozen=True):
+class MetadataBefore(msgspec.Struct, frozen=True):
     """The metadata that something in base had before the commit, so that it can be given back."""
 
     mode: int
@@ -161,7 +161,7 @@ class Rewrite(_Step, frozen=True):
     """Whether it comes before all that moves: where the file is not at ``path`` any more, it is
     done.
     """
-    was: Attributes | None = None
+    was: MetadataBefore | None = None
     """None in plans of earlier versions."""
 
 
@@ -171,7 +171,7 @@ class SetMetadata(_Step, frozen=True):
     """
 
     ino: StoreIno
-    was: Attributes
+    was: MetadataBefore
     inode: int | None = None
     """Given where it comes before all that moves, as for :class:`Rewrite`."""
 
@@ -183,7 +183,7 @@ class FinishDirectory(_Step, frozen=True):
 
     ino: StoreIno | None
     mtime_ns: int
-    was: Attributes | None = None
+    was: MetadataBefore | None = None
     """None for a directory that this commit made."""
 
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from typing import assert_never
 
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Plan,
@@ -169,7 +169,7 @@ class _Reader:
             return f" ({size_text(st.st_size)})"
         return " (a symbolic link)" if stat.S_ISLNK(st.st_mode) else ""
 
-    def _metadata(self, path: str, ino: StoreIno, was: Attributes) -> str:
+    def _metadata(self, path: str, ino: StoreIno, was: MetadataBefore) -> str:
         st = self._store.lstat(ino)
         old, new = stat.S_IMODE(was.mode), stat.S_IMODE(st.st_mode)
         changes = [f"mode {old:o} -> {new:o}"] if old != new else []

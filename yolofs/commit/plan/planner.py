@@ -13,13 +13,13 @@ from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.last_check import check_names
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Plan,
@@ -271,11 +271,11 @@ class _Planner:
             if not self._has_metadata_of(was, staged):
                 self._first.append(SetMetadata(rel, staged.ino, was, inode))
 
-    def _attributes(self, rel: RelPath, *, xattrs: bool) -> Attributes:
+    def _attributes(self, rel: RelPath, *, xattrs: bool) -> MetadataBefore:
         st = self._base.lstat(rel)
         return _attributes(self._base.path(rel), st, xattrs=xattrs)
 
-    def _has_metadata_of(self, was: Attributes, staged: Staged) -> bool:
+    def _has_metadata_of(self, was: MetadataBefore, staged: Staged) -> bool:
         """Tell whether nothing needs to be set; access times do not count."""
         new = _attributes(self._store.path(staged.ino), self._survivors.st(staged), xattrs=True)
         return (was.mode, was.uid, was.gid, was.mtime_ns, sorted(was.xattrs)) == (
@@ -313,9 +313,9 @@ def _other_home(name: Name, staged: Staged) -> RelPath | None:
     return staged.home if staged.home != name.natural else None
 
 
-def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> Attributes:
+def _attributes(path: bytes, st: os.stat_result, *, xattrs: bool) -> MetadataBefore:
     found: tuple[tuple[bytes, bytes], ...] = ()
     if xattrs:
         metadata = copying.read_metadata(path, st=st)
         found = tuple((os.fsencode(name), value) for name, value in metadata.xattrs)
-    return Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, found)
+    return MetadataBefore(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, st.st_mtime_ns, found)

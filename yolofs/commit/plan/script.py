@@ -19,13 +19,13 @@ from typing import TypeAlias, assert_never
 
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Plan,
@@ -216,7 +216,7 @@ class _Script:
             return b"mkdir --mode=700 -- %s" % path
         return b"(umask %03o; mkdir -- %s)" % (~self._store.lstat(ino).st_mode & 0o077, path)
 
-    def _metadata(self, ino: int, path: bytes, before: _Xattrs, was: Attributes | None) -> Iterator[bytes]:
+    def _metadata(self, ino: int, path: bytes, before: _Xattrs, was: MetadataBefore | None) -> Iterator[bytes]:
         """Yield what gives a path the metadata of a store inode; ``before``: the extended
         attributes that it has; ``was``: what else it has, if base has it.
 
@@ -273,7 +273,7 @@ class _Script:
         return _quoted(os.path.join(self._root, path) if path else self._root)
 
 
-def _xattrs_before(was: Attributes | None) -> _Xattrs:
+def _xattrs_before(was: MetadataBefore | None) -> _Xattrs:
     """Return what something of base has before the commit, as its plan says."""
     return {os.fsdecode(name): value for name, value in was.xattrs} if was is not None else {}
 

@@ -10,7 +10,7 @@ import msgspec
 from yolofs.commit.apply.part_links import metadata_of
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
-    Attributes,
+    MetadataBefore,
 )
 from yolofs.commit.undo.undoable_names import NameAfterUndo, UndoableNames
 from yolofs.journal.records import Fingerprint, Keep
@@ -56,7 +56,7 @@ class AsRecords(UndoableNames):
         self._brought[kept] = record
         return record
 
-    def _changed(self, path: RelPath, place: NameAfterUndo, source: RelPath, was: Attributes) -> Keep:
+    def _changed(self, path: RelPath, place: NameAfterUndo, source: RelPath, was: MetadataBefore) -> Keep:
         st = self._base.lstat(source)
         ino = self._made(path, source, was, place.content)
         if stat.S_ISDIR(st.st_mode):
@@ -105,7 +105,7 @@ class AsRecords(UndoableNames):
     def _fingerprint(self, st: os.stat_result) -> Fingerprint:
         return self._base.fingerprint(st)
 
-    def _made(self, path: RelPath, other: RelPath, was: Attributes | None, content: int | None) -> StoreIno:
+    def _made(self, path: RelPath, other: RelPath, was: MetadataBefore | None, content: int | None) -> StoreIno:
         """Make a store inode: what base has at another path, with the metadata and the content that
         it had.
         """
@@ -114,7 +114,7 @@ class AsRecords(UndoableNames):
             source = KeptObject(self._applied.number, content).path(self._commits)
         return self._made_from(path, source, was, data=content is not None)
 
-    def _made_from(self, path: RelPath, source: bytes, was: Attributes | None, *, data: bool) -> StoreIno:
+    def _made_from(self, path: RelPath, source: bytes, was: MetadataBefore | None, *, data: bool) -> StoreIno:
         ino = self._into.reserve()
         self._found.numbers.append(ino)
         left_out = self._into.copy_into(ino, source, data=data)

@@ -23,13 +23,13 @@ from typing import assert_never
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.overridden_names import survey
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     Fetch,
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Remove,
@@ -272,11 +272,11 @@ class _Inverting(LinksAgain, AsRecords):
             is_as_left = self._is_as_before_later(step.path, st)
         return is_as_left or self._blame(step.path)
 
-    def _as_it_is(self, path: RelPath, st: os.stat_result) -> Attributes:
+    def _as_it_is(self, path: RelPath, st: os.stat_result) -> MetadataBefore:
         """Return what a directory of base is, except for its time, which is to be 0."""
         xattrs = copying.read_metadata(self._base.path(path)).xattrs
         found = tuple((os.fsencode(name), value) for name, value in xattrs)
-        return Attributes(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)
+        return MetadataBefore(st.st_mode, st.st_uid, st.st_gid, st.st_atime_ns, 0, found)
 
 
 def invert(

@@ -17,12 +17,12 @@ import msgspec
 from yolofs.commit.apply.copy_log import File
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     Fetch,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Place,
     Remove,
 )
@@ -84,7 +84,7 @@ class NameAfterUndo(msgspec.Struct):
     replaces: RelPath | None = None
     """The base path of what it takes the place of."""
     is_gone: bool = False
-    was: Attributes | None = None
+    was: MetadataBefore | None = None
     """The metadata that the thing of base gets back."""
     content: int | None = None
     """The slot of the content that it gets back."""

@@ -29,7 +29,7 @@ STEPS = 8
 """How many steps a lifetime has."""
 
 
-class Row(msgspec.Struct, gc=False):
+class ToldName(msgspec.Struct, gc=False):
     """A name as it was told."""
 
     name: bytes
@@ -55,7 +55,7 @@ class Listing:
         self._stamp = stamp
         self._made_at = made_at
         self._step = 0
-        self.rows: list[Row] = []
+        self.rows: list[ToldName] = []
         self.lifetime_s = lifetime_s
         """The shortest of all that was told of what not only the view can change, which the names
         themselves may be.
@@ -63,11 +63,11 @@ class Listing:
 
     def tell(self, offset: int, name: bytes, entry: Any, inode: Inode | None, lifetime_s: float | None) -> None:
         """Take up a name that was told, the next one or one that was looked up anew; ``inode`` as
-        in :class:`Row`.
+        in :class:`ToldName`.
 
         ``lifetime_s`` is None if only the view can change it.
         """
-        row = Row(name, entry, inode, inode.changes if inode is not None else 0, lifetime_s is not None)
+        row = ToldName(name, entry, inode, inode.changes if inode is not None else 0, lifetime_s is not None)
         if lifetime_s is not None:
             self.lifetime_s = min(self.lifetime_s, lifetime_s)
         if offset == len(self.rows):
@@ -97,7 +97,7 @@ class Listing:
                     self._shorten(row)
         return True
 
-    def _shorten(self, row: Row) -> None:
+    def _shorten(self, row: ToldName) -> None:
         row.entry.entry_timeout = row.entry.attr_timeout = self.lifetime_s * (STEPS - self._step) / STEPS
 
 

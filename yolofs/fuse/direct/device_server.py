@@ -55,7 +55,7 @@ from yolofs.fuse.loop.loop import Future
 from yolofs.fuse.request import Name
 from yolofs.fuse.requests import Requests
 from yolofs.fuse.results import EntryReply, PostponedError
-from yolofs.fuse.transport import Options, Served
+from yolofs.fuse.transport import MountOptions, Served
 from yolofs.overlay import Owner
 
 log = logging.getLogger("yolofs.fuse")
@@ -72,10 +72,10 @@ nothing to say, or it is said later.
 """
 
 
-class Server:
+class DeviceServer:
     """Answers what comes from ``device``; belongs to the device loop."""
 
-    def __init__(self, served: Served, options: Options, device: int, notices: Notices) -> None:
+    def __init__(self, served: Served, options: MountOptions, device: int, notices: Notices) -> None:
         self._handlers = served.handlers
         self._overlay = served.handlers.overlay
         self._loop = served.loop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yolofs.fuse.cache.listings import Row
+from yolofs.fuse.cache.listings import ToldName
 from yolofs.fuse.direct.kernel_protocol import OUT_SIZE
 from yolofs.fuse.direct.replies import DirEntry
 from yolofs.fuse.handlers import Handlers
@@ -28,7 +28,7 @@ class Listed:
             return self._tell_again(directory, directory.listing.rows, start, limit)
         return self._tell(directory, start, OUT_SIZE, limit)
 
-    def _tell_again(self, directory: DirHandle, rows: Sequence[Row], start: int, limit: int) -> int:
+    def _tell_again(self, directory: DirHandle, rows: Sequence[ToldName], start: int, limit: int) -> int:
         at, out = OUT_SIZE, self._out
         for offset in range(start, len(rows)):
             row = rows[offset]

@@ -18,7 +18,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     RENAME2_IN,
     Opcode,
 )
-from yolofs.fuse.request import Kind, Request
+from yolofs.fuse.request import Request, RequestKind
 
 Buffer = bytearray | bytes
 _CREATE_NAME_AT = IN_SIZE + 16
@@ -87,34 +87,34 @@ def rename2(buffer: Buffer, size: int) -> tuple[bytes, int, bytes, int]:
 
 
 _KINDS = {
-    Opcode.LOOKUP: Kind.LOOKUP,
-    Opcode.GETATTR: Kind.GETATTR,
-    Opcode.SETATTR: Kind.SETATTR,
-    Opcode.READLINK: Kind.READLINK,
-    Opcode.SYMLINK: Kind.SYMLINK,
-    Opcode.MKNOD: Kind.MKNOD,
-    Opcode.MKDIR: Kind.MKDIR,
-    Opcode.UNLINK: Kind.UNLINK,
-    Opcode.RMDIR: Kind.RMDIR,
-    Opcode.RENAME: Kind.RENAME,
-    Opcode.RENAME2: Kind.RENAME,
-    Opcode.LINK: Kind.LINK,
-    Opcode.OPEN: Kind.OPEN,
-    Opcode.WRITE: Kind.WRITE,
-    Opcode.STATFS: Kind.STATFS,
-    Opcode.RELEASE: Kind.RELEASE,
-    Opcode.SETXATTR: Kind.SETXATTR,
-    Opcode.GETXATTR: Kind.GETXATTR,
-    Opcode.LISTXATTR: Kind.LISTXATTR,
-    Opcode.REMOVEXATTR: Kind.REMOVEXATTR,
-    Opcode.OPENDIR: Kind.OPENDIR,
-    Opcode.READDIRPLUS: Kind.READDIR,
-    Opcode.RELEASEDIR: Kind.RELEASEDIR,
-    Opcode.CREATE: Kind.CREATE,
-    Opcode.TMPFILE: Kind.TMPFILE,
-    Opcode.STATX: Kind.GETATTR,
-    Opcode.FALLOCATE: Kind.FALLOCATE,
-    Opcode.COPY_FILE_RANGE: Kind.COPY_FILE_RANGE,
+    Opcode.LOOKUP: RequestKind.LOOKUP,
+    Opcode.GETATTR: RequestKind.GETATTR,
+    Opcode.SETATTR: RequestKind.SETATTR,
+    Opcode.READLINK: RequestKind.READLINK,
+    Opcode.SYMLINK: RequestKind.SYMLINK,
+    Opcode.MKNOD: RequestKind.MKNOD,
+    Opcode.MKDIR: RequestKind.MKDIR,
+    Opcode.UNLINK: RequestKind.UNLINK,
+    Opcode.RMDIR: RequestKind.RMDIR,
+    Opcode.RENAME: RequestKind.RENAME,
+    Opcode.RENAME2: RequestKind.RENAME,
+    Opcode.LINK: RequestKind.LINK,
+    Opcode.OPEN: RequestKind.OPEN,
+    Opcode.WRITE: RequestKind.WRITE,
+    Opcode.STATFS: RequestKind.STATFS,
+    Opcode.RELEASE: RequestKind.RELEASE,
+    Opcode.SETXATTR: RequestKind.SETXATTR,
+    Opcode.GETXATTR: RequestKind.GETXATTR,
+    Opcode.LISTXATTR: RequestKind.LISTXATTR,
+    Opcode.REMOVEXATTR: RequestKind.REMOVEXATTR,
+    Opcode.OPENDIR: RequestKind.OPENDIR,
+    Opcode.READDIRPLUS: RequestKind.READDIR,
+    Opcode.RELEASEDIR: RequestKind.RELEASEDIR,
+    Opcode.CREATE: RequestKind.CREATE,
+    Opcode.TMPFILE: RequestKind.TMPFILE,
+    Opcode.STATX: RequestKind.GETATTR,
+    Opcode.FALLOCATE: RequestKind.FALLOCATE,
+    Opcode.COPY_FILE_RANGE: RequestKind.COPY_FILE_RANGE,
 }
 """Of what may have to wait, or be refused by a rule."""
 

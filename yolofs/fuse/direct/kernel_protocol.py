@@ -60,7 +60,7 @@ OPCODES: Final = 64
 """More than there are kinds of requests."""
 
 
-class Notice(enum.IntEnum):
+class NoticeCode(enum.IntEnum):
     """What the kernel is told without having asked."""
 
     INVAL_INODE = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 
 from yolofs.fuse.direct.device import Device
-from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, Notice
+from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, NoticeCode
 
 _UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
 
@@ -28,19 +28,19 @@ class Notices:
 
         A negative offset leaves the pages alone.  So this never waits for a request.
         """
-        self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, Notice.INVAL_INODE, 0, number, -1, 0))
+        self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, NoticeCode.INVAL_INODE, 0, number, -1, 0))
 
     def forget_file(self, number: int) -> None:
         """Have it drop all that it has cached of a file, or of a directory's listing.
 
         Waits for requests about the pages.
         """
-        self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, Notice.INVAL_INODE, 0, number, 0, 0))
+        self._tell(INVAL_INODE_OUT.pack(INVAL_INODE_OUT.size, NoticeCode.INVAL_INODE, 0, number, 0, 0))
 
     def forget_name(self, parent: int, name: bytes) -> None:
         """Have it look a name up when it next needs it.  Waits while the directory is locked."""
         size = INVAL_ENTRY_OUT.size + len(name) + 1
-        self._tell(INVAL_ENTRY_OUT.pack(size, Notice.INVAL_ENTRY, 0, parent, len(name), 0) + name + b"\0")
+        self._tell(INVAL_ENTRY_OUT.pack(size, NoticeCode.INVAL_ENTRY, 0, parent, len(name), 0) + name + b"\0")
 
     def _tell(self, message: bytes) -> None:
         try:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 
 from yolofs.fuse.direct.device import Device
-from yolofs.fuse.direct.device_server import Server
+from yolofs.fuse.direct.device_server import DeviceServer
 from yolofs.fuse.direct.mounting import let_go, mount
 from yolofs.fuse.direct.notices import Notices
 from yolofs.fuse.direct.tracing import counted
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.transport import Options, Served
+from yolofs.fuse.transport import MountOptions, Served
 
 
 class DirectTransport:
@@ -18,14 +18,14 @@ class DirectTransport:
 
     tells_interrupts = True
 
-    def __init__(self, served: Served, options: Options) -> None:
+    def __init__(self, served: Served, options: MountOptions) -> None:
         self._served = served
         self._options = options
         self._trace: Trace | None = None
         self._mountpoint = b""
         self._device: Device | None = None
         self._notices: Notices | None = None
-        self._server: Server | None = None
+        self._server: DeviceServer | None = None
 
     def count(self, trace: Trace) -> None:
         """Have requests counted."""
@@ -42,7 +42,7 @@ class DirectTransport:
         self._mountpoint = mountpoint
         self._device = Device(mount(mountpoint, allow_other=self._options.allow_other))
         self._notices = Notices(self._device)
-        self._server = Server(self._served, self._options, self._device.fd, self._notices)
+        self._server = DeviceServer(self._served, self._options, self._device.fd, self._notices)
         if self._trace is not None:
             self._server.answers = counted(self._server.answers, self._trace)
 
@@ -64,7 +64,7 @@ class DirectTransport:
         return self._mounted.unjudged()
 
     @property
-    def _mounted(self) -> Server:
+    def _mounted(self) -> DeviceServer:
         assert self._server is not None, "not mounted"
         return self._server
 

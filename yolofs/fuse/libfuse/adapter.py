@@ -17,9 +17,9 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 
 from yolofs.access.refusals import UndecidedError
-from yolofs.fuse.cache.listings import Row
+from yolofs.fuse.cache.listings import ToldName
 from yolofs.fuse.loop.loop import LoopClosedError
-from yolofs.fuse.request import Kind, Name, Request
+from yolofs.fuse.request import Name, Request, RequestKind
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
 from yolofs.fuse.results import DirHandle, EntryReply, PostponedError
 from yolofs.fuse.transport import Kernel, Served
@@ -31,7 +31,7 @@ log = logging.getLogger("yolofs.fuse")
 Answering: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]
 
 
-def answering(kind: Kind, *, tells: bool = False) -> Callable[[Callable[..., Any]], Answering]:
+def answering(kind: RequestKind, *, tells: bool = False) -> Callable[[Callable[..., Any]], Answering]:
     """Turn a plain method into a coroutine function that raises nothing but :class:`FUSEError`.
 
     What is judged has its request context as the last argument.  An :class:`OSError` becomes its
@@ -115,7 +115,7 @@ class Adapter(Requests, pyfuse3.Operations):
 
     # ---- names
 
-    @answering(Kind.LOOKUP, tells=True)
+    @answering(RequestKind.LOOKUP, tells=True)
     def lookup(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         if self.sent_back.awaited:
             return self._during_path_walk(ctx.pid, (parent, name), lambda: self._handlers.lookup(parent, name))
@@ -127,31 +127,31 @@ class Adapter(Requests, pyfuse3.Operations):
         except Exception:
             log.exception("forget failed")
 
-    @answering(Kind.MKNOD)
+    @answering(RequestKind.MKNOD)
     def mknod(self, parent: int, name: bytes, mode: int, rdev: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mknod(parent, name, mode, rdev, Owner(ctx.uid, ctx.gid)))
 
-    @answering(Kind.MKDIR)
+    @answering(RequestKind.MKDIR)
     def mkdir(self, parent: int, name: bytes, mode: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.mkdir(parent, name, mode, Owner(ctx.uid, ctx.gid)))
 
-    @answering(Kind.SYMLINK)
+    @answering(RequestKind.SYMLINK)
     def symlink(self, parent: int, name: bytes, target: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.symlink(parent, name, target, Owner(ctx.uid, ctx.gid)))
 
-    @answering(Kind.LINK)
+    @answering(RequestKind.LINK)
     def link(self, number: int, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         return _entry(self._handlers.link(number, parent, name))
 
-    @answering(Kind.UNLINK)
+    @answering(RequestKind.UNLINK)
     def unlink(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.unlink(parent, name)
 
-    @answering(Kind.RMDIR)
+    @answering(RequestKind.RMDIR)
     def rmdir(self, parent: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._handlers.rmdir(parent, name)
 
-    @answering(Kind.RENAME)
+    @answering(RequestKind.RENAME)
     def rename(
         self, parent: int, name: bytes, new_parent: int, new_name: bytes, flags: int, ctx: pyfuse3.RequestContext
     ) -> None:
@@ -159,13 +159,13 @@ class Adapter(Requests, pyfuse3.Operations):
 
     # ---- attributes
 
-    @answering(Kind.GETATTR, tells=True)
+    @answering(RequestKind.GETATTR, tells=True)
     def getattr(self, number: int, ctx: pyfuse3.RequestContext) -> EntryAttributes:
         if self.sent_back.awaited:
             return self._during_path_walk(ctx.pid, None, lambda: self._handlers.getattr(number))
         return _entry(self._handlers.getattr(number))
 
-    @answering(Kind.SETATTR)
+    @answering(RequestKind.SETATTR)
     def setattr(
         self,
         number: int,
@@ -187,7 +187,7 @@ class Adapter(Requests, pyfuse3.Operations):
             )
         )
 
-    @answering(Kind.READLINK)
+    @answering(RequestKind.READLINK)
     def readlink(self, number: int, ctx: pyfuse3.RequestContext) -> bytes:
         return self._handlers.readlink(number)
 
@@ -200,7 +200,7 @@ class Adapter(Requests, pyfuse3.Operations):
         data: pyfuse3.StatvfsData = await self._statfs(ctx)
         return data
 
-    @answering(Kind.STATFS)
+    @answering(RequestKind.STATFS)
     def _statfs(self, ctx: pyfuse3.RequestContext) -> pyfuse3.StatvfsData:
         figures = self._handlers.statvfs()
         data = pyfuse3.StatvfsData()
@@ -218,22 +218,22 @@ class Adapter(Requests, pyfuse3.Operations):
             setattr(data, field, getattr(figures, field))
         return data
 
-    @answering(Kind.GETXATTR)
+    @answering(RequestKind.GETXATTR)
     def getxattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> bytes:
         self._check_xattrs()
         return self._handlers.getxattr(number, name)
 
-    @answering(Kind.LISTXATTR)
+    @answering(RequestKind.LISTXATTR)
     def listxattr(self, number: int, ctx: pyfuse3.RequestContext) -> list[bytes]:
         self._check_xattrs()
         return self._handlers.listxattr(number, ctx.uid)
 
-    @answering(Kind.SETXATTR)
+    @answering(RequestKind.SETXATTR)
     def setxattr(self, number: int, name: bytes, value: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.setxattr(number, name, value)
 
-    @answering(Kind.REMOVEXATTR)
+    @answering(RequestKind.REMOVEXATTR)
     def removexattr(self, number: int, name: bytes, ctx: pyfuse3.RequestContext) -> None:
         self._check_xattrs()
         self._handlers.removexattr(number, name)
@@ -247,7 +247,7 @@ class Adapter(Requests, pyfuse3.Operations):
 
     # ---- files
 
-    @answering(Kind.OPEN)
+    @answering(RequestKind.OPEN)
     def open(self, number: int, flags: int, ctx: pyfuse3.RequestContext) -> FileInfo:
         is_own = ctx.pid in self._own_threads
         opened = self._handlers.open(number, flags, ctx.uid, is_judged=not is_own)
@@ -259,7 +259,7 @@ class Adapter(Requests, pyfuse3.Operations):
             self._kernel.forget_attributes(number)
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages)
 
-    @answering(Kind.CREATE)
+    @answering(RequestKind.CREATE)
     def create(
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
@@ -284,15 +284,15 @@ class Adapter(Requests, pyfuse3.Operations):
             raise FUSEError(errno.EIO) from None
         return data
 
-    @answering(Kind.WRITE)
+    @answering(RequestKind.WRITE)
     def write(self, handle: int, offset: int, data: bytes) -> int:
         return self._handlers.write(handle, offset, data)
 
-    @answering(Kind.FLUSH)
+    @answering(RequestKind.FLUSH)
     def flush(self, handle: int) -> None:
         raise FUSEError(errno.ENOSYS)  # nothing to do at close; the kernel never asks again
 
-    @answering(Kind.RELEASE)
+    @answering(RequestKind.RELEASE)
     def release(self, handle: int) -> None:
         self._own_handles.discard(handle)
         self.current_run.released(handle)
@@ -322,11 +322,11 @@ class Adapter(Requests, pyfuse3.Operations):
 
     # ---- directories
 
-    @answering(Kind.OPENDIR)
+    @answering(RequestKind.OPENDIR)
     def opendir(self, number: int, ctx: pyfuse3.RequestContext) -> int:
         return self._handlers.opendir(number)
 
-    @answering(Kind.READDIR, tells=True)
+    @answering(RequestKind.READDIR, tells=True)
     def readdir(self, handle: int, start: int, token: pyfuse3.ReaddirToken) -> None:
         directory = self._handlers.directory(handle, start)
         if directory.was_told and directory.listing is not None:
@@ -334,7 +334,9 @@ class Adapter(Requests, pyfuse3.Operations):
         else:
             self._tell(directory, start, token)
 
-    def _tell_again(self, directory: DirHandle, rows: Sequence[Row], start: int, token: pyfuse3.ReaddirToken) -> None:
+    def _tell_again(
+        self, directory: DirHandle, rows: Sequence[ToldName], start: int, token: pyfuse3.ReaddirToken
+    ) -> None:
         reply = pyfuse3.readdir_reply
         for offset in range(start, len(rows)):
             row = rows[offset]
@@ -372,7 +374,7 @@ class Adapter(Requests, pyfuse3.Operations):
         handlers.note_told(directory, offset, name, answer, entry)
         return True
 
-    @answering(Kind.RELEASEDIR)
+    @answering(RequestKind.RELEASEDIR)
     def releasedir(self, handle: int) -> None:
         self._handlers.releasedir(handle)
 

@@ -120,7 +120,7 @@ class Backend:
         self._loop.stop()
 
 
-class TakenBack(logging.Filter):
+class WithoutTakenBackRequests(logging.Filter):
     """Leaves out that the kernel knew nothing of a request any more when it was answered.
 
     It takes all of them back when a mount ends, and whoever made them has been told so.
@@ -133,7 +133,7 @@ class TakenBack(logging.Filter):
         return not record.getMessage().endswith(self._ENDING)
 
 
-_taken_back = TakenBack()
+_taken_back = WithoutTakenBackRequests()
 _pyfuse3_log = logging.getLogger("pyfuse3")
 
 

@@ -18,7 +18,7 @@ from yolofs.fuse.libfuse import backend
 from yolofs.fuse.libfuse.adapter import Adapter
 from yolofs.fuse.libfuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.transport import FILESYSTEM_NAME, SOURCE_NAME, Options, Served
+from yolofs.fuse.transport import FILESYSTEM_NAME, SOURCE_NAME, MountOptions, Served
 from yolofs.paths import display
 
 log = logging.getLogger("yolofs.fuse")
@@ -31,7 +31,7 @@ class Pyfuse3Transport:
 
     tells_interrupts = False
 
-    def __init__(self, served: Served, options: Options) -> None:
+    def __init__(self, served: Served, options: MountOptions) -> None:
         self._options = options
         self._loop = served.loop
         self.adapter = Adapter(served, self, xattrs=options.xattrs)

@@ -21,11 +21,11 @@ from yolofs.session.journal_copy import JournalCopy, journal_copy, trying_journa
 from yolofs.session.selecting.dependencies import Dependencies, HeldHunk
 from yolofs.session.selecting.dropping import take_back
 from yolofs.session.selecting.finding_hunks import Hunks
-from yolofs.session.selecting.placing import Places
+from yolofs.session.selecting.placing import ChangesByPlace
 from yolofs.session.selecting.wanted_hunks import WantedHunks
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
-from yolofs.session.view_writer import Metadata, ViewWriter
+from yolofs.session.view_writer import MetadataWriter, ViewWriter
 from yolofs.state.tree import Tree
 
 _FEW = 100
@@ -80,7 +80,7 @@ def drop_hunks(
         hunks = hunks.apart(found.values())
         found = hunks.find(picks)
     kept = WantedHunks(hunks.changes, hunks.read, found, picks, are_dropped=True)
-    places = Places(hunks.changes)
+    places = ChangesByPlace(hunks.changes)
     together = Dependencies(kept, places, session.base.root)
     together.settle_drop()
     if all(map(kept.is_whole, range(len(hunks.changes)))):
@@ -133,7 +133,7 @@ def select_hunks(
     base = Tree()
     hunks = Hunks(session, base, new=session.state(up_to), paths=paths, known=known)
     kept = WantedHunks(hunks.changes, hunks.read, hunks.find(picks), picks, are_dropped=False)
-    places = Places(hunks.changes)
+    places = ChangesByPlace(hunks.changes)
     together = Dependencies(kept, places, session.base.root)
     together.settle_commit()
     chosen = [change for index, change in enumerate(hunks.changes) if not kept.is_none(index)]
@@ -187,6 +187,6 @@ def _write(trying: JournalCopy, path: RelPath, text: bytes) -> None:
             finally:
                 overlay.release(inode, writer=True)
             if stat.S_IMODE(overlay.getattr(inode).mode) != stat.S_IMODE(here.mode):
-                Metadata(overlay, inode, here).set_mode(stat.S_IMODE(here.mode))
+                MetadataWriter(overlay, inode, here).set_mode(stat.S_IMODE(here.mode))
     finally:
         overlay.close()

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.changes.changes import Change, compare, compare_two
-from yolofs.changes.matching import Node, StateReader
+from yolofs.changes.matching import ShownNode, StateReader
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.tree import Entry, Tree
@@ -65,7 +65,7 @@ def _is_apart(entry: Entry, path: RelPath, base: Base) -> bool:
     return natural == path == staged.home == staged.key and st.st_nlink == 1 and not stat.S_ISDIR(st.st_mode)
 
 
-def _node(state: StateReader, path: RelPath) -> Node | None:
+def _node(state: StateReader, path: RelPath) -> ShownNode | None:
     node = state.root()
     for name in path.split(b"/") if path else ():
         node = state.child(node, name) if node is not None and node.is_directory else None

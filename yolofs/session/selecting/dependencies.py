@@ -17,7 +17,7 @@ import msgspec
 from yolofs.changes.changes import Change, Kind, Side
 from yolofs.changes.hunks import PLACES, Hunk
 from yolofs.paths import absolute, display
-from yolofs.session.selecting.placing import Places
+from yolofs.session.selecting.placing import ChangesByPlace
 from yolofs.session.selecting.wanted_hunks import WantedHunks
 
 
@@ -34,7 +34,7 @@ class HeldHunk(msgspec.Struct, frozen=True):
 class Dependencies:
     """Settles what goes together."""
 
-    def __init__(self, kept: WantedHunks, places: Places, root: bytes) -> None:
+    def __init__(self, kept: WantedHunks, places: ChangesByPlace, root: bytes) -> None:
         self._kept = kept
         self._places = places
         self._root = root

@@ -28,10 +28,10 @@ from yolofs.progress import Check, go_on, told_as_progress
 from yolofs.session.authors import authors_of
 from yolofs.session.journal_copy import JournalCopy
 from yolofs.session.selecting.apart import is_base
-from yolofs.session.selecting.placing import Moving, Places
+from yolofs.session.selecting.placing import ChangesByPlace, PlacesNow
 from yolofs.session.selecting.wanted_hunks import WantedHunks, has_place, old_path
 from yolofs.session.state_files import StateFiles
-from yolofs.session.view_writer import Metadata, ViewWriter
+from yolofs.session.view_writer import MetadataWriter, ViewWriter
 from yolofs.state.tree import Tree
 from yolofs.store import copying, file_data
 from yolofs.system.clock import coarse_clock_ns
@@ -46,7 +46,13 @@ number.
 
 
 def take_back(
-    trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places, *, is_apart: bool = False, check: Check = go_on
+    trying: JournalCopy,
+    old: Tree,
+    kept: WantedHunks,
+    places: ChangesByPlace,
+    *,
+    is_apart: bool = False,
+    check: Check = go_on,
 ) -> dict[RelPath, tuple[str, ...]]:
     """Have the state beside a session show the old state with just the kept hunks; what cannot be
     set is returned.
@@ -99,7 +105,7 @@ class _Anew(NamedTuple):
     """
 
 
-def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places, check: Check) -> _Anew:
+def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: ChangesByPlace, check: Check) -> _Anew:
     """Write the state anew without the changes that are wholly taken back and depend on nothing."""
     present = trying.state()
     units = Units(present, trying.base, trying.store).all
@@ -129,7 +135,7 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Places,
     return _Anew()
 
 
-def _show_base_again(trying: JournalCopy, kept: WantedHunks, places: Places) -> _Anew:
+def _show_base_again(trying: JournalCopy, kept: WantedHunks, places: ChangesByPlace) -> _Anew:
     """Take out the changes of base's files that are wholly taken back; they depend on no others."""
     back = [
         index for index, change in enumerate(places.changes) if kept.is_none(index) and change.kind is not Kind.ADDED
@@ -140,7 +146,7 @@ def _show_base_again(trying: JournalCopy, kept: WantedHunks, places: Places) -> 
     return _Anew(frozenset(back))
 
 
-def _stands_alone(unit: Unit, kept: WantedHunks, places: Places, gone: Sequence[RelPath]) -> bool:
+def _stands_alone(unit: Unit, kept: WantedHunks, places: ChangesByPlace, gone: Sequence[RelPath]) -> bool:
     """Tell whether all changes of a unit are wholly taken back."""
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     if not touched or not all(map(kept.is_none, touched)):
@@ -148,7 +154,7 @@ def _stands_alone(unit: Unit, kept: WantedHunks, places: Places, gone: Sequence[
     return not _below(unit.removed, gone)
 
 
-def _comes_back(unit: Unit, kept: WantedHunks, places: Places) -> bool:
+def _comes_back(unit: Unit, kept: WantedHunks, places: ChangesByPlace) -> bool:
     """Tell whether a unit only takes deletions back, although some of what lay in them stays
     deleted.  Then base's own files come back, with all of their names.
     """
@@ -158,7 +164,7 @@ def _comes_back(unit: Unit, kept: WantedHunks, places: Places) -> bool:
     )
 
 
-def _gone_for_good(kept: WantedHunks, places: Places) -> list[RelPath]:
+def _gone_for_good(kept: WantedHunks, places: ChangesByPlace) -> list[RelPath]:
     """Return the sorted paths of the old state of which what lay there is not to be there still."""
     return sorted(path for path, index in places.left.items() if not kept.is_none(index))
 
@@ -175,7 +181,7 @@ def _below(tops: Iterable[RelPath], paths: Sequence[RelPath]) -> list[RelPath]:
     return found
 
 
-def _done(left: list[Change], kept: WantedHunks, places: Places) -> frozenset[int]:
+def _done(left: list[Change], kept: WantedHunks, places: ChangesByPlace) -> frozenset[int]:
     """Return the changes that are taken back; ``left`` are those that remain."""
     old = {old_path(change) for change in left if change.old is not None}
     back = {
@@ -183,7 +189,7 @@ def _done(left: list[Change], kept: WantedHunks, places: Places) -> frozenset[in
         for index, change in enumerate(places.changes)
         if change.old is not None and kept.is_none(index) and old_path(change) not in old
     }
-    moving = Moving(places)
+    moving = PlacesNow(places)
     moving.back.update(index for index in back if places.changes[index].kind is Kind.RENAMED)
     new = {change.path for change in left if change.kind is Kind.ADDED}
     return frozenset(back) | {
@@ -213,7 +219,7 @@ class _TakingBack(ViewWriter):
         files: StateFiles,
         present: StateFiles,
         kept: WantedHunks,
-        places: Places,
+        places: ChangesByPlace,
         done: frozenset[int],
         check: Check,
     ) -> None:
@@ -226,7 +232,7 @@ class _TakingBack(ViewWriter):
         self._kept = kept
         self._changes = places.changes
         self._places = places
-        self._moving = Moving(places)
+        self._moving = PlacesNow(places)
         self._moving.back.update(index for index in done if self._changes[index].kind is Kind.RENAMED)
         self._todo = [index for index in kept.indices() if index not in done]
         self._waiting: set[int] = set()
@@ -330,7 +336,7 @@ class _TakingBack(ViewWriter):
     def _set_metadata(self, index: int, path: RelPath, inode: Inode, here: Attr, kinds: set[HunkKind]) -> None:
         change, kept = self._changes[index], self._kept.of(index)
         old = change.old
-        metadata = Metadata(self.overlay, inode, here)
+        metadata = MetadataWriter(self.overlay, inode, here)
         missed: list[str] = []
         if old is not None and HunkKind.OWNER in kinds:
             missed += metadata.set_owner(old.uid, old.gid)

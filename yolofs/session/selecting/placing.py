@@ -17,7 +17,7 @@ Slot: TypeAlias = tuple[RelPath | int, bytes]
 """A directory by its old path, or by the number of the change that made it; and a name."""
 
 
-class Places:
+class ChangesByPlace:
     """The changes of a comparison by the paths that they are about."""
 
     def __init__(self, changes: Sequence[Change]) -> None:
@@ -95,10 +95,10 @@ class Places:
         return above if isinstance(above, int) else join(above, name)
 
 
-class Moving:
+class PlacesNow:
     """Where things lie at a moment, while changes are taken back one after the other."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: ChangesByPlace) -> None:
         self._places = places
         self.back: set[int] = set()
         """The renames that have been taken back."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from yolofs.commit.plan.plan import (
-    Attributes,
     Create,
     Duplicate,
     FinishDirectory,
     Link,
     MakeDirectory,
+    MetadataBefore,
     Park,
     Place,
     Plan,
@@ -22,7 +22,7 @@ from yolofs.commit.plan.plan import (
 from yolofs.errors import YolofsError
 from yolofs.paths import ROOT, RelPath, StoreIno
 
-WAS = Attributes(0o100644, 1, 2, 3, 4, ((b"user.\xff", b"\0"),))
+WAS = MetadataBefore(0o100644, 1, 2, 3, 4, ((b"user.\xff", b"\0"),))
 A, B, INO = RelPath(b"a"), RelPath(b"d/\xff\n"), StoreIno(7)
 PLAN = Plan(
     b"/base\xff",

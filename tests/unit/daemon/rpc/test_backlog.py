@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from yolofs.daemon.rpc.backlog import MAX_BEHIND, Backlog, Notice
+from yolofs.daemon.rpc.backlog import MAX_BEHIND, Backlog, News
 
 
-def came(number: int, text: str = "came") -> Notice:
-    return Notice(number, False, lambda: f"{text} {number}".encode())
+def came(number: int, text: str = "came") -> News:
+    return News(number, False, lambda: f"{text} {number}".encode())
 
 
-def ended(number: int) -> Notice:
-    return Notice(number, True, lambda: f"ended {number}".encode())
+def ended(number: int) -> News:
+    return News(number, True, lambda: f"ended {number}".encode())
 
 
 def told(backlog: Backlog, count: int | None = None) -> list[str]:

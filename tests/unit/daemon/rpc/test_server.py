@@ -18,7 +18,7 @@ import trio
 import trio.testing
 
 from yolofs.daemon.rpc import admission, endpoint, server
-from yolofs.daemon.rpc.backlog import Notice
+from yolofs.daemon.rpc.backlog import News
 from yolofs.daemon.rpc.protocol import MAX_LINE_BYTES, NO_ROOM, Done, NoParams, SnapshotParams, SnapshotResult
 from yolofs.daemon.rpc.server import Connection, Method, Result, Server
 from yolofs.errors import BusyFilesError, GenerationError
@@ -270,13 +270,13 @@ def test_a_client_that_reads_no_notifications_hears_later_how_things_stand(
         (connection,) = fake.connections
         monkeypatch.setattr(server, "_SEND_TIMEOUT_S", 0.05)
         for number in range(20_000):
-            connection.notify(Notice(number, False, line(number, "came")))
-            connection.notify(Notice(number, True, line(number, "ended")))
+            connection.notify(News(number, False, line(number, "came")))
+            connection.notify(News(number, True, line(number, "ended")))
             if not number % 100:
                 await trio.lowlevel.checkpoint()
         await trio.testing.wait_all_tasks_blocked()
         await trio.sleep(0.2)  # longer than an answer may take
-        connection.notify(Notice(20_000, False, line(20_000, "waits")))
+        connection.notify(News(20_000, False, line(20_000, "waits")))
         heard = {}
         while 20_000 not in heard:
             message = await client.answer()

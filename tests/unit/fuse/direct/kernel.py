@@ -15,19 +15,19 @@ from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.cache.freeing import Freeing
 from yolofs.fuse.current_run import CurrentRun
 from yolofs.fuse.direct.device import Device
-from yolofs.fuse.direct.device_server import Server
+from yolofs.fuse.direct.device_server import DeviceServer
 from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.direct.notices import Notices
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.loop.loop import DeviceLoop
 from yolofs.fuse.mount import NobodyToAsk
-from yolofs.fuse.transport import Options, Served
+from yolofs.fuse.transport import MountOptions, Served
 
 
 class Kernel:
     """Asks a server, one request after another."""
 
-    def __init__(self, server: Server, device: socket.socket) -> None:
+    def __init__(self, server: DeviceServer, device: socket.socket) -> None:
         self._server = server
         self._device = device
         self._unique = 0
@@ -65,6 +65,6 @@ def kernel_of(base: Path, *, xattrs: bool = False) -> Iterator[tuple[Kernel, Han
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs, handlers_of(base) as handlers:
         served = Served(handlers, loop, NobodyToAsk(), Freeing(loop.call_later), CurrentRun(lambda _: 0))
-        options = Options(allow_other=False, drops_pages_itself=False, xattrs=xattrs)
-        yield Kernel(Server(served, options, ours.fileno(), Notices(Device(ours.fileno()))), theirs), handlers
+        options = MountOptions(allow_other=False, drops_pages_itself=False, xattrs=xattrs)
+        yield Kernel(DeviceServer(served, options, ours.fileno(), Notices(Device(ours.fileno()))), theirs), handlers
     loop.stop()
