@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -216,12 +217,12 @@ TYPE_HIGH = (
 )
 
 
-def _in_terminal(command: Sequence[str | bytes], **options: object) -> int:
+def _in_terminal(command: Sequence[str | bytes], **options: Any) -> int:
     """Run a command with a terminal of its own as stdin; return its exit code."""
     master, slave = pty.openpty()
     try:
         wrapped = ["setsid", "--ctty", "--wait", *map(os.fsdecode, command)]
-        done = subprocess.run(wrapped, stdin=slave, capture_output=True, check=False, timeout=60, **options)  # type: ignore[call-overload]
+        done = subprocess.run(wrapped, stdin=slave, capture_output=True, check=False, timeout=60, **options)
     finally:
         os.close(master)
         os.close(slave)
@@ -254,9 +255,14 @@ def test_descriptors_from_outside_do_not_get_in(scene: Scene) -> None:
     root = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     try:
         inside = [*COMMAND, "run", "/usr/bin/python3", "-c", list_them]
-        options = {"cwd": scene.program.project, "pass_fds": (root,), "capture_output": True, "check": False}
-        done = subprocess.run(["bash", "-c", 'exec "$@"', "x", *inside], stdin=subprocess.DEVNULL, **options)  # type: ignore[call-overload]
-        with_it = subprocess.run(["bwrap", "--dev-bind", "/", "/", "/usr/bin/python3", "-c", list_them], **options)  # type: ignore[call-overload]
+        options: dict[str, Any] = {
+            "cwd": scene.program.project,
+            "pass_fds": (root,),
+            "capture_output": True,
+            "check": False,
+        }
+        done = subprocess.run(["bash", "-c", 'exec "$@"', "x", *inside], stdin=subprocess.DEVNULL, **options)
+        with_it = subprocess.run(["bwrap", "--dev-bind", "/", "/", "/usr/bin/python3", "-c", list_them], **options)
     finally:
         os.close(root)
     assert with_it.stdout.decode() == "/\n"

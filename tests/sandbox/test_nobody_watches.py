@@ -21,6 +21,7 @@ from tests.cli.started import start
 from tests.cli.terminal import Terminal
 from tests.mount.asking import wait_for_asks
 from yolofs.daemon.rpc.ask_messages import AnswerParams
+from yolofs.daemon.rpc.client import Client
 
 pytestmark = pytest.mark.mount
 
@@ -55,6 +56,13 @@ def session(tmp_path: Path, *expected_in_log: str) -> Iterator[Program]:
     program.start_session()
     with program.mounted("--root", "/", expected_in_log=expected_in_log):
         yield program
+
+
+def wait_unattended(program: Program, calls: Client, seconds: float) -> None:
+    """Have asks that nobody watches wait for so long from now on."""
+    path = program.project / ".yolofs.toml"
+    replace_text(path, path.read_text().replace("ask_unattended = 0.2", f"ask_unattended = {seconds}"))
+    calls.reload_rules()
 
 
 def asks_in(program: Program) -> list[tuple[str, str]]:
@@ -177,20 +185,20 @@ def test_a_watcher_that_is_stopped_counts_as_nobody_until_it_goes_on(asking: Pro
         assert asks_in(asking) == [("timeout", "nobody, as nobody watches")]
         assert "nobody watches, so 1 ask had no answer" in done.err
         asking("run", "cat", "secret/a", code=1)  # it does not wait for the stopped one again
-        os.kill(terminal.process.pid, signal.SIGCONT)
+        wait_unattended(asking, calls, 300.0)  # for as long as the watcher may take to go on
         with start(["run", "cat", "secret/b b"], asking.project) as process:
             (ask,) = wait_for_asks(calls, 1)
+            assert ask.left_ms <= 300_000
+            os.kill(terminal.process.pid, signal.SIGCONT)
             wait_until(lambda: calls.asks()[0].left_ms > 500_000, "it is seen")
             calls.answer(AnswerParams(ask.id, "allow"))
             assert process.communicate(timeout=60)[0] == b"another\n"
 
 
 def test_whoever_begins_to_watch_gives_an_ask_its_full_time_and_takes_that_along(asking: Program) -> None:
-    path = asking.project / ".yolofs.toml"
-    replace_text(path, path.read_text().replace("ask_unattended = 0.2", "ask_unattended = 300.0"))
     words = ["run", "cat", "secret/a"]
     with connected(asking) as calls:
-        calls.reload_rules()
+        wait_unattended(asking, calls, 300.0)
         with start(words, asking.project) as process:
             (ask,) = wait_for_asks(calls, 1)
             assert ask.left_ms <= 300_000

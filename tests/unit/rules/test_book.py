@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tests.support.core_in_python import core_in_python
-from yolofs.rules import Index, PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
+from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
 
 HOME, PROJECT = b"/home/u", b"/home/u/p"
 
@@ -257,7 +257,8 @@ def test_pattern_lost_tells_a_pattern_that_would_not_guard_any_more(old: str, ne
         }
     )
     rule = found.at(old.encode()).pattern_lost(found.at(new.encode()))
-    assert (rule.name.decode() if rule is not None else None) == lost  # type: ignore[union-attr]
+    assert rule is None or isinstance(rule, NameRule)
+    assert (rule.name.decode() if rule is not None else None) == lost
 
 
 def test_a_directory_that_carries_its_own_patterns_loses_them_with_its_name() -> None:

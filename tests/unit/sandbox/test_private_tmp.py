@@ -7,12 +7,20 @@ from types import MappingProxyType
 
 import pytest
 
-from yolofs.config.settings import RuleLine
+from yolofs.config.settings import RuleLine, StateWord
 from yolofs.rules import Level, Sources, parse_rules
 from yolofs.sandbox import private_tmp
 from yolofs.sandbox.private_tmp import TmpChoice, choose
 
-PRESET = ("/tmp/**", "allow"), ("/var/tmp/**", "allow"), ("/tmp/krb5cc_0", "hidden"), ("/usr/**", "read-only")
+PRESET: tuple[tuple[str, StateWord], ...] = (
+    ("/tmp/**", "allow"),
+    ("/var/tmp/**", "allow"),
+    ("/tmp/krb5cc_0", "hidden"),
+    ("/usr/**", "read-only"),
+)
+
+
+ALLOW: StateWord = "allow"
 
 
 @pytest.fixture
@@ -27,17 +35,17 @@ def tops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, bytes]
     return found
 
 
-def sources(tmp_path: Path, **levels: list[tuple[str, str]]) -> Sources:
+def sources(tmp_path: Path, **levels: list[tuple[str, StateWord]]) -> Sources:
     """Return rules whose keys begin with ``=`` for the directory of the test."""
     preset = [(f"={key}" if key.startswith(("/tmp", "/var/tmp")) else key, state) for key, state in PRESET]
     by_level = {}
     for name, lines in {"preset": preset, **levels}.items():
-        rules = [RuleLine(key.replace("=", str(tmp_path), 1), state, None) for key, state in lines]  # type: ignore[arg-type]
+        rules = [RuleLine(key.replace("=", str(tmp_path), 1), state, None) for key, state in lines]
         by_level[Level(name)] = parse_rules(tuple(rules), b"/", b"/", file_name=name)
     return Sources(MappingProxyType(by_level))
 
 
-def chosen(tmp_path: Path, where: str, home: str = "home", **levels: list[tuple[str, str]]) -> TmpChoice:
+def chosen(tmp_path: Path, where: str, home: str = "home", **levels: list[tuple[str, StateWord]]) -> TmpChoice:
     places = bytes(tmp_path / where), bytes(tmp_path / home)
     return choose(sources(tmp_path, **levels), places, [bytes(tmp_path / "opt/python")])
 
@@ -86,7 +94,7 @@ def test_where_yolofs_runs_from_is_shown(tmp_path: Path, tops: tuple[bytes, byte
 def test_a_rule_of_the_users_own_in_there_makes_it_the_views(
     tmp_path: Path, tops: tuple[bytes, bytes], level: str, key: str
 ) -> None:
-    found = chosen(tmp_path, "home/project", "home", **{level: [(key, "allow")]})
+    found = chosen(tmp_path, "home/project", "home", **{level: [(key, ALLOW)]})
     assert found.private == tops[1:]
     assert [(one.directory, one.source[: len(level)]) for one in found.ruled] == [(tops[0], level)]
 
@@ -103,7 +111,7 @@ def test_a_rule_for_names_anywhere_does_not(tmp_path: Path, tops: tuple[bytes, b
 @pytest.mark.parametrize("key", ["=/tmp/shared", "=/tmp", "=/tmp/**"])
 @pytest.mark.parametrize("state", ["deny", "read-only", "allow"])
 def test_a_rule_of_the_tree_cannot_open_what_the_host_has_there(
-    tmp_path: Path, tops: tuple[bytes, bytes], key: str, state: str
+    tmp_path: Path, tops: tuple[bytes, bytes], key: str, state: StateWord
 ) -> None:
     """It holds at once where it tightens, and nobody has agreed to it."""
     assert chosen(tmp_path, "home/project", project=[(key, state)]) == TmpChoice(tops)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -46,8 +48,9 @@ def show(board: Board, clock: HandClock) -> None:
     clock.now += GUARD_S
 
 
-def answer(number: int, decision: str, **more: object) -> AnswerParams:
-    return AnswerParams(number, decision, **({"seen": number, "by": "yolofs watch"} | more))  # type: ignore[arg-type]
+def answer(number: int, decision: str, **more: Any) -> AnswerParams:
+    rest: dict[str, Any] = {"seen": number, "by": "yolofs watch", **more}
+    return AnswerParams(number, decision, **rest)
 
 
 def test_a_key_answers_what_has_been_shown_for_a_moment(board: Board, clock: HandClock) -> None:

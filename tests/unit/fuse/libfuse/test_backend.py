@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pyfuse3
@@ -52,7 +53,7 @@ class TestNursery:
                     nursery.start_soon(work, future, name="worker")
                 loop.spawn(read_device(loop, Turn(loop), read_fd), name="reader")
                 for number, future in enumerate(futures):
-                    loop.call_later(0, lambda future=future, number=number: future.set_result(str(number)))  # type: ignore[misc]
+                    loop.call_later(0, partial(future.set_result, str(number)))
             results.append("left")
 
         read_fd, write_fd = os.pipe()

@@ -132,7 +132,7 @@ class TestTasks:
                 yield "foreign"
 
         async def main() -> None:
-            await Foreign()  # type: ignore[misc]
+            await Foreign()  # type: ignore[misc]  # the mistake that this is about
 
         with pytest.raises(RuntimeError, match="task main awaited 'foreign', which is no future of this loop"):
             loop.run(main())
