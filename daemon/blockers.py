@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from yolofs.daemon.calls import Call
+from yolofs.daemon.loop_calls import Call
 from yolofs.errors import BusyFilesError
 from yolofs.overlay import Overlay
 from yolofs.paths import display

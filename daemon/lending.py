@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from yolofs.daemon.calls import Call
+from yolofs.daemon.loop_calls import Call
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import YolofsError

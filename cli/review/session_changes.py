@@ -38,7 +38,7 @@ from yolofs.session.commit import BaseLook, look_at_base
 from yolofs.session.named_states import source_of
 from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
-from yolofs.session.selecting.apart import compare_at
+from yolofs.session.selecting.separate_changes import compare_at
 from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to
 from yolofs.state.regions import Region

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
-from yolofs.daemon.calls import Call
+from yolofs.daemon.loop_calls import Call
 from yolofs.errors import DaemonError
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount

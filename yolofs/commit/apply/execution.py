@@ -27,7 +27,7 @@ from yolofs.commit.apply.commit_directory import (
     read_ready,
     write_new,
 )
-from yolofs.commit.apply.found import paths_found
+from yolofs.commit.apply.found_files import paths_found
 from yolofs.commit.apply.given_ctimes import Arrived, came_by, note_before
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.linking import Spare, is_spare_never

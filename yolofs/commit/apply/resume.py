@@ -15,7 +15,7 @@ import os
 from functools import cached_property
 
 from yolofs.commit.apply.done_steps import READING, reading
-from yolofs.commit.apply.found import is_mixture, places_of
+from yolofs.commit.apply.found_files import is_mixture, places_of
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from

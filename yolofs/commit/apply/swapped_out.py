@@ -13,7 +13,7 @@ import stat
 
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.done_steps import DoneSteps
-from yolofs.commit.apply.found import FOUND, place_for
+from yolofs.commit.apply.found_files import FOUND, place_for
 from yolofs.commit.apply.keeping import Arrival
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from

@@ -20,7 +20,7 @@ from yolofs.commit.apply.commit_directory import (
     read_ready,
     write_new,
 )
-from yolofs.commit.apply.found import FOUND, paths_found
+from yolofs.commit.apply.found_files import FOUND, paths_found
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
 from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log

@@ -4,13 +4,13 @@ stays as it is.
 An *old* state (base, or a generation) is compared with the view, and hunks of the difference are
 picked.  To change anything the session has to be open for writing, and a mount of it paused.  ::
 
-    finding_hunks  the hunks of two states, and finding those that were picked
-    wanted_hunks   which of them are to be there
-    apart          changes that depend on no others
-    placing        where things lie while some changes are taken back
-    dependencies   what cannot be without the rest
-    dropping       the view without what is not to be there
-    actions        dropping, committing, editing
+    finding_hunks     the hunks of two states, and finding those that were picked
+    wanted_hunks      which of them are to be there
+    separate_changes  changes that depend on no others
+    placing           where things lie while some changes are taken back
+    dependencies      what cannot be without the rest
+    dropping          the view without what is not to be there
+    actions           dropping, committing, editing
 """
 
 from yolofs.session.selecting.actions import DropResult, SelectedState, drop_hunks, select_hunks, stage_text

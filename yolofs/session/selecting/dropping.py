@@ -27,8 +27,8 @@ from yolofs.paths import RelPath, absolute, display, is_below, join, split
 from yolofs.progress import Check, go_on, told_as_progress
 from yolofs.session.authors import authors_of
 from yolofs.session.journal_copy import JournalCopy
-from yolofs.session.selecting.apart import is_base
 from yolofs.session.selecting.placing import ChangesByPlace, PlacesNow
+from yolofs.session.selecting.separate_changes import is_base
 from yolofs.session.selecting.wanted_hunks import WantedHunks, has_place, old_path
 from yolofs.session.state_files import StateFiles
 from yolofs.session.view_writer import MetadataWriter, ViewWriter
@@ -58,7 +58,7 @@ def take_back(
     set is returned.
 
     With ``is_apart`` the changes are not all that there are, but depend on no others
-    (:mod:`yolofs.session.selecting.apart`).  ``kept`` has to be settled
+    (:mod:`yolofs.session.selecting.separate_changes`).  ``kept`` has to be settled
     (:mod:`yolofs.session.selecting.dependencies`).  What was there before is a generation.
     ``check`` is called again and again, and may raise.
 

@@ -9,7 +9,7 @@ from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
 from yolofs.changes.picks import Picks, check_picks, refuse_missing
 from yolofs.paths import RelPath, is_below_any
 from yolofs.progress import Check, Progress, go_on
-from yolofs.session.selecting.apart import changes_apart
+from yolofs.session.selecting.separate_changes import changes_apart
 from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree

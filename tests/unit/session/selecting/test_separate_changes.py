@@ -15,7 +15,7 @@ from yolofs.changes.changes import compare
 from yolofs.changes.picks import Picks
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks, drop_hunks
-from yolofs.session.selecting.apart import changes_apart
+from yolofs.session.selecting.separate_changes import changes_apart
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 
