@@ -249,7 +249,7 @@ SOME_SHARES = how_many(ci=1, nightly=64)
 
 
 @pytest.mark.parametrize("share", range(SOME_SHARES))
-def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path, share: int) -> None:
+def test_a_commit_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: Path, share: int) -> None:
     """The view is the same all the time; base is what it was, or all that was selected is in it."""
     directory = tmp_path / "project"
     project = os.fsencode(directory)

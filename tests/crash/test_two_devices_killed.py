@@ -94,7 +94,9 @@ def test_a_commit_killed_at_a_line_is_taken_back(project: Path, prepare: Prepare
 
 
 @pytest.mark.parametrize("share", range(SHARES))
-def test_one_of_some_paths_is_finished_and_the_rest_stays_staged(project: Path, prepare: Prepare, share: int) -> None:
+def test_a_commit_of_some_paths_is_finished_and_the_rest_stays_staged(
+    project: Path, prepare: Prepare, share: int
+) -> None:
     root = os.fsencode(project)
     prepare()
     before = base_of(project)

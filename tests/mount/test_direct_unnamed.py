@@ -320,7 +320,7 @@ def test_rules_of_a_name_decide_whether_an_unnamed_file_may_get_it(base: Path, m
     assert (root(view) / "asked/x").read_bytes() == b"content"
 
 
-def test_one_is_not_made_in_a_place_that_is_no_part_of_the_view(base: Path, mounted: Mounter) -> None:
+def test_an_unnamed_file_is_not_made_in_a_place_that_is_no_part_of_the_view(base: Path, mounted: Mounter) -> None:
     view = mounted(make_transport=DirectTransport)
     fd = os.open(root(view), os.O_RDONLY)
     os.mkdir(root(view) / "gone")

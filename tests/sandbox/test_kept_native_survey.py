@@ -107,7 +107,7 @@ def test_what_was_changed_between_two_mounts_is_read_and_what_leads_elsewhere_is
         assert native_binds(yolofs) == [f"{static}/other"]
 
 
-def test_a_directory_in_the_place_of_another_is_not_taken_for_it(yolofs: Program, static: Path) -> None:
+def test_a_directory_in_the_place_of_another_is_surveyed_anew(yolofs: Program, static: Path) -> None:
     times = (static / "sub").stat()
     (static / "sub").rename(static.parent / "aside")
     (static / "sub").mkdir()
@@ -118,7 +118,7 @@ def test_a_directory_in_the_place_of_another_is_not_taken_for_it(yolofs: Program
         assert native_binds(yolofs) == [f"{static}/other"]
 
 
-def test_a_link_in_the_place_of_a_directory_is_not_taken_for_it(yolofs: Program, static: Path) -> None:
+def test_a_link_in_the_place_of_a_directory_is_surveyed_anew(yolofs: Program, static: Path) -> None:
     static.rename(static.parent / "aside")
     static.symlink_to("aside")
     os.mkfifo(static.parent / "aside/sub/fifo")

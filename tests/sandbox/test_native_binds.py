@@ -236,7 +236,7 @@ def ruled(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator[
     ],
 )
 @pytest.mark.some(3)
-def test_another_rule_that_counts_below_keeps_it_in_the_view(ruled: Place, rule: str) -> None:
+def test_another_rule_that_counts_below_keeps_a_directory_in_the_view(ruled: Place, rule: str) -> None:
     settings = ruled.program.project / ".yolofs.toml"
     before = settings.read_text()
     assert ruled.is_bound()

@@ -358,7 +358,7 @@ def test_with_tmp_as_the_home_directory_the_view_is_there(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_an_ordinary_user_has_one_too() -> None:
+def test_an_ordinary_user_has_a_private_tmp_too() -> None:
     yolofs = " ".join(COMMAND)
     script = f"""
         mkdir "$HOME/project" && cd "$HOME/project" && {yolofs} init && {yolofs} mount

@@ -82,7 +82,7 @@ def test_a_name_that_was_renamed_leaves_the_other_where_it_is(yolofs: Program) -
         assert (yolofs.project / name / "touch/b").stat().st_mtime < 10**9, name
 
 
-def test_both_names_may_be_renamed(yolofs: Program) -> None:
+def test_both_names_of_a_hard_link_may_be_renamed(yolofs: Program) -> None:
     orders = ("mv b g; mv a c", "mv a c; mv b g")
     cases = {f"{number}": case for number, case in enumerate(itertools.product(LOOKS, orders))}
     for name in cases:

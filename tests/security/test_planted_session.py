@@ -68,13 +68,13 @@ def test_a_stored_session_of_an_earlier_version_goes_on_in_the_state_directory(p
     assert (session / "commits/2/done").exists()
 
 
-def test_init_takes_a_harmless_one_over_as_well(project: Path, state: Path) -> None:
+def test_init_takes_over_a_harmless_session_too(project: Path, state: Path) -> None:
     put_earlier_session(project)
     assert "moved the session" in Program(project)("init").err
     assert staged(Program(project)) == STAGED
 
 
-def test_one_that_git_brought_is_not_the_users(project: Path, state: Path) -> None:
+def test_a_session_that_git_brought_is_not_the_users(project: Path, state: Path) -> None:
     session = put_earlier_session(project)
     session.chmod(0o755)  # git keeps no other mode
     for words in (("status",), ("run", "--", "true"), ("init",)):
@@ -88,7 +88,7 @@ def test_one_that_git_brought_is_not_the_users(project: Path, state: Path) -> No
     ("name", "target"),
     [("journal", "journal.real"), ("rules.toml", "../rules"), ("files", "../files"), ("files/00", "../mail")],
 )
-def test_one_with_links_in_it_is_not_the_users(project: Path, state: Path, name: str, target: str) -> None:
+def test_a_session_with_links_in_it_is_not_the_users(project: Path, state: Path, name: str, target: str) -> None:
     session = put_earlier_session(project)
     (session / name).rename((session / name).parent / target)
     (session / name).symlink_to(target)
@@ -100,7 +100,7 @@ def test_one_with_links_in_it_is_not_the_users(project: Path, state: Path, name:
     "name", ["daemon.json.new", "daemon.json", "daemon.log", "commits/1", "commits/1/new", "anything"]
 )
 @pytest.mark.parametrize("kind", ["link", "fifo"])
-def test_one_with_anything_else_in_it_is_not_the_users(
+def test_a_session_with_anything_else_in_it_is_not_the_users(
     project: Path, state: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
     session = put_earlier_session(project)
@@ -137,7 +137,7 @@ def test_a_checkpoint_that_was_planted_beside_a_harmless_journal_says_nothing(
     assert not list(state.glob("sessions/*/checkpoint"))
 
 
-def test_one_whose_journal_has_another_name_is_not_the_users(project: Path, state: Path) -> None:
+def test_a_session_whose_journal_has_another_name_is_not_the_users(project: Path, state: Path) -> None:
     session = put_earlier_session(project)
     os.link(session / "journal", project / "second-name")
     assert "is no plain file of its own" in Program(project).refused("status", code=15)
@@ -197,7 +197,7 @@ PLANTED: dict[Callable[[Path], None], str] = {
 }
 
 
-def test_one_with_a_second_journal_is_not_the_users(project: Path, state: Path) -> None:
+def test_a_session_with_a_second_journal_is_not_the_users(project: Path, state: Path) -> None:
     session = put_earlier_session(project)
     planted_second_journal(session)
     assert "journal.moved is not what an earlier version made" in Program(project).refused("status", code=15)
@@ -207,7 +207,9 @@ def test_one_with_a_second_journal_is_not_the_users(project: Path, state: Path) 
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_one_that_could_do_harm_is_not_used_unasked(project: Path, state: Path, plant: Callable[[Path], None]) -> None:
+def test_a_session_that_could_do_harm_is_not_used_unasked(
+    project: Path, state: Path, plant: Callable[[Path], None]
+) -> None:
     session = put_earlier_session(project)
     plant(session)
     for words in (("status",), ("run", "--", "true"), ("commit", "--yes"), ("init",)):
@@ -234,7 +236,7 @@ def test_at_a_terminal_the_user_is_asked(project: Path, state: Path, answer: str
         check_untouched(session, state)
 
 
-def test_one_whose_daemon_still_runs_is_left_alone(project: Path, state: Path) -> None:
+def test_a_session_whose_daemon_still_runs_is_left_alone(project: Path, state: Path) -> None:
     session = put_earlier_session(project)
     with (session / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

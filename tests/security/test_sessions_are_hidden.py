@@ -67,7 +67,7 @@ HIDDEN = (
 )
 
 
-def test_nothing_of_it_is_shown_or_made(yolofs: Program, tree: Path, state: Path) -> None:
+def test_nothing_of_a_state_directory_is_shown_or_made(yolofs: Program, tree: Path, state: Path) -> None:
     own = [yolofs.project / ".yolofs", state, state / "sessions", Path(os.path.realpath(yolofs.session))]
     never = [tree / "plain/.yolofs-state", tree / "plain/.yolofs-7", tree / ".yolofs-1000"]
     paths = [*(tree / name for name in HIDDEN), *own, *never]
@@ -79,7 +79,7 @@ def test_nothing_of_it_is_shown_or_made(yolofs: Program, tree: Path, state: Path
     assert not set(listed) & set(map(str, paths))
 
 
-def test_what_is_only_called_so_is_shown(yolofs: Program, tree: Path) -> None:
+def test_what_is_only_called_as_a_state_directory_is_shown(yolofs: Program, tree: Path) -> None:
     plain = sorted(str(path.relative_to(tree)) for path in (tree / "plain").rglob("*"))
     done = yolofs("run", "--", "find", "plain", "-mindepth", "1", cwd=tree)
     assert sorted(done.out.splitlines()) == plain

@@ -104,7 +104,7 @@ def test_a_component_that_others_could_use_is_refused_with_its_name(
     assert session.is_dir()
 
 
-def test_others_may_not_look_into_it(project: Path, state: Path) -> None:
+def test_others_may_not_look_into_the_state_directory(project: Path, state: Path) -> None:
     program = Program(project)
     program("init")
     state.chmod(0o755)

@@ -82,7 +82,7 @@ def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Prog
 # ---- keeping the rest
 
 
-def test_the_rest_is_kept_if_the_user_says_so(yolofs: Program, tmp_path: Path) -> None:
+def test_what_is_not_damaged_is_kept_if_the_user_says_so(yolofs: Program, tmp_path: Path) -> None:
     harm(yolofs, tmp_path, removed)
     before = journal_of(yolofs).read_bytes()
     message = yolofs("doctor", "--repair", "--keep-rest", code=2).err

@@ -59,7 +59,7 @@ print([refused(call, '/tmp/own', '/var/tmp/got') for call in (os.link, os.rename
     assert not (private(yolofs) / "got").exists()
 
 
-def test_nothing_of_the_session_is_to_be_had_by_way_of_it(yolofs: Program) -> None:
+def test_nothing_of_the_session_is_to_be_had_by_way_of_tmp(yolofs: Program) -> None:
     """Not even by the path that /proc tells."""
     code = """
 place = next(line.split()[3] for line in open('/proc/self/mountinfo') if line.split()[4] == '/tmp')

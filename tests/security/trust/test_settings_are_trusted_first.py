@@ -312,7 +312,7 @@ def test_nothing_is_settled_from_inside_a_view(clone: Program, home: Path) -> No
     assert waiting(clone) == ['"~/.ssh" = "allow"']
 
 
-def test_the_restricted_socket_has_no_way_to_it(clone: Program) -> None:
+def test_the_restricted_socket_has_no_way_to_trust(clone: Program) -> None:
     settings(clone, '[run]\nkeep_env = ["A"]\n')
     script = (
         "import os, socket; s = socket.socket(socket.AF_UNIX); s.connect(os.environ['YOLOFS_SOCKET']);"

@@ -150,7 +150,7 @@ def test_an_access_control_list_that_a_staged_file_gets_in_the_view_is_seen_at_o
     assert mode_of(handlers, number) == 0o660
 
 
-def test_one_that_comes_with_a_copy_up_is_seen(handlers: Handlers, base: Path) -> None:
+def test_an_acl_that_comes_with_a_copy_up_is_seen(handlers: Handlers, base: Path) -> None:
     handlers.overlay.attributes.is_shared = True
     path = base / "d/there"
     path.chmod(0o660)

@@ -46,7 +46,7 @@ def test_each_chapter_is_read_once(tmp_path: Path, read: list[bytes]) -> None:
     assert sorted(read) == [bytes(first), bytes(second), bytes(third)]
 
 
-def test_one_that_is_another_now_is_read_again_and_one_that_is_gone_names_nothing(
+def test_a_journal_that_is_another_now_is_read_again_and_one_that_is_gone_names_nothing(
     tmp_path: Path, read: list[bytes]
 ) -> None:
     first, second = end(tmp_path, 1, 1), end(tmp_path, 2, 5)

@@ -64,7 +64,7 @@ def test_what_is_written_comes_before_what_a_link_adds() -> None:
     assert added(follow(**{"/data/ssh": "allow", "~/.ssh": "hidden"}), 2) == []
 
 
-def test_of_two_that_links_add_the_stricter_counts() -> None:
+def test_of_two_rules_that_links_add_the_stricter_counts() -> None:
     for first, second in (("deny", "allow"), ("allow", "deny")):
         followed = follow(**{"/srv/p/in": first, "in": second})
         assert ("/p/src", "deny") in added(followed, 2)

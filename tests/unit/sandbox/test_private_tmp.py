@@ -54,7 +54,7 @@ def test_tmp_and_var_tmp_are_private_and_show_nothing_of_the_view(tmp_path: Path
     assert chosen(tmp_path, "home/project") == TmpChoice(tops)
 
 
-def test_a_project_in_there_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_a_project_in_tmp_is_shown(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert chosen(tmp_path, "tmp/x/project") == TmpChoice(tops, (bytes(tmp_path / "tmp/x/project"),))
 
 
@@ -63,21 +63,21 @@ def test_of_a_home_in_tmp_and_its_project_the_home_is_shown(tmp_path: Path, tops
 
 
 @pytest.mark.parametrize(("project", "home"), [("tmp", "home"), ("home/project", "tmp")])
-def test_one_that_is_the_project_or_the_home_is_the_views(
+def test_a_tmp_that_is_the_project_or_the_home_is_the_views(
     tmp_path: Path, tops: tuple[bytes, bytes], project: str, home: str
 ) -> None:
     assert chosen(tmp_path, project, home) == TmpChoice(tops[1:])
 
 
-def test_in_a_project_around_them_both_are_the_views(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_in_a_project_around_both_tmps_these_are_the_views(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert chosen(tmp_path, ".") == TmpChoice()
 
 
-def test_a_home_of_root_itself_is_around_them(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_a_home_of_root_itself_is_around_both_tmps(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert choose(sources(tmp_path), [bytes(tmp_path / "home/project"), b"/"], []) == TmpChoice()
 
 
-def test_a_link_is_not_private(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_a_tmp_that_is_a_link_is_not_private(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     (tmp_path / "var/tmp").rmdir()
     (tmp_path / "var/tmp").symlink_to("../tmp")
     assert chosen(tmp_path, "home/project") == TmpChoice(tops[:1])
@@ -99,12 +99,12 @@ def test_a_rule_of_the_users_own_in_there_makes_it_the_views(
     assert [(one.directory, one.source[: len(level)]) for one in found.ruled] == [(tops[0], level)]
 
 
-def test_a_rule_about_the_project_in_there_does_not(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_a_rule_about_the_project_in_tmp_leaves_tmp_private(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     found = chosen(tmp_path, "tmp/x/project", learned=[("=/tmp/x/project/sub", "read-only")])
     assert found == TmpChoice(tops, (bytes(tmp_path / "tmp/x/project"),))
 
 
-def test_a_rule_for_names_anywhere_does_not(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
+def test_a_rule_for_names_anywhere_leaves_tmp_private(tmp_path: Path, tops: tuple[bytes, bytes]) -> None:
     assert chosen(tmp_path, "home/project", user=[("**/*.sock", "deny")]) == TmpChoice(tops)
 
 

@@ -163,7 +163,7 @@ def test_a_project_that_left_its_base_is_refused(top: Path, tmp_path: Path) -> N
     assert journal_of(found) == records("old")
 
 
-def test_one_that_came_back_before_all_had_followed_is_brought_in_line(
+def test_a_project_that_came_back_before_all_had_followed_is_brought_in_line(
     top: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = start(top, *records("old"))

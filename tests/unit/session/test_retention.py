@@ -83,14 +83,14 @@ def test_the_limit_that_is_reached_first_decides_which_commits_go(session: Path)
 
 
 @pytest.mark.parametrize("limits", [(1, 0, 0), (1, 100_000, 1_000_000)])
-def test_the_newest_is_kept_always(session: Path, limits: tuple[int, float, float]) -> None:
+def test_the_newest_commit_is_kept_always(session: Path, limits: tuple[int, float, float]) -> None:
     archive(session, 7, days=5000, mib=2)
     assert gone(session, *limits) == []
     archive(session, 8, end="")  # it was interrupted: it is not one that could be undone
     assert gone(session, *limits) == []
 
 
-def test_one_that_was_given_up_or_has_no_end_stays(session: Path) -> None:
+def test_a_commit_that_was_given_up_or_has_no_end_stays(session: Path) -> None:
     archive(session, 1, days=9, end="given-up")
     archive(session, 2, days=9)
     archive(session, 3, days=9, end="")

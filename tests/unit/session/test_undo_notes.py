@@ -68,7 +68,7 @@ def test_notes_are_durable_in_their_directory(tmp_path: Path, monkeypatch: pytes
     assert synced[-1] == str(tmp_path)
 
 
-def test_one_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tmp_path / "project"
     project.mkdir()
     view = CoreDriver(os.fsencode(project))

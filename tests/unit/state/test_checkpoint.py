@@ -72,12 +72,12 @@ def test_what_was_fresh_is_written_in_place_and_what_was_not_is_not(driver: Core
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage", b"\x00" * 100])
-def test_one_that_cannot_be_read_is_as_none(driver: CoreDriver, damage: bytes) -> None:
+def test_a_checkpoint_that_cannot_be_read_is_as_none(driver: CoreDriver, damage: bytes) -> None:
     path_of(driver).write_bytes(damage)
     assert not is_used(driver)
 
 
-def test_one_that_is_cut_anywhere_or_has_a_wrong_byte_is_as_none(driver: CoreDriver) -> None:
+def test_a_checkpoint_that_is_cut_anywhere_or_has_a_wrong_byte_is_as_none(driver: CoreDriver) -> None:
     data = path_of(driver).read_bytes()
     for at in range(0, len(data), 7):
         path_of(driver).write_bytes(data[:at])
@@ -86,7 +86,7 @@ def test_one_that_is_cut_anywhere_or_has_a_wrong_byte_is_as_none(driver: CoreDri
         assert checkpoint.read(driver.session.directory) is None
 
 
-def test_one_of_another_journal_is_as_none(driver: CoreDriver) -> None:
+def test_a_checkpoint_of_another_journal_is_as_none(driver: CoreDriver) -> None:
     data = path_of(driver).read_bytes()
     driver.abort()
     assert not path_of(driver).exists()
@@ -101,7 +101,7 @@ def test_one_of_another_journal_is_as_none(driver: CoreDriver) -> None:
     assert not driver.session.journal.known_bytes
 
 
-def test_one_of_a_journal_that_was_cut_is_as_none(driver: CoreDriver) -> None:
+def test_a_checkpoint_of_a_journal_that_was_cut_is_as_none(driver: CoreDriver) -> None:
     journal = Path(os.fsdecode(driver.session.journal.path))
     driver.session.close()
     lines = journal.read_bytes().rstrip(b"\0").splitlines(keepends=True)
@@ -134,7 +134,7 @@ def test_the_store_keeps_what_only_the_known_beginning_names(driver: CoreDriver)
     assert sorted(driver.session.store) == names
 
 
-def test_few_records_are_not_worth_one(tmp_path: Path) -> None:
+def test_few_records_are_not_worth_a_checkpoint(tmp_path: Path) -> None:
     driver = CoreDriver(os.fsencode(tmp_path))
     driver.create(b"a", b"1", 0o644)
     assert not driver.session.write_checkpoint()
@@ -177,7 +177,7 @@ def test_what_another_process_has_written_need_not_be_written_again(driver: Core
     assert [driver.read(name) for name in (b"c", b"d", b"e")] == [b"4", b"5", b"6"]
 
 
-def test_one_of_another_journal_does_not_count_as_written(driver: CoreDriver) -> None:
+def test_a_checkpoint_of_another_journal_does_not_count_as_written(driver: CoreDriver) -> None:
     written = path_of(driver).read_bytes()
     driver.commit()
     path_of(driver).write_bytes(written)

@@ -197,7 +197,7 @@ def test_shared_content_takes_no_space(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, LARGE, LARGE + 10, LARGE + 2000])
-def test_of_one_that_shares_blocks_what_a_crash_has_torn_off_is_passed_over(tmp_path: Path, cut: int) -> None:
+def test_of_a_kept_base_that_shares_blocks_what_a_crash_has_torn_off_is_passed_over(tmp_path: Path, cut: int) -> None:
     """Also where there is a hole instead of what says what it is."""
     with sharing_disk.sharing_disk("xfs", tmp_path) as disk:
         store = Store(os.fsencode(disk / "files"))

@@ -64,7 +64,7 @@ def test_who_notes_does_not_wait_for_the_disk_and_is_synced_by_the_next(
     assert synced[1] == note_file(directory).stat().st_size > synced[0]
 
 
-def test_the_same_again_is_not_written(directory: bytes) -> None:
+def test_the_same_owner_again_is_not_written(directory: bytes) -> None:
     owners = Owners(directory)
     owners.note(1, 1000, 33)
     size = note_file(directory).stat().st_size
@@ -87,14 +87,14 @@ def test_half_a_line_says_nothing_and_spoils_no_other(directory: bytes, cut: int
 
 
 @pytest.mark.parametrize("line", [b"1 0 0", b"1 0 0 #00000000", b"x", b"\xff" * 40, b""])
-def test_lines_that_are_none_are_passed_over(directory: bytes, line: bytes) -> None:
+def test_lines_that_name_no_owner_are_passed_over(directory: bytes, line: bytes) -> None:
     Owners(directory).note(2, 1000, 33)
     with note_file(directory).open("ab") as file:
         file.write(line + b"\n")
     assert Owners(directory).of == {2: (1000, 33)}
 
 
-def test_another_process_is_read_when_asked_for(directory: bytes) -> None:
+def test_owners_that_another_process_noted_are_read_when_asked_for(directory: bytes) -> None:
     owners, other = Owners(directory), Owners(directory)
     of = owners.of
     other.note(1, 1000, 33)

@@ -56,14 +56,14 @@ def test_what_a_killed_command_has_left_is_found_and_removed(tmp_path: Path) -> 
         assert [bytes(one) for one in tmp_path.iterdir()] == [path]
 
 
-def test_one_whose_command_was_killed_before_it_was_locked_is_found(tmp_path: Path) -> None:
+def test_a_work_directory_whose_command_was_killed_before_it_was_locked_is_found(tmp_path: Path) -> None:
     (tmp_path / "diff-0_abcdef").mkdir()  # as an earlier version called them, too
     assert left_behind(bytes(tmp_path)) == [bytes(tmp_path / "diff-0_abcdef")]
     remove_left_behind(bytes(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_else_is_taken_for_one(tmp_path: Path) -> None:
+def test_nothing_else_is_taken_for_a_work_directory(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "mine").touch()
@@ -81,7 +81,9 @@ def test_nothing_else_is_taken_for_one(tmp_path: Path) -> None:
     assert [path.name for path in elsewhere.iterdir()] == ["mine"]
 
 
-def test_one_that_is_removed_while_it_is_made_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_work_directory_that_is_removed_while_it_is_made_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     really, made = os.mkdir, []
 
     def mkdir(path: bytes, mode: int) -> None:

@@ -160,12 +160,12 @@ def test_a_folder_of_ours_is_plain(folder: int) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o701, 0o710, 0o777])
-def test_one_that_others_may_enter_is_not(folder: int, mode: int) -> None:
+def test_a_folder_that_others_may_enter_is_not_plain(folder: int, mode: int) -> None:
     os.fchmod(folder, mode)
     assert not is_plain(folder)
 
 
-def test_one_that_passes_on_an_acl_is_not(folder: int) -> None:
+def test_a_folder_that_passes_on_an_acl_is_not_plain(folder: int) -> None:
     entries = (
         (0x01, 7, 0xFFFFFFFF),
         (0x02, 7, 12345),

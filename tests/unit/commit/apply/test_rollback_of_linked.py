@@ -154,7 +154,7 @@ def test_a_store_inode_goes_only_when_all_is_durable(
 
 @pytest.mark.usefixtures("linked")
 @pytest.mark.parametrize("gone", ["the store's", "base's"])
-def test_one_that_was_killed_while_names_in_the_store_went_is_finished(
+def test_a_commit_killed_while_names_in_the_store_went_is_finished(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch, gone: str
 ) -> None:
     scribe.write(b"a new", b"1")

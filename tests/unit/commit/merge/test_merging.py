@@ -254,7 +254,7 @@ def test_a_large_text_merges_however_it_was_saved(view: CoreDriver, file: Path, 
 
 
 @pytest.mark.parametrize("by_rename", [False, True], ids=["in place", "by rename"])
-def test_one_that_is_too_large_to_be_copied_is_refused_with_the_reason(
+def test_a_file_that_is_too_large_to_be_copied_is_refused_with_the_reason(
     view: CoreDriver, file: Path, by_rename: bool
 ) -> None:
     view.overlay.kept_bases._may_share = False

@@ -68,7 +68,7 @@ def test_whoever_is_just_being_answered_is_left_alone() -> None:
     assert hall.come(2) is not None
 
 
-def test_one_of_many_that_are_just_being_answered_makes_room_for_a_newcomer() -> None:
+def test_a_client_of_many_that_are_just_being_answered_makes_room_for_a_newcomer() -> None:
     hall = Hall(most=6)
     for peer, count in ((1, 3), (2, 2), (3, 1)):
         for _ in range(count):

@@ -308,7 +308,7 @@ def test_where_all_are_at_work_another_connection_is_told_so_and_hung_up_on(
     serve(tmp_path, talk)
 
 
-def test_one_that_says_nothing_makes_room_for_another_and_is_told_so(
+def test_a_client_that_says_nothing_makes_room_for_another_and_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "PEER_SHARE", 2)

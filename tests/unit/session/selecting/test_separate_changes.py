@@ -40,7 +40,7 @@ def picks_of(view: CoreDriver, *paths: bytes) -> Picks:
 
 
 @pytest.mark.parametrize("path", [b"old/3", b"old/more3", b"new/3"])
-def test_one_of_many_is_dropped_as_quickly_as_one_of_few(
+def test_a_change_of_many_is_dropped_as_quickly_as_one_of_few(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: bytes
 ) -> None:
     looks = 0
