@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 from tests.cli import forked
 
 
-@pytest.mark.timeout(30)
 def test_the_server_ends_though_a_process_that_was_forked_from_ours_goes_on() -> None:
     """It has all that we had open, the server's socket too."""
     server = forked.Server()
