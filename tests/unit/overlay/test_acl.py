@@ -139,6 +139,23 @@ def test_a_list_is_read_by_the_open_directory_whatever_other_calls_have_left_on_
         os.close(directory)
 
 
+def test_a_list_longer_than_usual_is_read_whole_by_the_open_directory(tmp_path: Path) -> None:
+    users = b"".join(struct.pack("<HHI", TAGS["alice"], 6, 1000 + number) for number in range(200))
+    directory = os.open(directory_with_a_list(tmp_path), os.O_PATH)
+    try:
+        os.setxattr(tmp_path / "listed", XATTR, acl("user:6") + users + acl("group:0 mask:6 other:0")[4:])
+        found = AttributeReader(XATTR.encode()).read(directory, b"listed")
+        assert found is not None
+        assert found == os.getxattr(tmp_path / "listed", XATTR)
+        assert len(found) > 1600
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        do_without("this kernel is older than 6.13")
+    finally:
+        os.close(directory)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EPERM], ids=["older-kernel", "filtered"])
 def test_the_list_is_read_where_the_kernel_cannot_read_it_by_an_open_directory(tmp_path: Path, number: int) -> None:
     directory = directory_with_a_list(tmp_path)
