@@ -134,7 +134,7 @@ class Data:
         fd = inode.fd
         return fd if fd >= 0 else self._descriptors.of(inode, write=False)
 
-    def write(self, inode: Inode, offset: int, data: bytes) -> int:
+    def write(self, inode: Inode, offset: int, data: bytes | memoryview) -> int:
         """Write ``data`` at ``offset`` and return how many bytes were written.
 
         A file that so far came from base, or from before the last marker, is copied up first.
