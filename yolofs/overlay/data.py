@@ -229,9 +229,10 @@ class Data:
 
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
         """Set an extended attribute."""
-        inode.free_of_acl = None
         inode.changes += 1
-        os.setxattr(self._big_copies.own_metadata(inode), name, value, follow_symlinks=False)
+        path = self._big_copies.own_metadata(inode)
+        inode.free_of_acl = None  # after the copy, of which that is noted
+        os.setxattr(path, name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:
         """Remove an extended attribute; no access control list is the same as one that is
