@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.columns import UnsupportedError
-from benchmarks.workload import Cell, Scene, Size, Workload, check
+from benchmarks.workload import Cell, Figures, Scene, Size, Workload, check
 
 HEADERS_IN_SOURCE = 3
 EDITED = 10
@@ -54,6 +54,12 @@ int part{number}(int x) {{
     return (int)strlen(s.name) - 4 + s.a[0] - s.a[0];
 }}
 """
+FIRST_RUNS = {
+    "first_warm": "yolofs run -- true, the first after a mount",
+    "second_warm": "yolofs run -- true, the second after a mount",
+    "first_cold": "yolofs run -- true, the first after a mount, with cold caches",
+    "second_cold": "yolofs run -- true, the one after that",
+}
 FILLER = "what a comment says, at the length that comments have, so that the file has some size " * 12
 
 
@@ -155,6 +161,27 @@ def _run_make(cell: Cell) -> float:
     return took
 
 
+def _first_runs(cell: Cell) -> Figures:
+    """Run hardly anything, twice after each of two mounts, by a user who had one before."""
+    project = cell.scratch / "project"
+    project.mkdir()
+    with cell.view.runner(project):
+        pass
+    figures = {}
+    for state in ("warm", "cold"):
+        with cell.view.runner(project, is_settled=False) as run:
+            if state == "cold":
+                try:
+                    cell.drop_caches()
+                except UnsupportedError:  # only root can
+                    break
+            for turn in ("first", "second"):
+                start = time.perf_counter()
+                run(["true"])
+                figures[f"{turn}_{state}"] = time.perf_counter() - start
+    return figures
+
+
 def _edit(cell: Cell) -> float:
     """Edit ten files, make, run, snapshot, several times; all of it is timed."""
     size = cell.size
@@ -204,6 +231,7 @@ def _workloads(size: Size) -> Sequence[Workload]:
         Workload("git_status", f"git status; {project}", _status),
         Workload("make", f"make -j2; {project}", _make_first),
         Workload("run_make", f"yolofs run -- make -j2, of native make; {project}", _run_make),
+        Workload("run_true", "yolofs run -- true", _first_runs, FIRST_RUNS),
         Workload("edit", f"edit 10 files, make, snapshot; {project}", _edit),
     ]
 

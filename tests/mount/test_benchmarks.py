@@ -5,6 +5,7 @@ judged here.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.cleaning import mounts_below
-from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, View, Yolofs
+from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, View, Yolofs, run_yolofs
 from benchmarks.results import Results
 from benchmarks.running import Mode, Options, Run, compile_micro
 from benchmarks.workload import TINY, Cell, WrongResultError
@@ -79,6 +80,28 @@ def test_the_requests_of_a_mount_that_a_workload_makes_are_counted(tmp_path: Pat
     subprocess.run([*words, "--scratch", scratch, "--json", json], cwd=ROOT, capture_output=True, check=True)
     (row,) = Results.load(json).rows
     assert row.requests["create"].count > TINY.sources  # the objects, the compiler's temporary files
+
+
+def test_what_is_measured_has_the_rules_that_were_written_for_it(scratch: Path) -> None:
+    base = scratch / "project/base"
+    base.mkdir(parents=True)
+    with Yolofs(setting="mount.spin_us = 0").view(base, scratch):
+        told = run_yolofs(Path(sys.executable), base.parent, "trust", "--json")
+        rules = run_yolofs(Path(sys.executable), base.parent, "rule", "list", "--all")
+    assert json.loads(told)["waiting"] == []
+    assert [line.split()[:2] for line in rules.splitlines() if line.startswith("allow")] == [["allow", "/"]]
+    assert "built-in" not in rules
+
+
+@pytest.mark.nightly
+def test_the_first_runs_after_a_mount_have_rows_of_their_own(tmp_path: Path, scratch: Path) -> None:
+    out = tmp_path / "out.json"
+    words: list[str | Path] = [*SMALL, "--only", "run_true", "--columns", "plain,yolofs", "--modes", "free"]
+    subprocess.run([*words, "--scratch", scratch, "--json", out], cwd=ROOT, capture_output=True, check=True)
+    rows = {row.name: row.seconds for row in Results.load(out).rows}
+    cold = {"run_true_first_cold", "run_true_second_cold"} if os.geteuid() == 0 else set()
+    assert set(rows) == {"run_true_first_warm", "run_true_second_warm", *cold}
+    assert all(set(seconds) == {"plain", "yolofs"} for seconds in rows.values())
 
 
 def test_an_interrupted_run_takes_everything_away(scratch: Path) -> None:

@@ -360,7 +360,7 @@ class Handlers:
         """
         return partial(_read, os.dup(self.overlay.read_fd(self._files[handle])), offset, size)
 
-    def write(self, handle: int, offset: int, data: bytes) -> int:
+    def write(self, handle: int, offset: int, data: bytes | memoryview) -> int:
         """Write to an open file."""
         inode = self._files[handle]
         staged = inode.staged

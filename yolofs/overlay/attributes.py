@@ -116,6 +116,10 @@ class Attributes:
         if inode.fd >= 0:
             return os.fstat(inode.fd)
         assert inode.base is not None
+        if inode.kind == stat.S_IFDIR:
+            fd = self._layers.held.known_fd(inode.base)
+            if fd is not None and stat.S_ISDIR((st := os.fstat(fd)).st_mode) and st.st_nlink:
+                return st
         again = self._layers.seen_again(inode, inode.base)
         if again is not None:
             return again
@@ -211,7 +215,7 @@ class Attributes:
         """
         if inode.fd >= 0 and (inode.opens or inode.is_orphan):
             return os.fstat(inode.fd)
-        st = self._base.lstat(origin)
+        st = self._layers.held.lstat(origin)
         if not self._layers.is_source_of(inode, st):
             raise os_error(errno.ESTALE)
         if self._descriptors.is_other_file(inode, st):

@@ -11,6 +11,7 @@ import os
 import stat
 
 from yolofs.journal.records import Stage
+from yolofs.overlay import acl
 from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import MIXED, NO_PAGES, Inode, Version, version_of
 from yolofs.overlay.layers import Layers, os_error
@@ -78,6 +79,9 @@ class CopyUp:
 
         What has no data that could stay in base is copied whole.
         """
+        if inode.staged is None and inode.kind == stat.S_IFREG:
+            self._copy_up_metadata_of_base(inode)
+            return
         base_st = None
         if inode.staged is None:
             base_st = self.base_stat(inode)
@@ -85,19 +89,56 @@ class CopyUp:
                 self._copy_up_lost(inode, None)
                 return
         origin = inode.source if inode.kind in (stat.S_IFREG, stat.S_IFDIR) else None
-        was: Extra = ()
-        if base_st is not None and inode.kind == stat.S_IFREG:
-            metadata = self.base_metadata(inode, base_st)
-            was = xattrs_option(metadata.xattrs)
-            ino, fd = self._store.copy_file(copying.Source(metadata))
-            os.close(fd)
-        else:
-            ino = self._store.copy_up(self._checked_physical(inode), data=origin is None)
+        ino = self._store.copy_up(self._checked_physical(inode), data=origin is None)
         with self._removal.removed_on_error(ino):
             if inode.is_directory and inode.entry is not None and inode.entry.touched_ns:
                 path = self._store.path(ino)
                 os.utime(path, ns=(os.lstat(path).st_atime_ns, inode.entry.touched_ns))
-            self.show(inode, ino, origin, base_st, was)
+            self.show(inode, ino, origin, base_st)
+
+    def _copy_up_metadata_of_base(self, inode: Inode) -> None:
+        """Do that of a regular file in base: one descriptor tells both which file is there, and all
+        about it.
+        """
+        metadata = self._metadata_in_base(inode)
+        if metadata is None:
+            self._copy_up_lost(inode, None)
+            return
+        ino, fd = self._store.copy_file(copying.Source(metadata))
+        os.close(fd)
+        with self._removal.removed_on_error(ino):
+            self.show(inode, ino, inode.base, metadata.st, xattrs_option(metadata.xattrs))
+        self._note_lists(inode, metadata)
+
+    def _metadata_in_base(self, inode: Inode) -> copying.Metadata | None:
+        """Return the metadata of the base file behind an unstaged inode, None if the host has put
+        another there, or none.
+        """
+        if inode.fd >= 0:
+            st = self.base_stat(inode)
+            return copying.read_metadata(inode.fd, st=st) if st is not None else None
+        assert inode.base is not None
+        if inode.base in self._base.pseudo:
+            raise os_error(errno.EROFS)
+        try:
+            fd = self._layers.held.hold(inode.base)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        try:
+            st = os.fstat(fd)
+            if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
+                return None
+            return copying.read_metadata(copying.PathDescriptor(fd), st=st)
+        finally:
+            os.close(fd)
+
+    @staticmethod
+    def _note_lists(inode: Inode, metadata: copying.Metadata) -> None:
+        """Note that a copy has no access control list, where what it was made of has none: the
+        store passes none on.
+        """
+        if not metadata.unread and not any(name == acl.XATTR for name, _ in metadata.xattrs):
+            inode.free_of_acl = inode.staged
 
     def base_metadata(self, inode: Inode, st: os.stat_result | None) -> copying.Metadata:
         """Return the metadata of the base file behind an unstaged inode, with the attributes ``st``
@@ -125,12 +166,21 @@ class CopyUp:
                 self._keep_origin(inode.staged)
                 self.show(inode, ino, None, None)
             return
+        if base_st is None:
+            ino, fd, metadata = self._copy_of_file(inode, None, keep)
+            self._show_copy(inode, ino, fd, metadata, None)
+            return
+        if inode.fd < 0 and base_st.st_size <= MOST_KEPT_BYTES:
+            with contextlib.suppress(PermissionError):  # it may be written, and not read
+                self._descriptors.of(inode, write=False)
         ino, fd, metadata = self._copy_of_file(inode, base_st, keep)
-        if base_st is not None and inode.base is not None and base_st.st_size <= MOST_KEPT_BYTES:
+        if inode.base is not None and base_st.st_size <= MOST_KEPT_BYTES:
             known = known_by_fingerprint(self._base.fingerprint(base_st))
-            is_copy = inode.fd < 0 and keep is None
-            self.keep_base(inode.base, known, base_st, fd if is_copy else inode.fd, is_copy=is_copy)
-        self._show_copy(inode, ino, fd, base_st, xattrs_option(metadata.xattrs) if base_st is not None else ())
+            if inode.fd >= 0:
+                self._kept_bases.keep(inode.base, known, metadata, inode.fd)
+            elif keep is None:
+                self._kept_bases.keep(inode.base, known, metadata, fd, is_copy=True)
+        self._show_copy(inode, ino, fd, metadata, base_st, xattrs_option(metadata.xattrs))
 
     def _keep_origin(self, staged: Staged) -> None:
         """Keep what base has at the path that a staged file's data comes from so far, as it is
@@ -197,11 +247,11 @@ class CopyUp:
         """
         if inode.fd < 0:
             raise os_error(errno.ESTALE)
-        source = copying.Source(copying.read_metadata(inode.fd), fd=inode.fd)  # which it does not close
-        ino, fd = self._store.copy_file(source, keep=keep)
+        metadata = copying.read_metadata(inode.fd)
+        ino, fd = self._store.copy_file(copying.Source(metadata, fd=inode.fd), keep=keep)  # which it does not close
         inode.is_orphan = True
         inode.entry = None
-        self._show_copy(inode, ino, fd, None)
+        self._show_copy(inode, ino, fd, metadata, None)
 
     def _copy_data(self, inode: Inode, ino: StoreIno, keep: int | None) -> None:
         """Copy an inode's data, which is in base so far, into a store inode."""
@@ -238,9 +288,17 @@ class CopyUp:
         record = Stage(self._clock_ns(), self._layers.path(directory), staged.ino, origin=staged.origin)
         self._recording.record(record)
 
-    def _show_copy(self, inode: Inode, ino: StoreIno, fd: int, base_st: os.stat_result | None, was: Extra = ()) -> None:
+    def _show_copy(
+        self,
+        inode: Inode,
+        ino: StoreIno,
+        fd: int,
+        metadata: copying.Metadata,
+        base_st: os.stat_result | None,
+        was: Extra = (),
+    ) -> None:
         """Let an inode show a new store inode with its data, of which ``fd`` is open for reading
-        and writing.
+        and writing, and with the metadata that its file had.
         """
         try:
             with self._removal.removed_on_error(ino):
@@ -248,6 +306,7 @@ class CopyUp:
         except BaseException:
             os.close(fd)
             raise
+        self._note_lists(inode, metadata)
         self._descriptors.keep(inode, fd, writes=True)
 
     def show(
@@ -361,7 +420,7 @@ class CopyUp:
         """
         assert inode.base is not None
         try:
-            st = self._base.lstat(inode.base)
+            st = self._layers.held.lstat(inode.base)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return st if stat.S_IFMT(st.st_mode) == inode.kind and self._layers.is_file_of(inode, st) else None

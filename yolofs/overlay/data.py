@@ -134,7 +134,7 @@ class Data:
         fd = inode.fd
         return fd if fd >= 0 else self._descriptors.of(inode, write=False)
 
-    def write(self, inode: Inode, offset: int, data: bytes) -> int:
+    def write(self, inode: Inode, offset: int, data: bytes | memoryview) -> int:
         """Write ``data`` at ``offset`` and return how many bytes were written.
 
         A file that so far came from base, or from before the last marker, is copied up first.
@@ -229,9 +229,10 @@ class Data:
 
     def setxattr(self, inode: Inode, name: bytes, value: bytes) -> None:
         """Set an extended attribute."""
-        inode.free_of_acl = None
         inode.changes += 1
-        os.setxattr(self._big_copies.own_metadata(inode), name, value, follow_symlinks=False)
+        path = self._big_copies.own_metadata(inode)
+        inode.free_of_acl = None  # after the copy, of which that is noted
+        os.setxattr(path, name, value, follow_symlinks=False)
 
     def removexattr(self, inode: Inode, name: bytes) -> None:
         """Remove an extended attribute; no access control list is the same as one that is

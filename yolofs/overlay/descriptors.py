@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from yolofs.overlay.inodes import Inode
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.paths import RelPath
-from yolofs.store.base import holding
 
 _NO_FILE = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV])
 """With these an open(2) fails where there is no regular file."""
@@ -82,11 +81,14 @@ class Descriptors:
         assert inode.base is not None
         if inode.base in self._base.pseudo:
             raise os_error(errno.EOPNOTSUPP)
-        with holding(self._base.place(inode.base)) as fd:
+        fd = self._layers.held.hold(inode.base)
+        try:
             st = os.fstat(fd)
             if stat.S_IFMT(st.st_mode) != inode.kind or not self._layers.is_file_of(inode, st):
                 raise os_error(errno.ESTALE)
             yield fd
+        finally:
+            os.close(fd)
 
     @staticmethod
     def is_other_file(inode: Inode, st: os.stat_result) -> bool:

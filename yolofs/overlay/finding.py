@@ -311,14 +311,14 @@ class Finding:
 
     def _is_in_base(self, rel: RelPath) -> bool:
         try:
-            self._base.lstat(rel)
+            self._held.lstat(rel)
         except OSError:
             return False
         return True
 
     def _is_file_in_base(self, rel: RelPath) -> bool:
         try:
-            return stat.S_ISREG(self._base.lstat(rel).st_mode)
+            return stat.S_ISREG(self._held.lstat(rel).st_mode)
         except OSError:
             return False
 

@@ -20,6 +20,7 @@ CallLater: TypeAlias = Callable[[float, Callable[[], object]], object]
 
 _MOST = 8
 """A compiler looks for a header in one directory after another."""
+_TO_LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class HeldDirectories:
@@ -71,17 +72,40 @@ class HeldDirectories:
         self._fds[source] = fd
         return fd
 
+    def known_fd(self, source: RelPath) -> int | None:
+        """Return a descriptor of a base directory if it is held already.
+
+        The caller does not keep it.
+        """
+        if not self._fds or self._base.elsewhere is not None or monotonic_ns() >= self._until_ns:
+            return None
+        return self._fds.get(source)
+
     def place_of_name(self, path: RelPath) -> tuple[int, bytes] | None:
         """Return a descriptor of the directory of a base path, and the name in it; None if its
         directory is not held.
 
         The caller does not keep it.
         """
-        if not self._fds or monotonic_ns() >= self._until_ns:
-            return None
         above, _, name = path.rpartition(b"/")
-        fd = self._fds.get(RelPath(above))
+        fd = self.known_fd(RelPath(above))
         return (fd, name) if fd is not None else None
+
+    def lstat(self, path: RelPath) -> os.stat_result:
+        """Return the attributes of a base path, as :meth:`yolofs.store.base.Base.lstat`; its
+        directory is held then.
+        """
+        above, _, name = path.rpartition(b"/")
+        fd = self.fd(RelPath(above)) if name else None
+        return self._base.lstat(path) if fd is None else self._base.lstat_in(fd, name, path)
+
+    def hold(self, path: RelPath) -> int:
+        """Return what :func:`yolofs.store.base.hold` does of what base has at a path."""
+        place = self.place_of_name(path)
+        if place is None:
+            return hold(self._base.place(path))
+        directory, name = place
+        return os.open(name, _TO_LOOK, dir_fd=directory)
 
     def let_go(self) -> None:
         """Hold nothing any more."""

@@ -27,6 +27,10 @@ _GETXATTRAT: Final = 464
 """The same on all machines, from Linux 6.13 on."""
 _MOST_XATTR_BYTES: Final = 1 << 16
 """No attribute has more (``XATTR_SIZE_MAX``)."""
+_USUAL_XATTR_BYTES: Final = 512
+"""As much as most have.  The kernel makes and clears room of the size that it is offered, which
+takes twice as long as the rest of the call where that is the most.
+"""
 _HAS_NONE: Final = frozenset({errno.ENODATA, errno.EOPNOTSUPP})
 """What is said of a file without the attribute, and of a filesystem without such attributes."""
 
@@ -273,10 +277,11 @@ class AttributeReader:
     def __init__(self, attribute: bytes) -> None:
         self._attribute = ctypes.create_string_buffer(attribute)
         self._value = ctypes.create_string_buffer(_MOST_XATTR_BYTES)
-        room = _XattrRoom(ctypes.addressof(self._value), _MOST_XATTR_BYTES, 0)
-        self._room = ctypes.byref(room)
+        place = ctypes.addressof(self._value)
+        self._usual_room = ctypes.byref(_XattrRoom(place, _USUAL_XATTR_BYTES, 0))
+        self._most_room = ctypes.byref(_XattrRoom(place, _MOST_XATTR_BYTES, 0))
         # The seventh argument of syscall(2) lies on the stack, where an int takes half of a place.
-        self._room_bytes = ctypes.c_size_t(ctypes.sizeof(room))
+        self._room_bytes = ctypes.c_size_t(ctypes.sizeof(_XattrRoom))
 
     def read(self, directory: int, name: bytes) -> bytes | None:
         """Return the attribute of a name in an open directory, of a link itself; None if it has
@@ -286,9 +291,10 @@ class AttributeReader:
             OSError: it cannot be read, or not by this call: ENOSYS before Linux 6.13, and others
                 where system calls are filtered.
         """
-        count = _libc.syscall(
-            _GETXATTRAT, directory, name, _AT_SYMLINK_NOFOLLOW, self._attribute, self._room, self._room_bytes
-        )
+        attribute, size = self._attribute, self._room_bytes
+        count = _libc.syscall(_GETXATTRAT, directory, name, _AT_SYMLINK_NOFOLLOW, attribute, self._usual_room, size)
+        if count < 0 and ctypes.get_errno() == errno.ERANGE:
+            count = _libc.syscall(_GETXATTRAT, directory, name, _AT_SYMLINK_NOFOLLOW, attribute, self._most_room, size)
         if count >= 0:
             return ctypes.string_at(self._value, count)
         if ctypes.get_errno() not in _HAS_NONE:

@@ -134,3 +134,53 @@ def test_what_cannot_be_entered_is_refused_as_by_its_path(handlers: Handlers, ba
     assert handlers.lookup(directory, b"file").attr is None
     (base / "d3").touch()
     assert handlers.lookup(directory, b"file").attr is None
+
+
+def test_of_a_held_directory_the_present_attributes_are_told(handlers: Handlers, base: Path) -> None:
+    directory = number_of(handlers, b"d3")
+    handlers.lookup(directory, b"file")
+    (base / "d3").chmod(0o700)
+    os.utime(base / "d3", ns=(10**18, 2 * 10**18))
+    attr = handlers.getattr(directory).attr
+    assert attr is not None
+    assert (attr.mode & 0o777, attr.mtime_ns) == (0o700, 2 * 10**18)
+
+
+@pytest.mark.parametrize("instead", ["nothing", "a file", "a link"])
+def test_a_held_directory_that_the_host_removes_is_gone_at_once(handlers: Handlers, base: Path, instead: str) -> None:
+    directory = number_of(handlers, b"d3")
+    handlers.lookup(directory, b"file")
+    assert "d3" in held(base)
+    (base / "d3/file").unlink()
+    (base / "d3").rmdir()
+    if instead == "a file":
+        (base / "d3").touch()
+    elif instead == "a link":
+        (base / "d3").symlink_to("d4")
+    with pytest.raises(OSError, match=r"No such file|Stale|Not a directory"):
+        handlers.getattr(directory)
+
+
+def test_changing_the_mode_of_a_file_in_a_held_directory_copies_what_is_there(handlers: Handlers, base: Path) -> None:
+    directory = number_of(handlers, b"d3")
+    number = number_of(handlers, b"file", directory)
+    (base / "d3/file").write_text("longer")
+    os.utime(base / "d3/file", ns=(10**18, 2 * 10**18))
+    attr = handlers.setattr(number, 0o600, None, None, None, None, None).attr
+    assert attr is not None
+    assert (attr.mode & 0o777, attr.size, attr.mtime_ns) == (0o600, 6, 2 * 10**18)
+    assert (base / "d3/file").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("size", [None, 0, 1], ids=["chmod", "empty", "cut"])
+def test_what_the_host_puts_in_a_files_place_is_not_copied_for_it(
+    handlers: Handlers, base: Path, size: int | None
+) -> None:
+    directory = number_of(handlers, b"d3")
+    number = number_of(handlers, b"file", directory)
+    (base / "d3/another").write_text("another")
+    (base / "d3/another").rename(base / "d3/file")
+    mode = 0o600 if size is None else None
+    with pytest.raises(OSError, match="Stale"):
+        handlers.setattr(number, mode, None, None, size, None, None)
+    assert (base / "d3/file").read_text() == "another"

@@ -74,6 +74,43 @@ def test_the_list_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_
         handlers.release(handle)
 
 
+def test_a_list_that_is_given_to_a_base_file_counts_at_once(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("data")
+    (tmp_path / "f").chmod(0o664)
+    listed = acl("user:6 alice:0 group:6 mask:6 other:4")
+    try:
+        os.setxattr(tmp_path / "f", XATTR, listed)
+        os.removexattr(tmp_path / "f", XATTR)
+    except OSError:
+        do_without("this filesystem has no access control lists")
+    with handlers_of(tmp_path) as handlers:
+        handlers.overlay.attributes.is_shared = True
+        found = handlers.lookup(1, b"f").attr
+        assert found is not None
+        handlers.setxattr(found.number, os.fsencode(XATTR), listed)
+        attr = handlers.getattr(found.number).attr
+        assert attr is not None
+        assert oct(stat.S_IMODE(attr.mode)) == "0o600"
+
+
+@pytest.mark.parametrize("kind", ["metadata", "data"])
+def test_the_list_of_a_base_file_counts_for_its_copy(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "f").write_text("data")
+    (tmp_path / "f").chmod(0o660)
+    try:
+        os.setxattr(tmp_path / "f", XATTR, acl("user:6 alice:0 group:6 mask:6 other:0"))
+    except OSError:
+        do_without("this filesystem has no access control lists")
+    with handlers_of(tmp_path) as handlers:
+        handlers.overlay.attributes.is_shared = True
+        found = handlers.lookup(1, b"f").attr
+        assert found is not None
+        size = 2 if kind == "data" else None
+        attr = handlers.setattr(found.number, None, None, None, size, 10**18, 10**18).attr
+        assert attr is not None
+        assert oct(stat.S_IMODE(attr.mode)) == "0o600"
+
+
 LISTED = "user:6 alice:6 group:0 mask:6 other:0"
 REFUSING = """
     import ctypes, os, struct, sys
@@ -131,6 +168,23 @@ def test_a_list_is_read_by_the_open_directory_whatever_other_calls_have_left_on_
         for _ in range(3):
             libc.getpid(*ones)
             assert reader.read(directory, b"listed") == os.getxattr(tmp_path / "listed", XATTR)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        do_without("this kernel is older than 6.13")
+    finally:
+        os.close(directory)
+
+
+def test_a_list_longer_than_usual_is_read_whole_by_the_open_directory(tmp_path: Path) -> None:
+    users = b"".join(struct.pack("<HHI", TAGS["alice"], 6, 1000 + number) for number in range(200))
+    directory = os.open(directory_with_a_list(tmp_path), os.O_PATH)
+    try:
+        os.setxattr(tmp_path / "listed", XATTR, acl("user:6") + users + acl("group:0 mask:6 other:0")[4:])
+        found = AttributeReader(XATTR.encode()).read(directory, b"listed")
+        assert found is not None
+        assert found == os.getxattr(tmp_path / "listed", XATTR)
+        assert len(found) > 1600
     except OSError as error:
         if error.errno != errno.ENOSYS:
             raise
