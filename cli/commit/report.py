@@ -125,7 +125,7 @@ def _stays(
         all_known, taken_known = {_known_by(change) for change in everything}, {_known_by(change) for change in taken}
         if taken_known <= all_known:
             return [change for change in everything if _known_by(change) not in taken_known], []
-    # of an earlier state, or in a directory whose rename stays: there changes are told by other paths
+    # of an earlier state, or in a directory whose rename stays: changes are told by other paths there
     stays = compare(split.taken, session.state(), session.base, session.store)
     return stays, stays
 

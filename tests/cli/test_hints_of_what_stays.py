@@ -75,7 +75,12 @@ def test_what_is_committed_in_a_directory_whose_rename_stays_is_not_said_to_stay
         (view / "new/closed").chmod(0o600)
         (view / "new/moved").rename(view / "new/moved on")
     said = yolofs("commit", "--yes", code=UNNAMED).err
-    assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == ["changed", "closed", "moved on", "setuid"]
+    assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == [
+        "changed",
+        "closed",
+        "moved on",
+        "setuid",
+    ]
     assert "1 change stays staged:" in said
     assert "in the project" not in said
     hint = said.rpartition("hint: ")[2].strip()
