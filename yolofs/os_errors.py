@@ -7,7 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 
-from yolofs.errors import YolofsError, reason
+from yolofs.errors import NotPreparedError, YolofsError, reason
 from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory
 
@@ -56,6 +56,28 @@ def said_as(error_type: type[YolofsError], sentence: str, *, again: str, place: 
         if not isinstance(error.filename, str | bytes):
             what = f"{display(place)}: {what}"
         raise error_type(f"{sentence}: {what}", hint=hint or f"fix that, and then: {again}") from error
+
+
+@contextlib.contextmanager
+def gone_said(root: bytes, *, besides: bytes, again: str) -> Iterator[None]:
+    """Have it said when something that lay below ``root`` a moment before is gone in a block that
+    changes nothing there: the host is at work.
+
+    Paths in the directory ``besides`` do not count.  ``again`` is the command to repeat.
+
+    Raises:
+        NotPreparedError: something was gone.
+    """
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        path = os.fsencode(error.filename) if isinstance(error.filename, str | bytes) else b""
+        if not path.startswith(b"/") or not is_below(path, root.rstrip(b"/")) or is_below(path, besides):
+            raise
+        raise NotPreparedError(
+            f"nothing is committed: another program has just taken {display(path)} away",
+            hint=f"when that program is done: {again}",
+        ) from error
 
 
 def _hint(number: int | None, names: list[bytes]) -> str:

@@ -49,8 +49,6 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     later: list[EndedCommit] = []
     if dry_run:
         with reading_whole(project) as session:
-            if session.settings_problem:
-                warn(session.settings_problem)
             gone = surplus_of(session)
             if waiting:
                 later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]

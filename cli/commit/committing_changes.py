@@ -37,6 +37,7 @@ from yolofs.cli.rules.in_force import hiding
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError
+from yolofs.os_errors import gone_said
 from yolofs.paths import Generation, in_shell
 from yolofs.session.commit import commit, look_at_base, marks_error
 from yolofs.session.session import Session
@@ -98,39 +99,42 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
             end_without_success_if(bool(asked.paths))
             return
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
-            selection = asked.selection(session)
-            shown, split = look(session, selection, asked.generation(session))
-            if before is not None and before != shown:
-                wish.forget(before.taken, shown.taken)
-                say("something of it has changed meanwhile, here or in base; look again")
-                continue
-            looked = look_at_base(session, split)
-            if asked.up_to is None:
-                wish.take_base(looked.unchanged)
-            settled = SettledConflicts()
-            try:
-                if looked.conflicts and wish.is_given:
-                    if asked.up_to is not None and looked.marked:  # what they were is about the present view
-                        raise marks_error(looked.marked)
-                    settled = wish.settle(session, looked, makes_again=asked.up_to is None)
-                    selection = msgspec.structs.replace(selection, left=settled.left)
-                    shown, split = look(session, selection, asked.generation(session), is_again=True)
-                    looked = look_at_base(session, split)
-                check_settled(settled, looked)
-            except ConflictError as error:
-                error.root = session.base.root
-                if as_json:
-                    emit_refusal(session, shown, looked.conflicts, settled.fields(session.base.root))
-                elif yes:
-                    emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
-                raise
-            if yes and shown.taken and not as_json:
+            with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
+                selection = asked.selection(session)
+                shown, split = look(session, selection, asked.generation(session))
+                if before is not None and before != shown:
+                    wish.forget(before.taken, shown.taken)
+                    say("something of it has changed meanwhile, here or in base; look again")
+                    continue
+                looked = look_at_base(session, split)
+                if asked.up_to is None:
+                    wish.take_base(looked.unchanged)
+                settled = SettledConflicts()
                 try:
-                    emit_taken(session, shown, guard, looked.conflicts, settled.merged, unfolds=asked.unfolds)
-                    warn_of_cut_links(session, split, looked)
-                except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
-                    say("nothing is committed, as the list was not read to its end")
+                    if looked.conflicts and wish.is_given:
+                        if asked.up_to is not None and looked.marked:  # what they were is about the present view
+                            raise marks_error(looked.marked)
+                        settled = wish.settle(session, looked, makes_again=asked.up_to is None)
+                        if not as_json:  # said at once: that holds whatever becomes of the commit
+                            settled.say(session)
+                        selection = msgspec.structs.replace(selection, left=settled.left)
+                        shown, split = look(session, selection, asked.generation(session), is_again=True)
+                        looked = look_at_base(session, split)
+                    check_settled(settled, looked)
+                except ConflictError as error:
+                    error.root = session.base.root
+                    if as_json:
+                        emit_refusal(session, shown, looked.conflicts, settled.fields(session.base.root))
+                    elif yes:
+                        emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
                     raise
+                if yes and shown.taken and not as_json:
+                    try:
+                        emit_taken(session, shown, guard, looked.conflicts, settled.merged, unfolds=asked.unfolds)
+                        warn_of_cut_links(session, split, looked)
+                    except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
+                        say("nothing is committed, as the list was not read to its end")
+                        raise
             written = find_open_files(session, shown.taken)
             try:
                 with phases() as begin:
@@ -156,7 +160,6 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
         emit_document(session, result, shown, looked.conflicts, fields)
         warn_of_unfinished(result.number, result.unfinished)
     else:
-        settled.say(session)
         say_done(session, result, shown, was_told=shown == before)
         say_open_files(written)
     settled.check(session)
@@ -174,10 +177,11 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
         UsageError: there is nobody to ask, or a path is nowhere.
     """
     with reading(project) as session:
-        shown, split = look(session, asked.selection(session), asked.generation(session))
-        if shown.taken:
-            check_can_ask(instead="yolofs commit --yes")
-        looked = look_at_base(session, split)
+        with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
+            shown, split = look(session, asked.selection(session), asked.generation(session))
+            if shown.taken:
+                check_can_ask(instead="yolofs commit --yes")
+            looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
             warn_of_cut_links(session, split, looked)

@@ -14,7 +14,7 @@ from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split
 from yolofs.errors import NotPreparedError
-from yolofs.os_errors import said_as
+from yolofs.os_errors import gone_said, said_as
 from yolofs.paths import ROOT, Generation, RelPath
 from yolofs.session.commit import BaseLook, CommitResult, conflict_error, look_at_base, marks_error
 from yolofs.session.selecting import HeldHunk, SelectedState, select_hunks
@@ -109,15 +109,19 @@ def foretell_hunks(session: Session, picked: Picked) -> tuple[list[str], CommitP
 
 @contextlib.contextmanager
 def _checked(session: Session, picked: Picked) -> Iterator[_Checked]:
-    with select_hunks(session, picked.picks, paths=picked.paths, up_to=picked.up_to) as selected:
-        selection = Selection(session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted)
-        shown, split = look(session, selection, tree=selected.tree, is_again=True)
-        looked = look_at_base(session, split)
-        force = picked.force or looked.unchanged.issuperset(looked.conflicts)  # these differ in nothing that counts
-        if looked.conflicts and not force:
-            raise conflict_error(looked)
-        if looked.marked:
-            raise marks_error(looked.marked)
-        if shown.taken:
-            check_up_to(session, split)
+    with contextlib.ExitStack() as stack:
+        with gone_said(session.base.root, besides=session.directory, again="the same command"):
+            selected = stack.enter_context(select_hunks(session, picked.picks, paths=picked.paths, up_to=picked.up_to))
+            selection = Selection(
+                session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted
+            )
+            shown, split = look(session, selection, tree=selected.tree, is_again=True)
+            looked = look_at_base(session, split)
+            force = picked.force or looked.unchanged.issuperset(looked.conflicts)  # these differ in nothing that counts
+            if looked.conflicts and not force:
+                raise conflict_error(looked)
+            if looked.marked:
+                raise marks_error(looked.marked)
+            if shown.taken:
+                check_up_to(session, split)
         yield _Checked(selected, shown, split, looked, force)

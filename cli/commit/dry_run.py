@@ -16,6 +16,7 @@ from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
 from yolofs.commit.select.selection import Selection
+from yolofs.os_errors import gone_said
 from yolofs.paths import Generation, RelPath, is_below
 from yolofs.session.commit import conflict_error, look_at_base, marks_error
 from yolofs.session.session import Session
@@ -41,23 +42,24 @@ def dry_run_of(
         ConflictError: it would be refused, as base has changed, or some of it would stay staged.
         YolofsError: it would be refused for hard links.
     """
-    shown, split = look(session, selection, up_to)
-    looked = look_at_base(session, split)
-    if up_to is None and not as_script:  # a script takes nothing out of the view
-        wish.take_base(looked.unchanged)
-    settled = SettledConflicts()
-    if looked.conflicts:
-        if not wish.is_given:
-            raise conflict_error(looked)
-        if looked.marked and (as_script or up_to is not None):  # neither can take marks out
-            raise marks_error(looked.marked)
-        settled = wish.decide(session, looked, makes_again=up_to is None and not as_script).settled
-        told = frozenset((*settled.dropped, *_made_again(split.taken, settled.made_again)))
-        if out := settled.left | told:
-            shown, split = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
-            shown = _without(shown, told)
-            looked = look_at_base(session, split)
-    plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
+    with gone_said(session.base.root, besides=session.directory, again="yolofs commit --dry-run"):
+        shown, split = look(session, selection, up_to)
+        looked = look_at_base(session, split)
+        if up_to is None and not as_script:  # a script takes nothing out of the view
+            wish.take_base(looked.unchanged)
+        settled = SettledConflicts()
+        if looked.conflicts:
+            if not wish.is_given:
+                raise conflict_error(looked)
+            if looked.marked and (as_script or up_to is not None):  # neither can take marks out
+                raise marks_error(looked.marked)
+            settled = wish.decide(session, looked, makes_again=up_to is None and not as_script).settled
+            told = frozenset((*settled.dropped, *_made_again(split.taken, settled.made_again)))
+            if out := settled.left | told:
+                shown, split = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
+                shown = _without(shown, told)
+                looked = look_at_base(session, split)
+        plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
     is_nothing = not plan.steps or not (shown.taken or may_change_links(plan, session.base))
     if up_to is not None and not is_nothing:
         check_up_to(session, split)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from yolofs.changes.changes import Change, compare
+from yolofs.changes.changes import Change, Kind, compare
 from yolofs.cli.commit.exclude import Excluded, divide, unused_text
 from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
@@ -106,19 +106,32 @@ def look(
             marks = {**marks, **more}
             if selection.takes_marked or more.keys() <= asked:
                 break
-    if taken is everything and is_present:
-        stays: list[Change] = []
-    elif is_present:
-        known = {(change.kind, change.path, change.old_path) for change in taken}
-        stays = [change for change in everything if (change.kind, change.path, change.old_path) not in known]
-    else:
-        stays = compare(split.taken, session.state(), session.base, session.store)
-        marks = {**marking.marks(stays), **marks}
+    stays, more = _stays(session, everything, taken, split, is_present=is_present)
+    marks = {**marking.marks(more), **marks}
     root = session.base.root
     waiting = _waiting(session) if stays else frozenset[RelPath]()
     return CommitPreview(
         taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root
     ), split
+
+
+def _stays(
+    session: Session, everything: list[Change], taken: list[Change], split: Split, *, is_present: bool
+) -> tuple[list[Change], list[Change]]:
+    """Return what stays staged, and those of it that are not among ``everything``."""
+    if taken is everything and is_present:
+        return [], []
+    if is_present:
+        all_known, taken_known = {_known_by(change) for change in everything}, {_known_by(change) for change in taken}
+        if taken_known <= all_known:
+            return [change for change in everything if _known_by(change) not in taken_known], []
+    # of an earlier state, or in a directory whose rename stays: changes are told by other paths there
+    stays = compare(split.taken, session.state(), session.base, session.store)
+    return stays, stays
+
+
+def _known_by(change: Change) -> tuple[Kind, RelPath, RelPath | None]:
+    return change.kind, change.path, change.old_path
 
 
 def unmarked(selection: Selection, marks: Marks, asked: Collection[RelPath] | None = None) -> Selection:

@@ -61,3 +61,29 @@ def test_what_would_be_deleted_with_a_directory_that_stays_is_offered_no_command
     yolofs(*shlex.split(hint)[1:], "--yes")
     assert sorted(path.name for path in (yolofs.project / ".husky").iterdir()) == ["file", "pre-commit"]
     assert yolofs("status", "--json").json["changes"] == []
+
+
+def test_what_is_committed_in_a_directory_whose_rename_stays_is_not_said_to_stay(yolofs: Program) -> None:
+    """It is committed by the path that it has in base."""
+    (yolofs.project / "old").mkdir()
+    for name in ("changed", "closed", "moved", "setuid"):
+        (yolofs.project / "old" / name).write_text(f"{name}\n")
+    (yolofs.project / "old/setuid").chmod(0o4755)
+    with yolofs.mounted() as view:
+        (view / "old").rename(view / "new")
+        (view / "new/changed").write_text("changed again\n")
+        (view / "new/closed").chmod(0o600)
+        (view / "new/moved").rename(view / "new/moved on")
+    said = yolofs("commit", "--yes", code=UNNAMED).err
+    assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == [
+        "changed",
+        "closed",
+        "moved on",
+        "setuid",
+    ]
+    assert "1 change stays staged:" in said
+    assert "in the project" not in said
+    hint = said.rpartition("hint: ")[2].strip()
+    yolofs(*shlex.split(hint)[1:], "--yes")
+    assert yolofs("status", "--json").json["changes"] == []
+    assert not (yolofs.project / "old").exists()

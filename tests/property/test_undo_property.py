@@ -10,7 +10,7 @@ import pytest
 from hypothesis import event, example, given, note
 
 from tests.property.test_commit_property import Operation, after, hard_links, has_second_device, perform_all, programs
-from tests.support.commit_model import scan
+from tests.support.commit_model import CommitScribe, Node, scan
 from tests.support.model_steps import so_many
 from tests.support.undo_model import Commits, Undo
 from yolofs.errors import HardLinksError
@@ -21,6 +21,13 @@ def note_down(undo: Undo) -> None:
         note(str(record))
     for line in undo.plan.lines():
         note(line)
+
+
+def check_link_counts(scribe: CommitScribe, view: dict[bytes, Node]) -> None:
+    """Check that a staged file has as many names as the view shows of it."""
+    for staged in scribe.tree.staged.values():
+        for entry in staged.names:
+            assert scribe.tree.nlink(staged) == max(1, len(view[entry.path()].links)), entry.path()
 
 
 def check(
@@ -44,11 +51,13 @@ def check(
             return
         assert scan(root) == before
         assert scribe.expected() == view
+        check_link_counts(scribe, view)
         commits.commit(3)
         assert scan(root) == view
         note_down(commits.undo(3, by=4))
         assert scan(root) == before
         assert scribe.expected() == view
+        check_link_counts(scribe, view)
 
 
 @so_many(ci=7, nightly=2000)

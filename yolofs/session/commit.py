@@ -32,7 +32,7 @@ from yolofs.commit.select.split import Split, split_state, takes_all
 from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
-from yolofs.os_errors import reason_and_path
+from yolofs.os_errors import gone_said, reason_and_path
 from yolofs.paths import RelPath, display
 from yolofs.progress import Progress
 from yolofs.registry.seal import MACHINE_FILES, Sealer
@@ -187,21 +187,23 @@ def commit(
         YolofsError: base would not have the names that the view shows; nothing was done.
         CommitError: a step failed half way, and nothing is lost; or an interrupted commit has to be
             finished first (:func:`finish_interrupted`).
+        NotPreparedError: the host takes something away that the plan needs; nothing was done.
         TrustError: the state directory is not the user's alone, or a commit was interrupted that
             did not begin here; nothing was done.
     """
     session.check_no_interrupted_commit()
-    split = split if split is not None else split_staged(session, selection)
-    looked = looked if looked is not None else look_at_base(session, split)
-    names, conflicts = looked.names, looked.conflicts
-    if conflicts and not force:
-        raise conflict_error(looked)
-    plan = plan_commit(split.taken, session.base, session.store, names=names)
-    if not plan.steps or (changes is not None and not changes and not may_change_links(plan, session.base)):
-        return CommitResult(None, 0, {}, split.held_back)
-    if split.rest:
-        check_rest(plan, session.state(), session.base, Tree(split.rest))
-    done = changes if changes is not None else compare(Tree(), split.taken, session.base, session.store)
+    with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
+        split = split if split is not None else split_staged(session, selection)
+        looked = looked if looked is not None else look_at_base(session, split)
+        names, conflicts = looked.names, looked.conflicts
+        if conflicts and not force:
+            raise conflict_error(looked)
+        plan = plan_commit(split.taken, session.base, session.store, names=names)
+        if not plan.steps or (changes is not None and not changes and not may_change_links(plan, session.base)):
+            return CommitResult(None, 0, {}, split.held_back)
+        if split.rest:
+            check_rest(plan, session.state(), session.base, Tree(split.rest))
+        done = changes if changes is not None else compare(Tree(), split.taken, session.base, session.store)
     number = session.next_commit()
     directory = session.commit_directory(number)
     changed = frozenset(conflicts)

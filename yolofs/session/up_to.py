@@ -13,6 +13,7 @@ from yolofs.changes.changes import Change
 from yolofs.commit.select.compose import check_links, compose
 from yolofs.commit.select.split import Split
 from yolofs.errors import ConflictError, NotPreparedError, RolledBackError
+from yolofs.os_errors import gone_said
 from yolofs.paths import StoreIno
 from yolofs.progress import Progress
 from yolofs.session.authors import authors_of
@@ -38,7 +39,8 @@ def commit_up_to(
             with hard links.
     """
     session.check_no_interrupted_commit()
-    split, made = _with_later(session, split)
+    with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
+        split, made = _with_later(session, split)
     try:
         result = commit(
             session,

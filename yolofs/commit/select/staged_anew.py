@@ -116,7 +116,7 @@ class StagedAnew:
         links = self._after.links_after(st, names) if st.st_nlink > 1 or self._after.gets_links_back(st) else 0
         key = -self._base.number(st) if links else 0
         origin = place if has_data else None
-        if links and not is_nameless:
+        if links and not is_nameless and self.record_at(path) is None:  # else it is counted already
             self.count_name(self._base.number(st))
         record = Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key)
         if not links and self._after.goes_to_another_device(thing.base, place):

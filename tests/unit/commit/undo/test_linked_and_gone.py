@@ -198,3 +198,18 @@ def test_a_name_that_comes_back_in_a_directory_that_moved_is_counted_once(tmp_pa
     view.commit()
     view.rename(b"d", b"moved")
     check_that_an_undo_shows_the_same(view)
+
+
+def test_a_name_that_stays_is_counted_once_whether_it_is_changed_or_linked_to(tmp_path: Path) -> None:
+    """The new name is looked at before the one that is staged so that the new one can be a link of
+    it.
+    """
+    base = tmp_path / "base"
+    (base / "later").mkdir(parents=True)
+    (base / "later/one").write_text("one\n")
+    (base / "later/two").hardlink_to(base / "later/one")
+    view = CoreDriver(os.fsencode(base))
+    view.link(b"later/one", b"a new name")
+    view.append(b"later/one", b"more\n")
+    view.commit()
+    check_that_an_undo_shows_the_same(view)
