@@ -106,8 +106,8 @@ def look(
             marks = {**marks, **more}
             if selection.takes_marked or more.keys() <= asked:
                 break
-    stays, more = _stays(session, everything, taken, split, is_present=is_present)
-    marks = {**marking.marks(more), **marks}
+    stays, unlisted = _stays(session, everything, taken, split, is_present=is_present)
+    marks = {**marking.marks(unlisted), **marks}
     root = session.base.root
     waiting = _waiting(session) if stays else frozenset[RelPath]()
     return CommitPreview(
@@ -125,7 +125,7 @@ def _stays(
         all_known, taken_known = {_known_by(change) for change in everything}, {_known_by(change) for change in taken}
         if taken_known <= all_known:
             return [change for change in everything if _known_by(change) not in taken_known], []
-    # of an earlier state, or in a directory whose rename stays: changes are told by other paths there
+    # of an earlier state, or in a directory whose rename stays: there changes have other paths
     stays = compare(split.taken, session.state(), session.base, session.store)
     return stays, stays
 

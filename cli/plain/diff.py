@@ -31,6 +31,7 @@ from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
 from yolofs.session.generations import States
+from yolofs.session.looking_again import LaterState
 from yolofs.session.session import Session
 from yolofs.state.tree import Tree
 from yolofs.store.as_read import StoreFiles
@@ -41,6 +42,7 @@ from yolofs.system.work_directories import work_directory
 from yolofs.text.characters import replace_harmful
 
 if TYPE_CHECKING:
+    from yolofs.changes.matching import Again
     from yolofs.hostcode.mark import Marks
     from yolofs.session.base_as_taken_over import Unknown
     from yolofs.session.history import Chapter
@@ -153,7 +155,8 @@ def _differences(
     if run is not None:
         return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
     old, new = session.timeline.parse_range(range_text)
-    changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand)
+    again = LaterState(session).look if new is None else None
+    changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand, again=again)
     return _Differences(session, old, new, changes)
 
 
@@ -363,7 +366,13 @@ def _directory(session: Session, stack: contextlib.ExitStack) -> bytes:
 
 
 def _compare(
-    trees: tuple[Tree, Tree], base: Base, store: StoreFiles, paths: Sequence[RelPath], *, expand: bool
+    trees: tuple[Tree, Tree],
+    base: Base,
+    store: StoreFiles,
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+    again: Again | None = None,
 ) -> list[Change]:
     with progress("comparing") as update:
         return compare(
@@ -373,6 +382,7 @@ def _compare(
             paths=paths,
             progress=update,
             expand_renames=expand,
+            again=again,
         )
 
 

@@ -27,7 +27,7 @@ from yolofs.cli.show.marking import marks_of
 from yolofs.errors import UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation
-from yolofs.session.looking_again import look_again_if_gone
+from yolofs.session.looking_again import LaterState, look_again_if_gone
 from yolofs.session.session import Access, Session
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
@@ -157,7 +157,8 @@ class Reader:
         def look() -> list[Change]:
             with session.base.looking_once(), no_garbage_collection():
                 trees = session.states(old, steps[at].generation)
-                return compare(*trees, session.base, session.store, paths=paths)
+                again = LaterState(session).look if steps[at].generation is None else None
+                return compare(*trees, session.base, session.store, paths=paths, again=again)
 
         changes = look_again_if_gone(session, look)
         return self._shown(session, changes, paths, old, steps, at)

@@ -16,7 +16,7 @@ from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute
 from yolofs.progress import Progress
-from yolofs.session.looking_again import look_again_if_gone
+from yolofs.session.looking_again import LaterState, look_again_if_gone
 from yolofs.session.session import Session
 from yolofs.state.drift import may_have_drifted
 from yolofs.state.tree import Tree
@@ -53,7 +53,8 @@ class Drifts:
         session = self._session
         before, self._tree = session.states(BASE, None)
         with session.base.looking_once(), no_garbage_collection():
-            changes = compare(before, self._tree, session.base, session.store, progress=progress)
+            again = LaterState(session).look
+            changes = compare(before, self._tree, session.base, session.store, progress=progress, again=again)
             is_staged = bool(changes or self._tree.root.children)
             known = restored.read(session.directory) if is_staged else set()
             unset = restored.read_unset(session.directory) if is_staged else set()

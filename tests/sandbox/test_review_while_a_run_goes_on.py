@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.cli.program import Program, wait_until
@@ -20,12 +26,29 @@ done
 """
 
 
+@contextlib.contextmanager
+def telling_whether_it_writes(repository: Program) -> Iterator[None]:
+    """If the block fails, note how much the program has written, and how much a second later."""
+    try:
+        yield
+    except AssertionError as failure:
+        log = Path(repository.daemon["mountpoint"]) / os.path.relpath(repository.project / "log.txt", "/")
+        with contextlib.suppress(OSError):
+            before = log.stat().st_size
+            time.sleep(1)  # that it writes can be seen only over some time
+            failure.add_note(f"log.txt has {before} bytes, and {log.stat().st_size} a second later")
+        raise
+
+
 def test_what_is_seen_is_committed_and_what_goes_on_changing_is_asked_about_again(repository: Program) -> None:
     words = ["run", "--no-review", "sh", "-c", f"echo kept > kept; {WRITER}"]
     with start(words, repository.project) as writer:
         try:
             wait_until(lambda: b"log.txt" in repository("status", "--json").out.encode(), "it writes")
-            with Terminal(repository.project, ["review"], size=(110, 30)) as terminal:
+            with (
+                Terminal(repository.project, ["review"], size=(110, 30)) as terminal,
+                telling_whether_it_writes(repository),
+            ):
                 terminal.wait_for_screen("A log.txt", "A kept", "A number", gone="comparing")
                 terminal.type("a")
                 terminal.wait_for_screen("! A log.txt", "x A kept", "has changed since")

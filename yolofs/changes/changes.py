@@ -18,7 +18,7 @@ from enum import Enum
 import msgspec
 
 from yolofs.changes.contents import is_same_content
-from yolofs.changes.matching import GONE, Match, ShownNode, StateReader, match
+from yolofs.changes.matching import GONE, Again, Match, ShownNode, StateReader, match
 from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
@@ -166,6 +166,7 @@ def compare(
     paths: Sequence[RelPath] = (),
     progress: Progress | None = None,
     expand_renames: bool = False,
+    again: Again | None = None,
 ) -> list[Change]:
     """Return the net changes that lead from ``old`` to ``new``, sorted by path.
 
@@ -174,12 +175,14 @@ def compare(
     needs it.
 
     Blocks while it reads files of which both states have their own copy of the same size.  A file
-    that cannot be read counts as different.  What the host removes meanwhile counts as gone.
+    that cannot be read counts as different.  What the host removes meanwhile counts as gone; where
+    ``new`` is the present and a program may go on in it, ``again`` tells what is at the path of a
+    file that it has removed meanwhile.
 
     Raises:
         YolofsError: a tree names a store inode that is not there.
     """
-    old_reader, new_reader = StateReader(old, base, store), StateReader(new, base, store)
+    old_reader, new_reader = StateReader(old, base, store), StateReader(new, base, store, again)
     matches = match(old_reader, new_reader, expand_renames=expand_renames)
     if paths:
         wanted = frozenset(paths)

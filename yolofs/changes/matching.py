@@ -26,7 +26,7 @@ import functools
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 
 from yolofs.errors import MissingInodeError
@@ -106,13 +106,20 @@ class ShownNode:
         return stat.S_ISDIR(self.st.st_mode)
 
 
+Again: TypeAlias = Callable[[RelPath], ShownNode | None]
+
+
 class StateReader:
     """What one tree shows over base and store, node by node."""
 
-    def __init__(self, tree: Tree, base: Base, store: StoreFiles) -> None:
+    def __init__(self, tree: Tree, base: Base, store: StoreFiles, again: Again | None = None) -> None:
+        """``again`` is asked what is at a path whose store inode is missing, as a program may go
+        on; without it that is an error.
+        """
         self.tree = tree
         self.base = base
         self.store = store
+        self._again = again
         self._seen_by_links: defaultdict[StoreIno, set[RelPath]] = defaultdict(set)
 
     @functools.cached_property
@@ -194,11 +201,13 @@ class StateReader:
             return self._at_base(path, entry.base, entry) if entry.base is not None else None
         return self._at_staged(path, entry, entry.staged)
 
-    def _at_staged(self, path: RelPath, entry: Entry | None, staged: Staged) -> ShownNode:
+    def _at_staged(self, path: RelPath, entry: Entry | None, staged: Staged) -> ShownNode | None:
         meta = self.store.path(staged.ino)
         try:
             st = self.store.lstat(staged.ino)
         except FileNotFoundError:
+            if self._again is not None:
+                return self._again(path)
             raise MissingInodeError(
                 f"store inode {staged.ino}, shown as {display(path)}, is missing", hint="yolofs doctor"
             ) from None

@@ -98,6 +98,13 @@ class States:
                     later.apply(record)
         return later
 
+    def apply_later(self, tree: Tree, start: int) -> None:
+        """Bring a tree of the present up to date: ``start`` is how many bytes the journal had, and
+        there was no marker since.
+        """
+        for record in self._changes(start, self.journal.size):
+            tree.apply(record)
+
     def present(self) -> PresentState:
         """Return the present as an overlay needs it."""
         segments = self.timeline.live_segments

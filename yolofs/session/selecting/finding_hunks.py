@@ -9,8 +9,9 @@ from yolofs.changes.hunks import MAX_TEXT_BYTES, FileHunks, hunks_of, read_text
 from yolofs.changes.picks import Picks, check_picks, refuse_missing
 from yolofs.paths import RelPath, is_below_any
 from yolofs.progress import Check, Progress, go_on
+from yolofs.session.looking_again import LaterState
 from yolofs.session.selecting.separate_changes import changes_apart
-from yolofs.session.session import Session
+from yolofs.session.session import Access, Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
@@ -52,10 +53,14 @@ class Hunks:
         self._check = check
         self._trees = old, new if new is not None else session.state()
         apart = changes_apart(*self._trees, session.base, session.store, paths) if only_apart else None
+        is_followed = new is None and session.access is Access.READ  # else nobody else can write to it
+        again = LaterState(session).look if is_followed else None
         self.is_apart = apart is not None
         """Whether only the changes at the paths are known, as they depend on no others."""
         self.changes: Sequence[Change] = (
-            apart if apart is not None else compare(*self._trees, session.base, session.store, progress=progress)
+            apart
+            if apart is not None
+            else compare(*self._trees, session.base, session.store, progress=progress, again=again)
         )
         """All changes, also those at other paths unless :attr:`is_apart`; a renamed directory is
         one.
