@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -35,7 +36,7 @@ def tops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, bytes]
     return found
 
 
-def sources(tmp_path: Path, **levels: list[tuple[str, StateWord]]) -> Sources:
+def sources(tmp_path: Path, **levels: Sequence[tuple[str, StateWord]]) -> Sources:
     """Return rules whose keys begin with ``=`` for the directory of the test."""
     preset = [(f"={key}" if key.startswith(("/tmp", "/var/tmp")) else key, state) for key, state in PRESET]
     by_level = {}
@@ -45,7 +46,7 @@ def sources(tmp_path: Path, **levels: list[tuple[str, StateWord]]) -> Sources:
     return Sources(MappingProxyType(by_level))
 
 
-def chosen(tmp_path: Path, where: str, home: str = "home", **levels: list[tuple[str, StateWord]]) -> TmpChoice:
+def chosen(tmp_path: Path, where: str, home: str = "home", **levels: Sequence[tuple[str, StateWord]]) -> TmpChoice:
     places = bytes(tmp_path / where), bytes(tmp_path / home)
     return choose(sources(tmp_path, **levels), places, [bytes(tmp_path / "opt/python")])
 
