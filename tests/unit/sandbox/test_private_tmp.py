@@ -21,9 +21,6 @@ PRESET: tuple[tuple[str, StateWord], ...] = (
 )
 
 
-ALLOW: StateWord = "allow"
-
-
 @pytest.fixture
 def tops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, bytes]:
     """Return two directories that stand for /tmp and /var/tmp, so that something may lie in
@@ -95,7 +92,8 @@ def test_where_yolofs_runs_from_is_shown(tmp_path: Path, tops: tuple[bytes, byte
 def test_a_rule_of_the_users_own_in_there_makes_it_the_views(
     tmp_path: Path, tops: tuple[bytes, bytes], level: str, key: str
 ) -> None:
-    found = chosen(tmp_path, "home/project", "home", **{level: [(key, ALLOW)]})
+    lines: list[tuple[str, StateWord]] = [(key, "allow")]
+    found = chosen(tmp_path, "home/project", "home", **{level: lines})
     assert found.private == tops[1:]
     assert [(one.directory, one.source[: len(level)]) for one in found.ruled] == [(tops[0], level)]
 
