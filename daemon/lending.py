@@ -20,6 +20,7 @@ from yolofs.journal.cuts import Cut
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.session.lock import MOUNT, note_holder
 from yolofs.session.session import Session
+from yolofs.store.collecting import remove_others
 
 if TYPE_CHECKING:
     from yolofs.daemon.unfinished_commits import HalfWay  # with all that commits need
@@ -100,7 +101,7 @@ class Lending:
         if self._kept is not None:
             kept, below, self._kept = *self._kept, None
             try:
-                self._session.store.remove_others(kept, below=below)
+                remove_others(self._session.store, kept, below=below)
             except OSError as error:  # the next mount tries again
                 log.warning("store inodes that nothing shows any more could not be removed: %s", error)
 

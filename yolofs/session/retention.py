@@ -24,6 +24,7 @@ from yolofs.session.ended_commits import EndedCommit, ended_commit
 from yolofs.session.journal_copy import MERGED_JOURNAL
 from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
 from yolofs.session.session import Session
+from yolofs.store.collecting import bytes_besides
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import is_there
 from yolofs.system.work_directories import left_behind, remove_left_behind
@@ -87,7 +88,7 @@ def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool
     else:
         named |= session.journal_numbers()
     half = sum(os.lstat(path).st_blocks * 512 for path in half_written(session))
-    return sum(map(size_of, directories)) + half + session.store.bytes_besides(named)
+    return sum(map(size_of, directories)) + half + bytes_besides(session.store, named)
 
 
 def half_written(session: Session) -> list[bytes]:

@@ -22,7 +22,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import cast
 
@@ -35,20 +35,12 @@ from yolofs.store.shards import (
     make_private_directory,
     make_shard,
     path_of_shard,
-    remove_unfinished,
 )
 from yolofs.system import syscalls
 
 _is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
 _SHARD_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_OPEN_SHARDS = 16
-_MANY = 1000
-"""Removing fewer store inodes is not worth threads."""
-_REMOVERS = 4
-"""If the disk is told at once what is free (the mount option discard), removing waits for it, 200
-to 400 µs a file.  Four threads take a quarter of that.  Where it does not wait they cost 3 µs more
-than one.
-"""
 _MINE = stat.S_IRUSR | stat.S_IWUSR
 
 
@@ -182,14 +174,19 @@ class Store:
 
     def __iter__(self) -> Iterator[StoreIno]:
         """Yield the numbers of all store inodes present, in order."""
-        for shard in sorted(self._shards):
-            yield from sorted(self._in_shard(shard))
+        for shard in self.shards:
+            yield from sorted(self.in_shard(shard))
+
+    @property
+    def shards(self) -> list[int]:
+        """The shards that this store has made or found, in order."""
+        return sorted(self._shards)
 
     def since(self, first: int) -> Iterator[StoreIno]:
         """Yield the numbers of all store inodes present, from ``first`` on, in order."""
-        for shard in sorted(self._shards):
+        for shard in self.shards:
             if shard >= first >> SHARD_BITS:
-                yield from sorted(ino for ino in self._in_shard(shard) if ino >= first)
+                yield from sorted(ino for ino in self.in_shard(shard) if ino >= first)
 
     # --- making store inodes ---
 
@@ -445,74 +442,13 @@ class Store:
             finally:
                 os.close(fd)
 
-    def bytes_besides(self, referenced: Container[int]) -> int:
-        """Return how much of the disk those store inodes take that are not ``referenced``."""
-        blocks = 0
-        for ino in self:
-            if ino not in referenced:
-                with contextlib.suppress(FileNotFoundError):  # a mount goes on removing what nothing shows
-                    blocks += os.lstat(self.own_path(ino)).st_blocks
-        return blocks * 512
-
-    def collect(self, referenced: Container[int]) -> int:
-        """Remove every store inode that is not ``referenced``, and empty shards; return how many
-        inodes went.
-
-        Danger: what is not in ``referenced`` is lost for good.  It has to hold all that any record
-        of the journal names, dead segments included, and no number may be reserved and not yet
-        recorded: call it at open.
-
-        Raises:
-            OSError: one cannot be removed; others may be gone.
-        """
-        shards = sorted(self._shards)
-        surplus = [[ino for ino in self._in_shard(shard) if ino not in referenced] for shard in shards]
-        count = sum(map(len, surplus))
-        if count < _MANY:
-            for inos in surplus:
-                self._remove_all(inos)
-        else:
-            from concurrent.futures import ThreadPoolExecutor  # takes long, and hardly an open removes anything
-
-            with ThreadPoolExecutor(_REMOVERS) as pool:
-                for _ in pool.map(self._remove_all, surplus):
-                    pass
-        for shard in shards:
-            self._drop_if_empty(shard)
-        remove_unfinished(self.directory)
-        self.owners.forget_others(referenced)
-        return count
-
-    def remove_others(self, kept: Container[int], *, below: int) -> int:
-        """Remove every store inode that is not ``kept`` and whose number is ``below`` this one;
-        return how many went.
-
-        Any thread may call this while others make store inodes: these have higher numbers.  Shards
-        stay.
-
-        Danger: as :meth:`collect`.
-
-        Raises:
-            OSError: one cannot be removed; others may be gone.
-        """
-        count = 0
-        for shard in list(list_shards(self.directory)):
-            for ino in self._in_shard(shard):
-                if ino < below and ino not in kept:
-                    self.remove(ino)
-                    count += 1
-        return count
-
-    def _remove_all(self, inos: list[StoreIno]) -> None:
-        for ino in inos:
-            self.remove(ino)
-
-    def _drop_if_empty(self, shard: int) -> None:
+    def drop_if_empty(self, shard: int) -> None:
+        """Remove a shard in which nothing lies."""
         with contextlib.suppress(OSError):  # ENOTEMPTY, as a rule
             os.rmdir(path_of_shard(self.directory, shard))
             self._shards.discard(shard)
 
-    def _in_shard(self, shard: int) -> list[StoreIno]:
+    def in_shard(self, shard: int) -> list[StoreIno]:
         """Return the numbers in one shard; a file that is not ours is passed over."""
         names = os.listdir(path_of_shard(self.directory, shard))
         numbers = [int(name) for name in names if _is_ino(name)]
@@ -522,7 +458,7 @@ class Store:
         """Return the highest number that is present, or that :attr:`owners` tells of."""
         noted = max(self.owners.of, default=0)
         for shard in sorted(self._shards, reverse=True):
-            present = self._in_shard(shard)
+            present = self.in_shard(shard)
             if present:
                 return max(noted, *present)
         return noted
