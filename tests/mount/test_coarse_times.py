@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, wait_until
 from tests.mount.in_process import MountedView
-from tests.mount.test_pages import LONG_S, at, opened
+from tests.mount.pages import LONG_S, at, opened
 from yolofs.system.clock import coarse_clock_ns
 
 pytestmark = pytest.mark.mount

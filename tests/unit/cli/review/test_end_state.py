@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.cli.review.test_keys import change
+from tests.unit.cli.review.models import change
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.word_diff import differing
