@@ -68,9 +68,9 @@ def test_json_documents_have_the_documented_keys(yolofs: Program) -> None:
         (mountpoint / "new").touch()
         yolofs("snapshot", "x")
         for words in (["status"], ["diff"], ["log"], ["timeline"], ["snapshot"], ["travel", "0"], ["asks"], ["doctor"]):
-            assert list(yolofs(*words, "--json").json) == documented_keys(words[0]), words
+            assert list(yolofs(*words, "--json").json) == documented_keys(words[0]), f"json.md: {words}"
         for words in (["rule", "list"], ["rule", "explain", "."], ["rule", "test"]):
-            assert list(yolofs(*words, "--json").json) == documented_keys(" ".join(words[:2])), words
+            assert list(yolofs(*words, "--json").json) == documented_keys(" ".join(words[:2])), f"json.md: {words}"
         assert list(yolofs("commit", "--yes", "--json").json) == documented_keys("commit")
 
 
