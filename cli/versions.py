@@ -67,7 +67,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
         return FileVersion(source.files, source.named, relative_paths(session, [path])[0], path)
-    raise AssertionError("one of the colons stands last")
+    raise AssertionError("the last colon has returned or raised")
 
 
 def look_at(session: Session, version: FileVersion, text: str) -> tuple[StateFiles, File]:

@@ -61,7 +61,7 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
     journal, and keeps the staged files in .yolofs/lost, under numbers.
     """
     if keeps_rest and not repair:
-        raise UsageError("--keep-rest is a way to repair", hint="yolofs doctor --repair --keep-rest")
+        raise UsageError("--keep-rest goes only with --repair", hint="yolofs doctor --repair --keep-rest")
     try:
         project = find_project()
     except NoSessionError:

@@ -60,7 +60,7 @@ def command(words: tuple[str, ...], scratch: bool, shows_hidden: bool, tool: str
             return
         check_can_ask(instead="yolofs diff; yolofs hunks --json; yolofs commit --hunk ID")
         if os.environ.get("TERM", "dumb") in ("dumb", "unknown", ""):
-            raise UsageError("this terminal has no screen that could be written to", hint="yolofs commit -p")
+            raise UsageError("this terminal cannot show a full screen", hint="yolofs commit -p")
         _show(reader)
     finally:
         reader.close()
