@@ -71,7 +71,7 @@ def command(
     word = "allowed" if decision == "allow" else "denied"
     say(f"{word} {_numbers(result.answered)}")
     if result.left:
-        say(f"of these, {_numbers(result.left)} for this once only, as nearer rules, or other names of the file, still ask")
+        say(f"of these, {_numbers(result.left)} only once: nearer rules, or other names of the file, still ask")
     if result.unseen:
         say(f"of its group {_numbers(result.unseen)} came up since, and still wait: yolofs asks")
 
