@@ -1,3 +1,3 @@
-"""What short commands do that programs call again and again: without click, which takes as long to
-import as all that they need.
+"""What short commands do, which programs call again and again.  They do without click: importing it
+takes as long as all that they need.
 """

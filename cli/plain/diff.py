@@ -267,8 +267,7 @@ def _what_matters_first(
 
 
 def _check_is_no_version(text: str) -> None:
-    """Check that what stands for a range is not one GENERATION:PATH, of which a comparison takes
-    two.
+    """Check that the range is not a single GENERATION:PATH: a comparison takes two of them.
 
     Raises:
         UsageError: it is.

@@ -39,9 +39,7 @@ if TYPE_CHECKING:  # takes long
 
 
 def show(*, scratch: bool = False, shows_hidden: bool = False, unfolds: bool = False, as_json: bool = False) -> None:
-    """Show the mount, and what a commit would change; what is left out, folded and printed is as
-    the command's options say.
-    """
+    """Show the mount, and what a commit would change.  The parameters are the command's options."""
     project = find_project()
     with reading_store(session_directory(project)):
         _show(project, scratch=scratch, shows_hidden=shows_hidden, unfolds=unfolds, as_json=as_json)

@@ -1,5 +1,5 @@
-"""The rules as they are now, as commands need them: those of the mount, without one those that a
-mount would have.
+"""The rules as commands need them: those of the mount, or, if there is none, those that a mount
+would have.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def hiding(project: bytes, *, shows_all: bool = False) -> RuleGuard | None:
     """Return what tells which paths the user has had hidden; None if ``shows_all``, or if
     somebody's guard tells.
 
-    Without a mount a file that is not in order is warned of, and has no rules.
+    Without a mount, a file that is not in order has no rules, and a warning says so.
     """
     if shows_all or options().guard is not None:
         return None

@@ -45,10 +45,8 @@ def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) 
     """Return what the view has at an absolute path, with the names that the gate finds.
 
     ``as_typed`` is the path with its links, ``path`` without those that base has on the way to its
-    last component.  With ``follow_last`` it is what a link there leads to that is looked at.
-
-    A path in base takes as long as it takes to replay what the journal has since its last
-    checkpoint: some five seconds for half a million records.
+    last component.  With ``follow_last`` a link there is followed.  For a path in base, the journal
+    is replayed from its last checkpoint on: half a million records take some five seconds.
     """
     root = known_root(session_directory(project))
     if root is not None and not is_below(path, os.path.realpath(root).rstrip(b"/")):

@@ -36,8 +36,8 @@ class Recorded(NamedTuple):
 def read_accesses(project: bytes) -> Recorded:
     """Return what was asked and refused since the last commit or abort, and what rules allowed.
 
-    Of that each path counts once for each operation: reads since the mount, and changes that the
-    journal tells of.
+    Of what rules allowed, each path counts once for each operation: reads since the mount, and
+    changes that are in the journal.
     """
     with connected(project) as client:
         reads, is_full = client.accesses() if client is not None else ([], True)

@@ -21,11 +21,11 @@ _URIS = f"{URI_START}PATH, or ./file:… for a file of that name"
 
 
 def read_key(project: bytes, text: bytes, state: RuleState) -> Rule:
-    """Return the rule that gives what a user typed a state.
+    """Return the rule that gives a state to what a user typed.
 
     A path is relative to where the command starts; one in the mount stands for the same in base.
-    What holds a ``*`` is a pattern if it can be one, else a path that has to exist.  A ``file:``
-    URI is understood, as rules are listed so.
+    Text with a ``*`` is a pattern if it can be one, else a path that has to exist.  A ``file:`` URI
+    is understood, too, as lists of rules have them.
 
     Raises:
         UsageError: it is neither, or what it names is always hidden.

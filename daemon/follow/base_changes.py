@@ -1,4 +1,4 @@
-"""What the host does to base under a mount: the kernel is told what is not true any more.
+"""What the host does to base under a mount: tells the kernel what is no longer true.
 
 Plain blocking calls, on any thread but the device loop's.
 """

@@ -63,9 +63,8 @@ async def watch_base(base: BaseChanges) -> None:
 
 
 async def _watch(base: BaseChanges, top: bytes, *, is_again: bool) -> bool:
-    """Watch until the watcher ends; return whether it said why.
-
-    What the kernel was told for long is not true for long any more then, so it forgets that.
+    """Watch until the watcher ends; return whether it said why.  From then on nobody notices
+    changes, so the kernel has to forget what it was told for long.
     """
     command = [
         sys.executable,

@@ -97,8 +97,8 @@ class RuleKeeper:
             self._renew()
 
     def remove(self, rule: Rule) -> tuple[Level, ...]:
-        """Remove the answer and the learned rule that are about the same as ``rule``; return where
-        there was one.
+        """Remove the answer and the learned rule with the key of ``rule``; return where there was
+        one.
 
         Raises:
             ConfigError: as for :meth:`install`.

@@ -64,8 +64,7 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
 async def _settle(paths: Mapping[Level, bytes], before: Look, now: Look) -> None:
     """Wait until the files stay as they are ``now``, or some of them have not for a while.
 
-    Looks are counted, not time: that this process was not scheduled does not mean that no other
-    was.
+    It counts looks, not time: while this process was not scheduled, others may have been.
     """
     same = 0
     for _ in range(round(_AT_MOST_S / _SETTLE_S)):
@@ -152,8 +151,8 @@ async def _set_when_cancelled(stop: trio.Event) -> None:
 def _places(learned: bytes, paths: tuple[bytes, ...]) -> tuple[bytes, ...]:
     """Return what to watch: the files' directories, the nearest above where one is absent.
 
-    Of the learned rules the file itself: beside it lies the journal, every line of which would be a
-    change.
+    Of the learned rules it is the file itself: the journal lies beside it, and each line of the
+    journal would be a change.
     """
     places = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Starts the process that looks through what runs are to get straight from base.
+"""Starts the process that looks through the directories that runs are to get straight from base.
 
 The daemon starts the first one before it imports what takes long: by the time that it serves, the
 survey is done.
@@ -58,8 +58,8 @@ def haste(*, is_first: bool) -> int:
 
 
 def start_first(words: list[str]) -> SurveyProcess | None:
-    """Start the first survey of a daemon with such a command line; None if it was passed no state
-    directory, or nothing can be started now.
+    """Start the first survey of a daemon with this command line.  Return None if the daemon was
+    passed no state directory, or nothing can be started now.
     """
     if words[:1] != [STATE_OPTION]:
         return None

@@ -170,7 +170,7 @@ class AuditLog:
         return self._fd >= 0
 
     def open(self) -> None:
-        """Make sure that the file is open which readers find, and make it if there is none.
+        """Make sure that the file that readers find is open, and make it if there is none.
 
         Raises:
             OSError: something else has taken its place, or it cannot be opened.

@@ -70,8 +70,8 @@ def run_of(record: Record) -> int:
 
 
 def runs_in(record: Record) -> frozenset[int]:
-    """Return all runs that a record stands for, 0 for what is in none: that of :func:`run_of`, and
-    those before it of what a commit has left staged.
+    """Return all runs that a record stands for: that of :func:`run_of`, and earlier ones, if a
+    commit has left their work staged.  0 stands for processes in no run.
     """
     also = next((value for key, value in record.extra if key == ALSO), b"")
     return frozenset([run_of(record), *(int(one) for one in also.split(b",") if one.isdigit())])

@@ -52,8 +52,8 @@ def lasting_identity_of(directory: bytes) -> DirectoryIdentity:
     """Return the identity that a directory has and keeps.
 
     OverlayFS, which containers lie on, tells another time of birth once something in a directory of
-    the image is changed.  So it is made to do what it does then: the times of such a directory are
-    set to what they are.
+    the image is changed.  So this sets the times of such a directory to what they are, after which
+    OverlayFS tells the lasting time.
 
     Raises:
         OSError: as statx(2).

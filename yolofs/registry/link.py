@@ -52,8 +52,8 @@ def remove_link(project: bytes, session: bytes) -> None:
 
 
 def exclude_from_git(project: bytes) -> None:
-    """Have git pass over the link: one line in ``.git/info/exclude``, where that is a plain file of
-    a plain repository.
+    """Have git ignore the link, by a line in ``.git/info/exclude``, if that is a plain file of a
+    plain repository.
 
     Nothing of this follows a link, as the repository may be anybody's.
     """

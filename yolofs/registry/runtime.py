@@ -1,8 +1,9 @@
 """Where a session's runtime directory is: the mountpoint and the control sockets, outside the
 project.
 
-It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory; so it does
-``/run/user/UID``, where keyrings, agents and other programs of the user have their sockets.
+It lies below ``$XDG_RUNTIME_DIR/yolofs``, which every view shows as an empty directory;
+``/run/user/UID`` is shown empty, too: keyrings, agents and other programs of the user have their
+sockets there.
 """
 
 from __future__ import annotations

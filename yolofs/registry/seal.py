@@ -2,13 +2,13 @@
 base.
 
 A plan that lies in a session says what is done to base.  Whoever can put one there (by a clone, an
-archive, a copy, or as another user) could have anything written.  So each is sealed before its
-first step, with a key that lies in the user's own state directory alone, and one without a seal
-that fits is not carried out.
+archive, a copy, or as another user) could have anything written.  So each plan is sealed before its
+first step, with a key that lies only in the user's own state directory.  A plan without a seal that
+fits is not carried out.
 
-The seal lies beside the plan (``commits/N/seal``, JSON) and says what it was made for in plain
-words, so that a message about one that does not fit can say what is another.  Then comes an
-HMAC-SHA256 (RFC 2104) over all that.
+The seal lies beside the plan (``commits/N/seal``, JSON) and says in plain words what it was made
+for.  So a message about a seal that does not fit can say what differs.  An HMAC-SHA256 (RFC 2104)
+over all that follows.
 """
 
 from __future__ import annotations
@@ -146,8 +146,7 @@ def read_plainly(path: bytes) -> bytes | None:
 
 
 def digest_of_file(path: bytes) -> str | None:
-    """Return the SHA-256 of a file in hex; None if there is nothing.  What is there and is no file
-    has none of it.
+    """Return the SHA-256 of a file in hex; None if there is nothing, "" if it is not a file.
 
     Raises:
         OSError: it cannot be read.

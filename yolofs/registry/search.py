@@ -2,8 +2,8 @@
 
 The search goes upwards.  Like git's search, it stops at the user's home, at mount points, and at a
 directory that is neither the user's nor root's.  ``safe_directories`` in the user's own
-``config.toml`` makes exceptions, like git's ``safe.directory``.  Which directory is a project the
-registry tells, by identity: nothing that lies in the tree.
+``config.toml`` makes exceptions, like git's ``safe.directory``.  Only the registry tells, by
+identity, which directory is a project.  Nothing in the tree does.
 """
 
 from __future__ import annotations

@@ -60,10 +60,9 @@ class Loaded(NamedTuple):
 
 
 def load_in_force(project: bytes, directory: bytes, *, agreed: Agreed | None = None) -> Loaded:
-    """Read the settings of a project, whose session is in ``directory``; of its ``.yolofs.toml``
-    what holds.
-
-    The one way to settings for all that goes by them.  ``agreed`` stands for what is remembered.
+    """Read the settings of a project whose session is in ``directory``: of its ``.yolofs.toml``
+    only what is in force.  Everything that obeys settings gets them here.  ``agreed`` stands for
+    what is remembered.
 
     Raises:
         ConfigError: the file is not in order.
@@ -117,8 +116,8 @@ def trust_name(directory: bytes) -> bytes:
     """Return the name under which agreements are kept for the project whose session is in
     ``directory``: its id.
 
-    So what is agreed to for a project does not count for a copy of it, and goes on to count when it
-    moves.
+    So an agreement does not count for a copy of the project, and still counts after the project has
+    moved.
     """
     return os.path.basename(os.path.realpath(directory))
 
@@ -205,11 +204,8 @@ def content_hash(text: bytes) -> str:
 
 
 def digest_of(project: bytes, waiting: Iterable[WaitingLine]) -> str:
-    """Return what stands for some lines and what they open, for a command that agrees to just
-    these.
-
-    Whoever writes the file may look for two contents of the same digest: with its 128 bits they
-    find none.
+    """Return a digest of some lines and of what they open, for a command that agrees to just these.
+    It has 128 bits, so whoever writes the file cannot find two contents with the same digest.
     """
     import hashlib
 
