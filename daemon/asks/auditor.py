@@ -112,8 +112,8 @@ class Auditor:
         """Count a refusal; return whether it is the first of its kind, so that there is a note to
         :meth:`write`.
 
-        A program that goes through a tree is refused each path of it: after the first ones they
-        are counted by directory, and after the first directories all together.
+        A program that goes through a tree is refused each path of it.  After the first paths,
+        refusals are counted by directory; after the first directories, all together.
         """
         run = self._run_of(thread)
         alike = question.operation.value, question.rule, run

@@ -398,8 +398,8 @@ class Broker:
                     self._give_default(ask)
 
     def _give_default(self, ask: Ask) -> None:
-        """Give all waiters of an ask the default. Where nobody watches, or whoever was told does
-        not answer, the run does not have to wait for it again.
+        """Give all waiters of an ask the default.  If nobody watches, or nobody who was told
+        answers, the run does not have to wait for that path again.
         """
         runs = {waiter.requester.run for waiter in ask.waiters}
         is_attended = ask.deadline == ask.full_deadline

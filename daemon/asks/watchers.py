@@ -31,8 +31,8 @@ class Watcher(Protocol):
         ...
 
     def check(self) -> bool:
-        """Have whoever sees it show that it goes on, while something waits; tell whether it has
-        ceased to since the last check.
+        """Ask the watcher for a sign of life, while something waits; tell whether it has fallen
+        silent since the last check.
         """
         ...
 
@@ -96,8 +96,8 @@ class Watchers:
         return any(self.attend(waiter.requester.run) for waiter in ask.waiters)
 
     def leave_alone(self, path: bytes, runs: Iterable[int]) -> bool:
-        """Remember that nobody answered what runs asked about a path, so that those that nobody
-        attends need not wait for it again; tell whether there are any.
+        """Remember that nobody answered what runs asked about a path: runs that nobody attends do
+        not wait for it again.  Tell whether there are such runs.
         """
         unattended = {(path, run) for run in runs if not self.attend(run)}
         if unattended and len(self._left_alone) >= _MOST_UNATTENDED:

@@ -1,8 +1,8 @@
 """Messages for a watcher that does not read for a while.
 
-A watcher may be stopped, or its terminal.  Later it gets the state of things then, and not all that
-happened meanwhile.  So the backlog is bounded by what waits and by what the watcher was told
-before.
+A watcher or its terminal may be stopped.  When it goes on, it gets the present state, and not all
+that has happened meanwhile.  So the backlog is bounded by what waits and by what the watcher was
+told before.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def common_directory(paths: Iterable[bytes]) -> bytes:
 
 
 def widest_scope(question: Question) -> bytes:
-    """Return the highest path a rule for which settles a question: nearer rules decide over what a
-    higher one is about.
+    """Return the highest path for which a rule would settle a question.  A rule for a higher path
+    may leave it open, because nearer rules decide.
 
     If no higher path settles the question, that is the asked path itself.
     """
@@ -43,8 +43,8 @@ def widest_scope(question: Question) -> bytes:
 
 
 def group_directory(question: Question) -> bytes:
-    """Return the directory below which what a process asks at a time belongs together with a
-    question.
+    """Return the directory of a question's group: what a process asks below it at the same time
+    belongs together.
 
     It is the directory that the asking rule is about.  If that rule is about everything (a pattern,
     a rule for ``/``, or no rule), it is the highest directory on the path below ``/``: ``/etc`` and

@@ -1,9 +1,7 @@
-"""Which store inodes ended commits name: noted in ``commits/numbers``, so that what they put away
-is read once.
-
-It stays as it is, so what it names does, too.  The note counts for a commit as long as its journal
-is the file that was read: size, time and inode number.  The note may be deleted; then all are read
-once more.
+"""Which store inodes ended commits name: noted in ``commits/numbers``, so that each journal that
+they have put away is read only once.  Such a journal does not change, and so the note stays right.
+The note counts for a commit as long as its journal is the file that was read: size, time and inode
+number.  The note may be deleted; then all are read once more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a journal is damaged, what has become of its lines there, and what can be kept of those
 after it.
 
-Not on the way of a request: all of it reads the journal again, to tell of damage or to repair it.
+No request comes here: all of it reads the journal again, to describe damage or to repair it.
 """
 
 from __future__ import annotations

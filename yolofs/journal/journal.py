@@ -206,10 +206,9 @@ class Journal:
         self.close()
 
     def give_back(self) -> None:
-        """Free what was taken of the disk for more records, as nothing is to be appended any more.
-
-        Not at each close: where the disk is full, removals are recorded in that room after the next
-        open.
+        """Free the room on the disk that was taken for more records, as nothing more will be
+        appended.  A close does not do this: if the disk is full, removals are recorded in that room
+        after the next open.
         """
         with contextlib.suppress(OSError):  # it is only room
             if self._is_whole and os.fstat(self._fd).st_size == self.size:

@@ -1,5 +1,5 @@
-"""Bytes as percent-encoded text (RFC 3986), as ``urllib.parse`` has it, which takes as long to
-import as all else that finding a project takes.
+"""Bytes as percent-encoded text (RFC 3986), with the results of ``urllib.parse``.  To import that
+takes as long as everything else that finds a project.
 """
 
 from __future__ import annotations
