@@ -162,13 +162,13 @@ def check_named(shown: CommitPreview, options: Sequence[str] = (), *, is_later: 
     count = len({path for one in unnamed for path in one.unnamed})
     paths = sorted({path for one in unnamed for path in one.paths})
     what = "1 file stays staged, as it has" if count == 1 else f"{count} files stay staged, as they have"
-    hint = _next(
+    hint = _next_command(
         shown.root, paths, options, is_later=is_later, if_many="yolofs status shows them, --trusted takes them"
     )
-    raise UnnamedError(f"{what} to be named (or --trusted): the host would run or trust {_it(count)}", hint=hint)
+    raise UnnamedError(f"{what} to be named (or --trusted): the host would run or trust {_pronoun(count)}", hint=hint)
 
 
-def _it(count: int) -> str:
+def _pronoun(count: int) -> str:
     return "it" if count == 1 else "them"
 
 
@@ -188,7 +188,7 @@ def _check_whole(shown: CommitPreview, options: Sequence[str], *, is_later: bool
         if len(named) == 1
         else f"{len(named)} paths that were named stay staged, as they go"
     )
-    hint = _next(shown.root, paths, options, is_later=is_later, if_many="yolofs commit --outside --scratch")
+    hint = _next_command(shown.root, paths, options, is_later=is_later, if_many="yolofs commit --outside --scratch")
     raise UnnamedError(f"{what} only together with others", hint=hint)
 
 
@@ -356,7 +356,9 @@ def _command(root: bytes, paths: Iterable[RelPath], options: Sequence[str] = ())
     return " ".join(("yolofs commit", *options, *(in_shell(absolute(root, path)) for path in paths)))
 
 
-def _next(root: bytes, paths: Sequence[RelPath], options: Sequence[str], *, is_later: bool, if_many: str) -> str:
+def _next_command(
+    root: bytes, paths: Sequence[RelPath], options: Sequence[str], *, is_later: bool, if_many: str
+) -> str:
     """Return the command that takes what stays; ``if_many``: where its paths are too many."""
     command = _command(root, paths, options) if len(paths) <= _LISTED else if_many
     return f"as it is now: {command}" if is_later else command
