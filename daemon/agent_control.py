@@ -1,8 +1,7 @@
 """The methods of the restricted socket, for programs inside a sandbox: reading, snapshots and
 travel; no commit and no change of rules.
 
-Who may do what is decided by the socket that a client came through, which is the only one that a
-sandbox has.
+The socket that a client comes through decides what the client may do.  A sandbox has only this one.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Owners:
         if writes == self._durable_writes:
             return
         with open(open_plain(self._path, os.O_RDONLY), "rb") as file:
-            os.fsync(file.fileno())  # without the lock: who notes an owner does not wait for the disk
+            os.fsync(file.fileno())  # without the lock: whoever notes an owner does not wait for the disk
         with self._lock:
             self._durable_writes = max(self._durable_writes, writes)
 
