@@ -120,7 +120,7 @@ class Confined:
             self._kill()
 
     def _kill(self) -> None:
-        """Kill the sandbox' first process, and with it all others, as bubblewrap does when it ends
+        """Kill the sandbox's first process, and with it all others, as bubblewrap does when it ends
         by itself.
         """
         self._kill_first()

@@ -29,7 +29,7 @@ class ForcedEnd:
     """Tells when to end a run, and why."""
 
     def __init__(self, init: int) -> None:
-        """``init`` is the pid of the sandbox' first process, as we see it."""
+        """``init`` is the pid of the sandbox's first process, as we see it."""
         self._init = init
         self._command = 0
         self._ended_s: float | None = None

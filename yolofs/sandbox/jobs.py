@@ -140,7 +140,7 @@ class Job:
         each_look: Callable[[], None],
         tell: Callable[[str], None],
     ) -> None:
-        """``init`` is the pid of the sandbox' first process, as we see it.
+        """``init`` is the pid of the sandbox's first process, as we see it.
 
         ``kill`` ends it, and the job's process; ``each_look`` is called about once in
         :data:`LOOKS_S`, ``tell`` with the reason if it has to be ended.
@@ -257,7 +257,7 @@ class Job:
             os.killpg(self._group, number)
 
     def _started(self) -> list[int]:
-        """Return the processes that the sandbox' first one has started: the command, and
+        """Return the processes that the sandbox's first one has started: the command, and
         orphans.
         """
         return children(self._init)
