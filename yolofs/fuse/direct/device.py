@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
+
+GONE = frozenset([errno.ENODEV, errno.ECONNABORTED])
+"""The mount has been taken away."""
+WITHDRAWN = frozenset([errno.ENOENT, errno.EINTR])
+"""Of a read: the request was taken back meanwhile.  Of a write: nobody waits for the answer."""
+NOBODY_WAITS = GONE | WITHDRAWN
+"""Of a write of an answer."""
 
 
 class Device:
@@ -21,7 +29,7 @@ class Device:
         self._sender_count = 0
         self._is_closed = False
 
-    def send(self, message: bytes) -> None:
+    def send(self, *parts: bytes) -> None:
         """Write a message; nothing once :meth:`close` was called.  May block.
 
         Raises:
@@ -32,7 +40,7 @@ class Device:
                 return
             self._sender_count += 1
         try:
-            os.write(self.fd, message)
+            os.writev(self.fd, parts)
         finally:
             with self._changing:
                 self._sender_count -= 1

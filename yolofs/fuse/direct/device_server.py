@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.direct import incoming
 from yolofs.fuse.direct.agreement import MAX_WRITE, agree
+from yolofs.fuse.direct.device import GONE, NOBODY_WAITS, WITHDRAWN, Device
 from yolofs.fuse.direct.directory_names import Listed
 from yolofs.fuse.direct.kernel_protocol import (
     CACHE_DIR,
@@ -61,10 +62,6 @@ from yolofs.overlay import Owner
 log = logging.getLogger("yolofs.fuse")
 
 _BUFFER_SIZE = MAX_WRITE + (1 << 16)
-_GONE = frozenset([errno.ENODEV, errno.ECONNABORTED])
-"""The mount has been taken away."""
-_WITHDRAWN = frozenset([errno.ENOENT, errno.EINTR])
-"""Of a read: the request was taken back meanwhile.  Of a write: nobody waits for the answer."""
 _SECOND_NS = 1_000_000_000
 Answering = Callable[[int, int], Reply | None]
 """Carries out the request in the buffer, about a node and of a size in bytes; None: there is
@@ -75,7 +72,7 @@ nothing to say, or it is said later.
 class DeviceServer:
     """Answers what comes from ``device``; belongs to the device loop."""
 
-    def __init__(self, served: Served, options: MountOptions, device: int, notices: Notices) -> None:
+    def __init__(self, served: Served, options: MountOptions, device: Device, notices: Notices) -> None:
         self._handlers = served.handlers
         self._overlay = served.handlers.overlay
         self._loop = served.loop
@@ -86,8 +83,8 @@ class DeviceServer:
         self._outdated = self._requests.outdated
         self._notices = notices
         self._current_run = served.current_run
-        self._fd = device
-        self._device = io.FileIO(device, "r+b", closefd=False)
+        self._fd = device.fd
+        self._device = io.FileIO(device.fd, "r+b", closefd=False)
         self._readinto = self._device.readinto  # says None where readv(2) would make an exception
         self._buffer = bytearray(_BUFFER_SIZE)
         self._bytes = memoryview(self._buffer)
@@ -105,7 +102,7 @@ class DeviceServer:
             self._replies,
             again=self._again,
             say=self._say,
-            say_data=self._say_data,
+            device=device,
         )
         self._takes_privileges_away = False
         """Whether setuid and setgid bits are ours to take away when somebody writes."""
@@ -172,6 +169,10 @@ class DeviceServer:
         finally:
             self._own_threads.discard(thread)
 
+    def end(self) -> None:
+        """Answer what is not answered yet and will not be, as the mount ends."""
+        self._waiting.end()
+
     # ---- one request
 
     def serve_one(self) -> bool:
@@ -179,9 +180,9 @@ class DeviceServer:
         try:
             size = self._readinto(self._buffer)
         except OSError as error:
-            if error.errno in _WITHDRAWN:
+            if error.errno in WITHDRAWN:
                 return True
-            if error.errno not in _GONE:
+            if error.errno not in GONE:
                 raise
             if not self.ended.is_done:
                 self.ended.set_result(None)
@@ -211,14 +212,14 @@ class DeviceServer:
         try:
             os.write(self._fd, reply)
         except OSError as error:
-            if error.errno not in _WITHDRAWN and error.errno not in _GONE:
+            if error.errno not in NOBODY_WAITS:
                 raise
 
     def _say_data(self, unique: int, data: Reply) -> None:
         try:
             os.writev(self._fd, (self._replies.head(unique, len(data)), data))
         except OSError as error:
-            if error.errno not in _WITHDRAWN and error.errno not in _GONE:
+            if error.errno not in NOBODY_WAITS:
                 raise
 
     def _done(self) -> memoryview:

@@ -42,7 +42,7 @@ class DirectTransport:
         self._mountpoint = mountpoint
         self._device = Device(mount(mountpoint, allow_other=self._options.allow_other))
         self._notices = Notices(self._device)
-        self._server = DeviceServer(self._served, self._options, self._device.fd, self._notices)
+        self._server = DeviceServer(self._served, self._options, self._device, self._notices)
         if self._trace is not None:
             self._server.answers = counted(self._server.answers, self._trace)
 
@@ -51,7 +51,10 @@ class DirectTransport:
         server = self._mounted
         assert self._device is not None
         self._served.loop.serve_device(self._device.fd, server.serve_one)
-        await server.ended
+        try:
+            await server.ended
+        finally:
+            server.end()
 
     def close(self, *, unmount: bool) -> None:
         """Let go of the kernel."""

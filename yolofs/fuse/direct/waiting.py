@@ -10,9 +10,11 @@ import contextlib
 import errno
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from yolofs.fuse.direct import incoming
-from yolofs.fuse.direct.kernel_protocol import IN, Opcode
+from yolofs.fuse.direct.device import NOBODY_WAITS, Device
+from yolofs.fuse.direct.kernel_protocol import IN, OUT, OUT_SIZE, Opcode
 from yolofs.fuse.direct.replies import Replies, Reply
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.request import Request
@@ -54,10 +56,10 @@ class Waiting:
         *,
         again: Callable[[bytes], Reply | None],
         say: Callable[[Reply], None],
-        say_data: Callable[[int, Reply], None],
+        device: Device,
     ) -> None:
-        """``again`` carries out a request from its bytes, ``say`` and ``say_data`` send an
-        answer.
+        """``again`` carries out a request from its bytes, ``say`` sends an answer; by ``device``
+        other threads do.
         """
         self._handlers = served.handlers
         self._loop = served.loop
@@ -66,9 +68,11 @@ class Waiting:
         self._replies = replies
         self._again = again
         self._say = say
-        self._say_data = say_data
+        self._device = device
         self._suspended: dict[int, Request] = {}
         """The requests that an obstacle has suspended, by their unique numbers."""
+        self._in_threads: set[int] = set()
+        """The unique numbers of those that other threads carry out, and answer."""
 
     def suspend(self, message: bytes, obstacle: Obstacle) -> None:
         """Answer a request later, when ``obstacle`` is out of its way."""
@@ -89,8 +93,17 @@ class Waiting:
         return self._handlers.errno_of(error) if isinstance(error, OSError) else errno.EINTR
 
     def in_thread(self, unique: int, job: Callable[[], bytes | None]) -> None:
-        """Answer a request with what ``job`` returns, which another thread does."""
-        self._loop.spawn(self._say_result(unique, job), name=f"request {unique}")
+        """Have another thread answer a request with what ``job`` returns.
+
+        The loop is not woken for that, which would take longer than many a disk.
+        """
+        self._in_threads.add(unique)
+        try:
+            self._loop.start_in_thread(partial(self._say_from_thread, unique, job))
+        except (LoopClosedError, RuntimeError) as error:  # RuntimeError: the system's limit on threads
+            self._in_threads.discard(unique)
+            log.warning("a request cannot be carried out: %s", error)
+            self._say(self._replies.error(unique, errno.EIO))
 
     def statfs_when_freed(self, unique: int) -> None:
         """Tell what is free when all that was removed has been freed, which begins now."""
@@ -135,18 +148,29 @@ class Waiting:
         await self._requests.drop_pages(waits=True)
         self._say(reply)
 
-    async def _say_result(self, unique: int, job: Callable[[], bytes | None]) -> None:
+    def _say_from_thread(self, unique: int, job: Callable[[], bytes | None]) -> None:
+        """Answer a request with what ``job`` returns; in any thread."""
+        data, number = b"", 0
         try:
-            data = await self._loop.in_thread(job)
+            data = job() or b""
         except OSError as error:
-            self._say(self._replies.error(unique, self._handlers.errno_of(error)))
-        except LoopClosedError:  # unmounting: nobody can tell any more whether it reached the disk
-            self._say(self._replies.error(unique, errno.EIO))
+            number = self._handlers.errno_of(error)
         except Exception:
             log.exception("a request failed in a thread")
+            number = errno.EIO
+        try:
+            self._device.send(OUT.pack(OUT_SIZE + len(data), -number, unique), data)
+        except OSError as error:
+            if error.errno not in NOBODY_WAITS:
+                log.warning("a request cannot be answered: %s", error)
+        self._in_threads.discard(unique)
+
+    def end(self) -> None:
+        """Answer what threads are still at work on as the mount ends: nobody can tell any more
+        whether it reaches the disk.
+        """
+        for unique in list(self._in_threads):
             self._say(self._replies.error(unique, errno.EIO))
-        else:
-            self._say_data(unique, data or b"")
 
     async def _say_statfs(self, unique: int) -> None:
         with contextlib.suppress(LoopClosedError, RuntimeError):  # RuntimeError: the system's limit on threads

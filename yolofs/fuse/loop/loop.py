@@ -235,6 +235,17 @@ class DeviceLoop:
         self._workers.submit(job)
         return await future
 
+    def start_in_thread(self, job: Callable[[], None]) -> None:
+        """Run ``job`` in a worker thread; it handles its own exceptions, and nobody here waits for
+        it.
+
+        Raises:
+            LoopClosedError: the loop is ending.
+            RuntimeError: not a single thread could be started.
+        """
+        self._scheduler.check_open()
+        self._workers.submit(job)
+
     def _try_post(self, fn: Callable[[T], None], arg: T) -> None:
         try:
             self.post(fn, arg)

@@ -19,7 +19,7 @@ from yolofs.fuse.direct.device_server import DeviceServer
 from yolofs.fuse.direct.kernel_protocol import Opcode
 from yolofs.fuse.direct.notices import Notices
 from yolofs.fuse.handlers import Handlers
-from yolofs.fuse.loop.loop import DeviceLoop
+from yolofs.fuse.loop.loop import DeviceLoop, LoopClosedError
 from yolofs.fuse.mount import NobodyToAsk
 from yolofs.fuse.transport import MountOptions, Served
 
@@ -36,6 +36,11 @@ class Kernel:
         """Send a request of this process' user; return the errno and the answer without its
         header.
         """
+        self.send(opcode, body, node)
+        return self.answer()
+
+    def send(self, opcode: int, body: bytes, node: int = 1) -> None:
+        """Send a request, and have the server see to it."""
         self._unique += 2
         length = 40 + len(body)
         head = struct.pack(
@@ -43,10 +48,28 @@ class Kernel:
         )
         self._device.send(head + body)
         assert self._server.serve_one()
+
+    def answer(self) -> tuple[int, bytes]:
+        """Take the answer to the last request."""
         answer = self._device.recv(1 << 17)
         size, error, unique = struct.unpack_from("=IiQ", answer)
         assert (size, unique) == (len(answer), self._unique)
         return -error, answer[16:]
+
+    def run_until_stopped(self) -> None:
+        """Run the loop, and stop it as soon as it runs."""
+        loop = self._server._loop
+        thread = loop.start(self._ended())
+        loop.call(lambda: None)
+        loop.stop()
+        thread.wait(60)
+
+    async def _ended(self) -> None:
+        try:
+            with contextlib.suppress(LoopClosedError):
+                await self._server.ended
+        finally:
+            self._server.end()
 
     def begin(self, minor: int, offered: int, *, more: int = 0) -> int:
         """Begin the mount as a kernel of a version does; return what was accepted."""
@@ -63,8 +86,10 @@ def kernel_of(base: Path, *, xattrs: bool = False) -> Iterator[tuple[Kernel, Han
     """Give a kernel that may ask about the view of ``base``, and what answers it."""
     loop = DeviceLoop()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.settimeout(60)
     with ours, theirs, handlers_of(base) as handlers:
         served = Served(handlers, loop, NobodyToAsk(), Freeing(loop.call_later), CurrentRun(lambda _: 0))
         options = MountOptions(allow_other=False, drops_pages_itself=False, xattrs=xattrs)
-        yield Kernel(DeviceServer(served, options, ours.fileno(), Notices(Device(ours.fileno()))), theirs), handlers
+        device = Device(ours.fileno())
+        yield Kernel(DeviceServer(served, options, device, Notices(device)), theirs), handlers
     loop.stop()
