@@ -83,12 +83,12 @@ class HeldDirectories:
 
     def place_of_name(self, path: RelPath) -> tuple[int, bytes] | None:
         """Return a descriptor of the directory of a base path, and the name in it; None if its
-        directory is not held.
+        directory is not held, or it is base itself.
 
         The caller does not keep it.
         """
         above, _, name = path.rpartition(b"/")
-        fd = self.known_fd(RelPath(above))
+        fd = self.known_fd(RelPath(above)) if name else None
         return (fd, name) if fd is not None else None
 
     def lstat(self, path: RelPath) -> os.stat_result:

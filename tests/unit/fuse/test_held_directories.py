@@ -146,6 +146,14 @@ def test_of_a_held_directory_the_present_attributes_are_told(handlers: Handlers,
     assert (attr.mode & 0o777, attr.mtime_ns) == (0o700, 2 * 10**18)
 
 
+def test_base_itself_is_found_while_it_is_held(handlers: Handlers, base: Path) -> None:
+    os.setxattr(base, "user.name", b"value")
+    number_of(handlers, b"d3")
+    assert "." in held(base)
+    assert handlers.getxattr(1, b"user.name") == b"value"
+    assert b"user.name" in handlers.listxattr(1)
+
+
 @pytest.mark.parametrize("instead", ["nothing", "a file", "a link"])
 def test_a_held_directory_that_the_host_removes_is_gone_at_once(handlers: Handlers, base: Path, instead: str) -> None:
     directory = number_of(handlers, b"d3")
