@@ -20,9 +20,11 @@ from setuptools.command.build_ext import build_ext
 # (mypyc cannot subclass OSError), and all that is not on the way of a request.
 COMPILED = [
     "yolofs/access/gate.py",
+    "yolofs/fuse/current_run.py",
     "yolofs/fuse/results.py",
     "yolofs/fuse/cache/lifetimes.py",
     "yolofs/fuse/cache/listings.py",
+    "yolofs/fuse/direct/device_server.py",
     "yolofs/fuse/direct/directory_names.py",
     "yolofs/fuse/direct/incoming.py",
     "yolofs/fuse/direct/kernel_protocol.py",
@@ -59,6 +61,7 @@ COMPILED = [
     "yolofs/rules/judgement.py",
     "yolofs/rules/verdict.py",
     "yolofs/state/hard_links.py",
+    "yolofs/state/kept_bases.py",
     "yolofs/state/tree.py",
     "yolofs/store/base.py",
     "yolofs/store/base_stand_in.py",
