@@ -61,7 +61,6 @@ COMPILED = [
     "yolofs/rules/judgement.py",
     "yolofs/rules/verdict.py",
     "yolofs/state/hard_links.py",
-    "yolofs/state/kept_bases.py",
     "yolofs/state/tree.py",
     "yolofs/store/base.py",
     "yolofs/store/base_stand_in.py",

@@ -22,6 +22,7 @@ import pytest
 
 from tests.cli.program import DEADLINE_S, Program, wait_until
 from tests.mount.pages import LONG_S, PAGE, Mounter, at, change, opened
+from tests.support.core_in_python import core_in_python
 from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.libfuse.handshake import open_devices
 from yolofs.fuse.results import EntryReply
@@ -70,6 +71,7 @@ def test_an_open_file_shows_it_without_that_anybody_asks_for_attributes(base: Pa
         assert os.pread(fd, 3, 0) == b"no2"
 
 
+@core_in_python
 def test_whoever_reads_while_many_files_are_dropped_is_answered(
     base: Path, mounted: Mounter, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ import errno
 import os
 import struct
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,38 +42,45 @@ def test_a_thread_answers_without_the_loop(base: Path) -> None:
 def test_what_fails_in_a_thread_is_answered(
     base: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, expected: int
 ) -> None:
-    def fail() -> None:
+    def fail(_: int) -> None:
         raise raised
 
-    with kernel_of(base) as (kernel, handlers):
+    with kernel_of(base) as (kernel, _):
         kernel.begin(*V6_18)
-        monkeypatch.setattr(handlers, "sync_job", lambda _: fail)
-        assert kernel.ask(Opcode.FSYNC, fsync(opened(kernel, b"file"))) == (expected, b"")
+        handle = opened(kernel, b"file")
+        monkeypatch.setattr(os, "fsync", fail)
+        assert kernel.ask(Opcode.FSYNC, fsync(handle)) == (expected, b"")
 
 
 def test_what_is_read_in_a_thread_comes_with_its_length(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (base / "file").write_bytes(b"content")
-    with kernel_of(base) as (kernel, handlers):
+
+    def not_in_memory(*_: object) -> int:
+        raise BlockingIOError
+
+    with kernel_of(base) as (kernel, _):
         kernel.begin(*V6_18)
         number = struct.unpack_from("=Q", kernel.ask(Opcode.LOOKUP, b"file\0")[1])[0]
         handle = struct.unpack_from("=Q", kernel.ask(Opcode.OPEN, struct.pack("=II", os.O_RDONLY, 0), number)[1])[0]
-        monkeypatch.setattr(handlers, "read", lambda *_: None)
+        monkeypatch.setattr(os, "preadv", not_in_memory)
         asked = struct.pack("=QQIIQII", handle, 3, 100, 0, 0, 0, 0)
         assert kernel.ask(Opcode.READ, asked, number) == (0, b"tent")
 
 
 def test_as_the_mount_ends_what_threads_are_at_work_on_is_answered(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And answered again when the thread comes back, which the kernel takes for nothing."""
-    may_end = threading.Event()
+    has_begun, may_end = threading.Event(), threading.Event()
 
-    def job_of(_: int | None) -> Callable[[], None]:
-        return lambda: None if may_end.wait(30) else pytest.fail("nobody let it end")
+    def slowly(_: int) -> None:
+        has_begun.set()
+        assert may_end.wait(60)
 
-    with kernel_of(base) as (kernel, handlers):
+    with kernel_of(base) as (kernel, _):
         kernel.begin(*V6_18)
         handle = opened(kernel, b"file")
-        monkeypatch.setattr(handlers, "sync_job", job_of)
+        monkeypatch.setattr(os, "fsync", slowly)
         kernel.send(Opcode.FSYNC, fsync(handle))
+        assert has_begun.wait(60)
         kernel.run_until_stopped()
         assert kernel.answer() == (errno.EIO, b"")
         may_end.set()
