@@ -20,11 +20,20 @@ _BREAKS = frozenset(":=@")
 
 
 class _Shell(ShellComplete):
-    """Takes note of what stands before the word that is completed."""
+    """Takes note of what stands before the word that is completed, and offers whole words: click
+    offers for ``--option=`` only the value.
+    """
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
         is_after_dashes.set("--" in args)
-        return super().get_completions(args, incomplete)
+        found = super().get_completions(args, incomplete)
+        option, equals, _ = incomplete.partition("=")
+        if not equals or not option.startswith("-") or "--" in args:
+            return found
+        return [
+            CompletionItem(f"{option}={item.value}", item.type, item.help) if item.type == "plain" else item
+            for item in found
+        ]
 
 
 class _Bash(_Shell, BashComplete):

@@ -67,8 +67,9 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    for paragraph in text.replace("\b", "").strip().split("\n\n"):
-        yield ".PP"
+    for number, paragraph in enumerate(text.replace("\b", "").strip().split("\n\n")):
+        if number:
+            yield ".PP"
         yield _escaped(" ".join(paragraph.split()))
 
 

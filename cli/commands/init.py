@@ -131,6 +131,24 @@ def _start(project: bytes, state: bytes | None, is_adopted: bool) -> None:
     above = session_above(project)
     if above is not None:
         warn(f"{display(above.project)} above it has a session, too; for what is in {place} this one counts now")
+    repository = _repository_above(project)
+    if repository is not None:
+        say(
+            f"note: git's repository is {display(repository)}, outside of the project: git has to ask there;"
+            f" yolofs init {in_shell(repository)} starts a session for all of it"
+        )
+
+
+def _repository_above(project: bytes) -> bytes | None:
+    """Return the nearest directory above a project that is a git repository, None if none is, or
+    the project is one itself.
+    """
+    at = project
+    while not os.path.lexists(os.path.join(at, b".git")):
+        if at == b"/":
+            return None
+        at = os.path.dirname(at)
+    return at if at != project else None
 
 
 def _write_config(path: bytes) -> bool:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -43,7 +44,7 @@ k - to the one before without an answer
 K - to the one before
 s - split it: into the hunks that it is made of, or a hunk into its lines
 e - edit it: what comes back is staged
-/ - to the next one in which a pattern (of Python) is found
+/ - to the next one that shows a line, or has a path, with a pattern (of Python)
 ? - this help"""
 
 
@@ -254,9 +255,14 @@ class _Dialogue:
             say(f"that is no pattern: {error}")
             return False
         order = [*range(self._at + 1, len(self.chunks)), *range(self._at)]
+        read: FileHunks | None = None
+        texts: tuple[list[bytes], list[bytes]] | None = None
         for at in order if pattern else ():
-            lines = [line for hunk, _ in self.chunks[at].parts for line in (*hunk.old_lines, *hunk.new_lines)]
-            if any(map(found, lines)) or found(self.chunks[at].hunk.path):
+            chunk = self.chunks[at]
+            if chunk.file is not read and chunk.hunk.kind is HunkKind.TEXT:
+                read, texts = chunk.file, self._texts(chunk)
+            lines = itertools.islice(patch_lines(chunk, texts, context=CONTEXT), 1, None)
+            if found(chunk.hunk.path) or any(found(line[1:]) for line in lines):
                 self._at = at
                 return True
         say("there is no other hunk with that")

@@ -18,7 +18,7 @@ from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import Line
 from yolofs.cli.show.json_forms import change_fields, text_fields, words_fields
-from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary, without_scratch
+from yolofs.cli.show.listing import Place, change_line, counts_text, group_lines, is_marked, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.cli.which_project import session_directory
@@ -293,7 +293,9 @@ def _listed(
     more = len(some) - most
     if more > 0:
         left_out = (change for line in some[most:] for change in (line.change, *line.inside))
-        lines.append(f"  … and {summary(left_out)} in {more} more line{'s' if more > 1 else ''}: {see} --list")
+        lines.append(
+            f"  … and {more} more line{'s' if more > 1 else ''} ({counts_text(counts(left_out))}): {see} --list"
+        )
     return lines
 
 

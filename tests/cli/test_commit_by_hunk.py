@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -109,6 +110,11 @@ def test_a_pattern_leads_to_the_hunk_that_has_it(yolofs: Program, view: Path) ->
     text = answer(yolofs, "/nowhere", "/[", "/^y", "y", "q")
     assert "there is no other hunk with that" in text
     assert "that is no pattern" in text
+    assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
+
+
+def test_a_pattern_is_searched_for_in_the_lines_around_a_hunk_too(yolofs: Program, view: Path) -> None:
+    answer(yolofs, "/^27$", "y", "q")
     assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
 
 
@@ -371,3 +377,53 @@ def test_the_inside_of_a_git_directory_is_asked_about_last(yolofs: Program, view
         assert "description" not in terminal.text
         terminal.type("q\n")
         terminal.wait()
+
+
+@pytest.fixture
+def renamed(yolofs: Program) -> Iterator[Path]:
+    """A mounted project with a text that was renamed and has two changes far from each other; the
+    first of these is committed.
+    """
+    (yolofs.project / "old").write_text(TEXT)
+    with yolofs.mounted() as view:
+        (view / "old").rename(view / "new")
+        (view / "new").write_text(text_with(line2="two\n", line25="twenty-five\n"))
+        found = json.loads(yolofs("hunks", "--json").out)["hunks"]
+        assert [hunk["kind"] for hunk in found] == ["renamed", "text", "text"]
+        yolofs("commit", "-y", "--hunk", found[1]["id"])
+        assert (yolofs.project / "old").read_text() == text_with(line2="two\n")
+        yield view
+
+
+def test_a_renamed_file_stays_renamed_when_one_of_its_texts_hunks_is_committed(yolofs: Program, renamed: Path) -> None:
+    (change,) = json.loads(yolofs("status", "--json").out)["changes"]
+    paths = str(yolofs.project / "old"), str(yolofs.project / "new")
+    assert (change["kind"], change["old_path"], change["path"]) == ("R", *paths)
+    assert not (renamed / "old").exists()
+    assert [hunk["kind"] for hunk in json.loads(yolofs("hunks", "--json").out)["hunks"]] == ["renamed", "text"]
+
+
+@pytest.mark.parametrize("name", ["old", "new"])
+def test_what_stays_of_a_renamed_file_is_committed_by_either_name(yolofs: Program, renamed: Path, name: str) -> None:
+    yolofs("commit", "-y", name)
+    assert (yolofs.project / "new").read_text() == text_with(line2="two\n", line25="twenty-five\n")
+    assert not (yolofs.project / "old").exists()
+    assert "no changes" in yolofs("status").out
+
+
+def test_what_base_changes_in_a_file_that_stays_renamed_is_a_conflict(yolofs: Program, renamed: Path) -> None:
+    with (yolofs.project / "old").open("a") as file:
+        file.write("the host's\n")
+    assert "old" in yolofs("commit", "-y", "new", code=9).err
+    assert (yolofs.project / "old").read_text().endswith("the host's\n")
+
+
+def test_a_file_that_stays_renamed_is_undone_to_what_it_was(yolofs: Program, renamed: Path) -> None:
+    yolofs("commit", "-y", "new")
+    yolofs("undo", "-y")
+    assert (yolofs.project / "old").read_text() == text_with(line2="two\n")
+    yolofs("undo", "-y", "1")
+    assert (yolofs.project / "old").read_text() == TEXT
+    assert (renamed / "new").read_text() == text_with(line2="two\n", line25="twenty-five\n")
+    (change,) = json.loads(yolofs("status", "--json").out)["changes"]
+    assert change["kind"] == "R"

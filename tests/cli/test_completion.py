@@ -152,6 +152,19 @@ def test_bash_completes_generations(staged: Program) -> None:
     assert done.stdout == "before\\ it\n"
 
 
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_value_of_an_option_with_an_equals_sign_is_offered_with_the_option(staged: Program, shell: str) -> None:
+    assert offered(staged, "yolofs", "restore", "--from=be", shell=shell) == ["--from=before it"]
+    assert "--from=base" in offered(staged, "yolofs", "restore", "--from=", shell=shell)
+
+
+@pytest.mark.parametrize(("piece", "found"), [("ba", "base"), ("=", "base")])
+def test_bash_gets_the_value_alone_as_it_parts_the_line_there(staged: Program, piece: str, found: str) -> None:
+    line = f"yolofs restore --from={piece.strip('=')}"
+    done = staged(_YOLOFS_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=piece)
+    assert f"plain,{found}" in done.out.splitlines()
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_script(yolofs: Program, shell: str) -> None:
     script = yolofs("completion", shell).out

@@ -491,3 +491,15 @@ def test_a_file_of_which_only_a_time_differs_was_not_written(yolofs: Program) ->
         assert "a.txt: metadata changed, " in yolofs("blame", "a.txt").out
         (view / "a.txt").write_text("other\n")
         assert "a.txt: written, " in yolofs("blame", "a.txt").out
+
+
+def test_who_starts_a_session_in_a_part_of_a_repository_is_told_that_git_will_ask(yolofs: Program) -> None:
+    top = yolofs.project / "top"
+    (top / "part").mkdir(parents=True)
+    assert "repository" not in yolofs("init", cwd=top / "part").err
+    (top / ".git").mkdir()
+    (top / "other").mkdir()
+    told = yolofs("init", cwd=top / "other").err
+    assert f"git's repository is {top}, outside of the project" in told
+    assert f"yolofs init {top} starts" in told
+    assert "repository" not in yolofs("init", cwd=top).err

@@ -59,13 +59,13 @@ def test_the_summary_names_deletions_and_what_is_outside_first_and_one_command_u
 
 def test_of_many_changes_the_number_that_is_not_shown_is_told(yolofs: Program) -> None:
     done = yolofs("run", "sh", "-c", "for i in $(seq 100); do echo > f$i; done")
-    assert "  … and 90 changes: 90 added in 90 more lines: yolofs diff " in done.err
+    assert "  … and 90 more lines (90 added): yolofs diff " in done.err
 
 
 def test_what_lies_in_directories_that_are_not_shown_is_counted_too(yolofs: Program) -> None:
     done = yolofs("run", "sh", "-c", "for i in $(seq 12); do mkdir d$i; echo > d$i/a; echo > d$i/b; done")
     assert "36 changes: 36 added" in done.err
-    assert "  … and 6 changes: 6 added in 2 more lines: yolofs diff " in done.err
+    assert "  … and 2 more lines (6 added): yolofs diff " in done.err
 
 
 def test_the_json_is_the_last_line_of_stderr(yolofs: Program) -> None:

@@ -181,10 +181,9 @@ class TakenOver:
         st = self._now.look(path)
         if st is None:
             return True
-        if staged.home is None:
-            return self._is_later(path, st, entry)
         was = staged.base
-        assert was is not None
+        if was is None:
+            return self._is_later(path, st, entry)
         if was.owner is not None and was.owner != owner_of(st):
             return True
         if stat.S_ISDIR(st.st_mode):

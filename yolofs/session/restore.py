@@ -8,11 +8,12 @@ it: a copy, with its metadata and times.
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from yolofs.changes.changes import Change, compare
+from yolofs.changes.matching import Identity
 from yolofs.commit.select.units import Units, natural_path
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
@@ -118,23 +119,49 @@ def _differ(here: StateFiles, now: File, there: StateFiles, then: File) -> bool:
 
 
 def _with_other_names(session: Session, source: NamedState, paths: Sequence[RelPath]) -> Sequence[RelPath]:
-    """Return the paths, and the other names that base has for edited files at them, where base is
-    what comes back.
+    """Return the paths, and the other names of edited files at them (hard links), where the file
+    that comes back has all of these.
 
-    Whether the view has looked at such a name yet does not matter.
+    Whether the view has looked at a name that base has yet does not matter.
     """
-    tree, wanted = session.state(), frozenset(paths)
-    if source.tree is None or not tree.linked:
+    if source.tree is None:
         return paths
+    tree, wanted = session.state(), frozenset(paths)
+    more = _other_names_in_base(session, source.tree, tree, wanted) if tree.linked else []
+    for staged in tree.staged.values():
+        if len(staged.names) < 2 and not staged.links:
+            continue
+        names = _names_of(session, tree, staged)
+        if not any(is_below_any(name, wanted) for name in names):
+            continue
+        then = [source.files.look(name) for name in names]
+        if all(file is not None and file.identity == staged.key for file in then):
+            more += names
+    return [*paths, *more]
+
+
+def _names_of(session: Session, tree: Tree, staged: Staged) -> list[RelPath]:
+    """Return all names of a staged file."""
+    names = {entry.path(): None for entry in staged.names}
+    if staged.links and staged.home is not None:
+        for found in find_all_names_at(session.base, [staged.home]).values():
+            names.update((name, None) for name in found if _shows(tree.find(name), staged))
+    return list(names)
+
+
+def _other_names_in_base(session: Session, source: Tree, tree: Tree, wanted: frozenset[RelPath]) -> list[RelPath]:
+    """Return the names that base has for edited files at some paths, where base is what comes
+    back.
+    """
     files = {staged.home: staged for staged in tree.linked.values() if staged.home is not None}
     more: list[RelPath] = []
     for found in find_all_names_at(session.base, files).values():
         staged = next(files[name] for name in found if name in files)
         shown = [name for name in found if _shows(tree.find(name), staged)]
         is_asked = any(is_below_any(name, wanted) for name in shown)
-        if is_asked and all(_is_of_base(source.tree, name) for name in shown):
+        if is_asked and all(_is_of_base(source, name) for name in shown):
             more += shown
-    return [*paths, *more]
+    return more
 
 
 def _shows(entry: Entry | None, staged: Staged) -> bool:
@@ -171,9 +198,11 @@ def _copy(session: Session, source: NamedState, paths: Sequence[RelPath]) -> dic
         return {}
     session.skip_named_numbers()
     state = session.present()
+    here = StateFiles(session, state.tree)
+    links = dict(_links_that_stay(here, source.files, differing)) if source.tree is not None else {}
     overlay = Overlay(session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from)
     try:
-        bringing = _Copying(overlay, source.files)
+        bringing = _Copying(overlay, source.files, links)
         for path in differing:
             bringing.bring(path)
         for directory in sorted(_directories_above(differing, paths), key=len, reverse=True):
@@ -181,6 +210,24 @@ def _copy(session: Session, source: NamedState, paths: Sequence[RelPath]) -> dic
         return bringing.left_out
     finally:
         overlay.close()
+
+
+def _links_that_stay(
+    here: StateFiles, there: StateFiles, differing: Sequence[RelPath]
+) -> Iterator[tuple[Identity, RelPath]]:
+    """Yield the files that come back and have a name that the view shows as it was then: a hard
+    link of that brings them back.
+    """
+    gone = frozenset(differing)
+    for path in differing:
+        then = there.look(path)
+        if then is None or then.is_directory:
+            continue
+        for other in there.reader.places(then.identity):
+            now = here.look(other.path) if other.path not in gone else None
+            if now is not None and now.identity == then.identity and not _differ(here, now, there, then):
+                yield then.identity, other.path
+                break
 
 
 def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> set[RelPath]:
@@ -200,8 +247,9 @@ def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> se
 class _Copying(ViewWriter):
     """Copies paths from one state into the view."""
 
-    def __init__(self, overlay: Overlay, files: StateFiles) -> None:
-        super().__init__(overlay, files)
+    def __init__(self, overlay: Overlay, files: StateFiles, links: Mapping[Identity, RelPath]) -> None:
+        """``links``: what has a name already that stays, and is only linked."""
+        super().__init__(overlay, files, made=links)
         self._brought: set[RelPath] = set()
 
     def bring(self, path: RelPath) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from yolofs.changes.matching import Identity
@@ -22,11 +22,11 @@ _NOT_PERMITTED = frozenset([errno.EPERM, errno.EACCES, errno.EOPNOTSUPP])
 class ViewWriter:
     """Looks at a view by paths, and makes in it what another state has."""
 
-    def __init__(self, overlay: Overlay, files: StateFiles) -> None:
-        """``files`` are those of the other state."""
+    def __init__(self, overlay: Overlay, files: StateFiles, *, made: Mapping[Identity, RelPath] = {}) -> None:
+        """``files`` are those of the other state; ``made`` is where the view has some already."""
         self.overlay = overlay
         self.files = files
-        self._made: dict[Identity, RelPath] = {}
+        self._made: dict[Identity, RelPath] = dict(made)
         """Where each file was made, of which the other state may have more names."""
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What of a path could not be set: ``owner``, ``xattr NAME``, ``mode``, ``times``."""

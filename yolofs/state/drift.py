@@ -144,6 +144,16 @@ def is_gone(entry: Entry, natural: RelPath | None, here: os.stat_result | None) 
     return here is None and natural is not None and entry.had_base and not entry.is_tombstone
 
 
+def homes_known(tree: Tree) -> Iterator[RelPath]:
+    """Yield the base paths of which the view has a version that tells by its fingerprint what they
+    were.
+
+    A version that a partial commit has left at another path has none: base got the file by that
+    very commit.
+    """
+    return (staged.home for staged in tree.staged.values() if staged.home is not None and staged.base is not None)
+
+
 def may_have_drifted(
     tree: Tree, base: Base, store: Store, restored: AbstractSet[Stamp], *, unset: AbstractSet[Stamp] = frozenset()
 ) -> bool:
@@ -157,7 +167,7 @@ def may_have_drifted(
     """
     if any(has_changed(staged, base, store, restored, unset) for staged in tree.staged.values()):
         return True
-    in_use: set[bytes | None] = {staged.home for staged in tree.staged.values()}
+    in_use: set[bytes | None] = set(homes_known(tree))
     in_use.update(_shown(tree))
     todo: list[tuple[Entry, RelPath | None]] = [(tree.root, tree.root.source)]
     while todo:

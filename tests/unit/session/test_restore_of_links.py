@@ -43,3 +43,55 @@ def test_what_was_replaced_by_another_file_comes_back_alone(tmp_path: Path) -> N
     view.remount()
     assert (view.read(b"one"), view.read(b"other")) == (b"base\n", b"edited\n")
     view.close()
+
+
+@pytest.mark.parametrize("has_base", [True, False], ids=["a file of base", "a file of the view"])
+@pytest.mark.parametrize("path", [b"one", b"other"])
+def test_all_names_come_back_from_a_generation(tmp_path: Path, path: bytes, has_base: bool) -> None:
+    if has_base:
+        (tmp_path / "one").write_text("base\n")
+        os.link(tmp_path / "one", tmp_path / "other")
+    view = CoreDriver(os.fsencode(tmp_path))
+    if has_base:
+        view.overwrite(b"one", b"first\n")
+    else:
+        view.create(b"one", b"first\n", 0o644)
+        view.link(b"one", b"other")
+    view.session.snapshot(b"first")
+    view.remount()
+    view.overwrite(b"other", b"second\n")
+    restored = restore(view.session, source_of(view.session, "first"), [RelPath(path)], b"restored")
+    assert {change.path for change in restored.changes} == {b"one", b"other"}
+    view.remount()
+    assert [view.read(name) for name in (b"one", b"other")] == [b"first\n"] * 2
+    view.overwrite(b"one", b"third\n")
+    assert view.read(b"other") == b"third\n"
+    view.close()
+
+
+def test_a_name_that_is_gone_comes_back_as_a_link_of_one_that_is_as_it_was(tmp_path: Path) -> None:
+    view = CoreDriver(os.fsencode(tmp_path))
+    view.create(b"one", b"first\n", 0o644)
+    view.link(b"one", b"other")
+    view.session.snapshot(b"first")
+    view.remount()
+    view.unlink(b"one")
+    restore(view.session, source_of(view.session, "first"), [RelPath(b"one")], b"restored")
+    view.remount()
+    view.overwrite(b"one", b"second\n")
+    assert view.read(b"other") == b"second\n"
+    view.close()
+
+
+def test_a_name_that_is_gone_comes_back_alone_where_the_other_was_edited(tmp_path: Path) -> None:
+    view = CoreDriver(os.fsencode(tmp_path))
+    view.create(b"one", b"first\n", 0o644)
+    view.link(b"one", b"other")
+    view.session.snapshot(b"first")
+    view.remount()
+    view.unlink(b"one")
+    view.overwrite(b"other", b"edited\n")
+    restore(view.session, source_of(view.session, "first"), [RelPath(b"one")], b"restored")
+    view.remount()
+    assert (view.read(b"one"), view.read(b"other")) == (b"first\n", b"edited\n")
+    view.close()

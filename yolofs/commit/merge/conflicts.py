@@ -31,7 +31,7 @@ from yolofs.commit.merge.base_as_kept import still_as_kept
 from yolofs.commit.merge.git_indexes import indexes_looked_at_alone
 from yolofs.commit.plan.overridden_names import Name, survey
 from yolofs.paths import RelPath
-from yolofs.state.drift import has_changed, is_gone, is_later
+from yolofs.state.drift import has_changed, homes_known, is_gone, is_later
 from yolofs.state.tree import Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
@@ -114,10 +114,10 @@ def _is_time_alone(change: Change) -> bool:
 
 def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
     """Return the base paths whose objects the view still shows, under whatever name, or has a
-    version of.
+    version of that tells what they were.
     """
     in_use: set[bytes] = {name.entry.source for name in names if name.entry.source is not None}
-    in_use.update(staged.home for staged in tree.staged.values() if staged.home is not None)
+    in_use.update(homes_known(tree))
     return in_use
 
 

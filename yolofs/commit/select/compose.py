@@ -24,7 +24,7 @@ from yolofs.commit.select.base_afterwards import BaseAfterwards, ReturningFile
 from yolofs.commit.select.linked_anew import LinkedAnew
 from yolofs.commit.select.staged_anew import ComposedRest, ShownName, StagedAnew
 from yolofs.commit.select.what_base_had import records_of_what_base_had
-from yolofs.journal.records import Keep
+from yolofs.journal.records import Fingerprint, Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Entry, Staged, Tree
@@ -116,6 +116,8 @@ class _Composing:
         """What base has afterwards at names at which the view shows something else, or nothing."""
         self._compared: set[RelPath] = set()
         """Where base has the directories afterwards that the view shows; each is gone through."""
+        self._version_by_home: dict[RelPath, Staged] | None = None
+        """The first tree's version of each base file that is staged in it; None until wanted."""
         self._left_alone: dict[RelPath, RelPath] = {}
         """The base paths at which the second tree has something else, and the first one leaves all
         as it is; where base has them afterwards.
@@ -383,6 +385,8 @@ class _Composing:
             self._anew.refuse(path)
         if home is None and not is_directory:
             home, fingerprint = self._after.home_of(staged.home) or self._after.comes_there(slot, there)
+        if home is None and not is_directory and not staged.links:
+            home, fingerprint = self._renamed_from(staged, path)
         is_linked = staged.base is not None and self._second.linked.get(staged.base.ino) is staged
         key = staged.key if isinstance(staged.key, int) and staged.key != staged.ino else 0
         return Keep(
@@ -396,6 +400,28 @@ class _Composing:
             links=staged.links if is_linked else 0,
             touched_ns=entry.touched_ns,
         )
+
+    def _renamed_from(self, staged: Staged, path: RelPath) -> tuple[RelPath | None, Fingerprint | None]:
+        """Return where base has afterwards the first tree's version of a file that the view shows
+        at another path, and its fingerprint; None for both if nowhere or there.
+
+        The fingerprint of what a commit brings is known only when it is there: until then a
+        conflict is told by the ctime that it arrived with.
+        """
+        if staged.home is None or len(staged.names) != 1:
+            return None, None
+        there, shown = self._first.find(staged.home), self._second.find(staged.home)
+        if there is not None and shown is not None and shown.is_tombstone:
+            home, fingerprint = self._after.comes_there(staged.home, there)
+            if home is not None:
+                return home, fingerprint
+        if self._version_by_home is None:
+            self._version_by_home = {one.home: one for one in self._first.staged.values() if one.home is not None}
+        version = self._version_by_home.get(staged.home)
+        if version is None or version.links or len(version.names) != 1 or kept_of(version.ino) is not None:
+            return None, None
+        place = version.names[0].path()
+        return (place, None) if place != path else (None, None)
 
     # ---- the rest
 
