@@ -97,9 +97,11 @@ class ResumedSteps(SwappedOut):
         """
         match step:
             case FinishDirectory():
-                is_ours = self.has_time_given(step) or step.path in self._new_directories
-                self.do(step)
-                return is_ours  # else the host may have put something in it
+                if self.has_time_given(step) or step.path in self._new_directories:
+                    self.do(step)
+                    return True
+                self.give_time_again(step)
+                return False
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
                 now = self._seen(spot)
