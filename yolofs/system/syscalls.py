@@ -158,11 +158,11 @@ def look(target: bytes | int, known: dict[bytes, bool] | None = None) -> Facts:
     known = known if known is not None else {}
     device = found[136:144]
     if device not in known:
-        known[device] = _is_on_overlay(target)
+        known[device] = is_on_overlay(target)
     return Facts(is_fixed, birth_ns or None, keeps_birth=not known[device])  # 0: some say so of all they have
 
 
-def _is_on_overlay(target: bytes | int) -> bool:
+def is_on_overlay(target: bytes | int) -> bool:
     """Tell whether something is on OverlayFS: once that has made its copy of a thing, it tells that
     one's birth.
     """

@@ -13,7 +13,7 @@ from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE, Arrival
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Looks, MadeObject, Ready
+from yolofs.commit.apply.ready import MadeObject, Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
@@ -47,7 +47,6 @@ class Identified(Steps):
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
-        self._looks: dict[int, set[Looks]] = {}
         self._births: dict[int, int] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
