@@ -88,9 +88,9 @@ class ChangingInPlace(Keeping):
 
         OverlayFS gives a file that it copies up another inode number.
         """
-        if not self._looks or self._moves.before(path) is None or st.st_ino in self._looks:
+        if not self._is_known(path) or st.st_ino in self._looks:
             return False
-        if any(st.st_ino == inode for inode, _ in self._copied):
+        if st.st_ino in self._marked or any(st.st_ino == inode for inode, _ in self._copied):
             return False
         return not syscalls.is_on_overlay(self._at(self._reach(path)[0]))
 

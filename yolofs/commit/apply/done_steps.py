@@ -63,7 +63,7 @@ class DoneSteps(Identified):
     def _is_the_hosts(self, path: RelPath) -> bool:
         """Tell whether something lies where base's own is to be, and is not that, or a copy of it."""
         there = self._inode(Spot(*split(path)))
-        if not self._looks or there is None or self._moves.before(path) is None:
+        if there is None or not self._is_known(path):
             return False
         return there not in self._looks and not self._is_copied(path)
 

@@ -87,7 +87,7 @@ class Identified(Steps):
         return frozenset(step.path for step in self._places.values() if self.made_by_step(step) is not None)
 
     def _recall_looks(self, ready: Ready) -> None:
-        self._looks = ready.looks_by_number()
+        super()._recall_looks(ready)
         noted = {inode for what, inode in self._notes.items() if what.endswith(MADE_BY_STEP)}
         self._births = {inode: birth for inode, birth in ready.births.items() if inode not in noted}
 

@@ -68,6 +68,8 @@ class Keeping(Preparing):
         """The ctimes, by inode number, of what lies in directories that were copied to where they
         are to be.
         """
+        self._marked: set[int] = set()
+        """The inode numbers of what steps of this process have made or copied themselves."""
         self._swept: list[tuple[Stamp, Stamp]] = []
         """The stamps of directories before and after something of the commit's own was deleted in
         them, when all steps were done.
@@ -188,6 +190,7 @@ class Keeping(Preparing):
     def _mark_number(self, spot: Spot, number: int) -> None:
         self._sync_beside(spot)
         inode = os.stat(self._at(spot), follow_symlinks=False).st_ino
+        self._marked.add(inode)
         self._leave_note(b"%d%b-%d" % (number, MADE_BY_STEP, inode))
         self._sync_directory(Spot(self._new, b""))
 
