@@ -192,11 +192,11 @@ def test_what_lies_in_a_closed_directory_gets_its_metadata_after_a_kill(place: P
     for path in (b"closed/below/file", b"seen"):
         scribe.chmod(path, 0o640)
     plan = scribe.plan()
-    for path in (place, *place.rglob("*")):
-        os.chown(path, NOBODY, NOBODY)
+    for owned in (place, *place.rglob("*")):
+        os.chown(owned, NOBODY, NOBODY)
     (base / "closed").chmod(0)
     parking = os.fsencode(place / "commit")
     assert in_child(lambda: killed(plan, scribe.store, parking, 0, after=False), is_root=False) == -signal.SIGKILL
     assert in_child(lambda: resume(plan, scribe.store, parking=parking), is_root=False) == 0
-    assert [stat.S_IMODE((base / path).stat().st_mode) for path in ("seen", "closed/below/file")] == [0o640] * 2
+    assert [stat.S_IMODE((base / name).stat().st_mode) for name in ("seen", "closed/below/file")] == [0o640] * 2
     assert stat.S_IMODE((base / "closed").stat().st_mode) == 0

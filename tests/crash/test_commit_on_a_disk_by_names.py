@@ -1,5 +1,5 @@
-"""A commit on a disk in user space that finds files by their names: each name of a file has an inode
-number of its own there, or a directory has another one after a rename.
+"""A commit on a disk in user space that finds files by their names: each name of a file has an
+inode number of its own there, or a directory has another one after a rename.
 
 Such a commit is undone, and a kill at any line leaves what can be finished or taken back.
 """
@@ -39,7 +39,8 @@ def disk(tmp_path: Path, numbers: Numbers, place: str, monkeypatch: pytest.Monke
     (tmp_path / "disk").mkdir()
     shown = tmp_path / "shown"
     shown.mkdir()
-    command = [sys.executable, "-m", "tests.support.disk_by_names", tmp_path / "disk", shown, numbers.value]
+    module = "tests.support.disk_by_names"
+    command = [sys.executable, "-m", module, str(tmp_path / "disk"), str(shown), numbers.value]
     with subprocess.Popen(command, cwd=CHECKOUT) as serving:
         try:
             wait_until(lambda: os.path.ismount(shown) or serving.poll() is not None, "the disk to be mounted")

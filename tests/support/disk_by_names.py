@@ -1,5 +1,6 @@
-"""A disk in user space that finds files by their names, as most do that are made with libfuse's path
-interface (sshfs, mergerfs, exfat-fuse): it shows a directory, but numbers things in its own way.
+"""A disk in user space that finds files by their names, as most do that are made with libfuse's
+path interface (sshfs, mergerfs, exfat-fuse): it shows a directory, but numbers things in its own
+way.
 
 Run as ``python -m tests.support.disk_by_names SOURCE MOUNTPOINT NUMBERS``; ``NUMBERS`` is a value
 of :class:`Numbers`.
@@ -12,18 +13,15 @@ import enum
 import errno
 import os
 import stat
-import subprocess
 import sys
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import pyfuse3
 import trio
 
 T = TypeVar("T")
-_RENAME_FLAGS = {0: None}
 
 
 class Numbers(enum.Enum):

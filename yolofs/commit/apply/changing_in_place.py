@@ -27,8 +27,8 @@ class ChangingInPlace(Keeping):
 
     def _rewrite(self, step: Rewrite) -> None:
         spot, st = self._reach(step.path)
-        # another inode is right if it came from another device, or from the host; but what is written to must
-        # have no name elsewhere, where it is somebody's
+        # another inode is right if it came from another device, or from the host; but what is
+        # written to must have no name elsewhere, where it is somebody's
         if not stat.S_ISREG(st.st_mode) or (st.st_nlink > 1 and self._is_not_bases(step.path, st)):
             raise OSError(errno.ESTALE, _REPLACED)
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:

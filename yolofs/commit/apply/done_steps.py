@@ -61,7 +61,9 @@ class DoneSteps(Identified):
                 return False
 
     def _is_the_hosts(self, path: RelPath) -> bool:
-        """Tell whether something lies where base's own is to be, and is not that, or a copy of it."""
+        """Tell whether something lies where base's own is to be, and is not that, or a copy of
+        it.
+        """
         there = self._inode(Spot(*split(path)))
         if there is None or not self._is_known(path):
             return False

@@ -48,7 +48,9 @@ class Preparing(Places):
         process has begun.
         """
         self._looks: dict[int, set[Looks]] = {}
-        """What base had before the first step that the steps move, replace or change, by inode number."""
+        """What base had before the first step that the steps move, replace or change, by inode
+        number.
+        """
         self._unseen: frozenset[RelPath] = frozenset()
         self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
         self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}

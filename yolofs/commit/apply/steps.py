@@ -269,8 +269,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         return found
 
     def give_time_again(self, step: FinishDirectory) -> None:
-        """Give a finished directory its time again: it has lost that as a leftover in it was deleted,
-        or with the power.
+        """Give a finished directory its time again: it has lost that as a leftover in it was
+        deleted, or with the power.
 
         The host may have made something in it meanwhile.  So each name in it has to be known by
         itself.
