@@ -12,7 +12,7 @@ from typing import Final
 from yolofs import __version__
 from yolofs.errors import DaemonError
 
-REVISION: Final = 2
+REVISION: Final = 1
 """Raised with each change of what a command writes and a daemon reads: records of the journal,
 plans of commits, messages.  Daemons that tell none have 0.
 """
