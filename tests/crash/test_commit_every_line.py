@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.property.core_driver import CoreDriver
-from tests.property.plain_directory import by_first_name, walk_tree
+from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
@@ -55,7 +55,7 @@ def populate(root: bytes) -> None:
         os.link(os.path.join(root, b"g/one" + number), os.path.join(root, b"g/other" + number))
 
 
-def work(view: CoreDriver) -> None:
+def work(view: CoreDriver | PlainDirectory) -> None:
     """Leave something for every kind of step."""
     view.rename(b"a", b"t")
     view.rename(b"b", b"a")

@@ -179,3 +179,24 @@ def test_an_undo_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
         end = partial(roll_back if goes_back else resume, undo.plan, undo.store, parking=parking)
         assert in_child(end, is_root=is_root) == 0, where
         assert scan(root) == (after if goes_back else before), where
+
+
+@pytest.mark.root_only
+def test_what_lies_in_a_closed_directory_gets_its_metadata_after_a_kill(place: Path) -> None:
+    """Nobody could look at it before the first step; that does not make it the host's."""
+    base = place / "base"
+    (base / "closed/below").mkdir(parents=True)
+    (base / "closed/below/file").write_bytes(b"file")
+    (base / "seen").write_bytes(b"seen")
+    scribe = CommitScribe(os.fsencode(base), os.fsencode(place / "store"))
+    for path in (b"closed/below/file", b"seen"):
+        scribe.chmod(path, 0o640)
+    plan = scribe.plan()
+    for owned in (place, *place.rglob("*")):
+        os.chown(owned, NOBODY, NOBODY)
+    (base / "closed").chmod(0)
+    parking = os.fsencode(place / "commit")
+    assert in_child(lambda: killed(plan, scribe.store, parking, 0, after=False), is_root=False) == -signal.SIGKILL
+    assert in_child(lambda: resume(plan, scribe.store, parking=parking), is_root=False) == 0
+    assert [stat.S_IMODE((base / name).stat().st_mode) for name in ("seen", "closed/below/file")] == [0o640] * 2
+    assert stat.S_IMODE((base / "closed").stat().st_mode) == 0

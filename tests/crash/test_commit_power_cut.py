@@ -211,13 +211,13 @@ def next_command(recorded: Recorded, way: str) -> str:
         return "taken back"
 
 
-def check(recorded: Recorded, done: str, number: bytes = b"1") -> str:
+def check(recorded: Recorded, done: str, number: bytes = b"1", *, now: dict[bytes, Node] | None = None) -> str:
     """Check that base is as it was and all staged, or as the view was and nothing staged; return
     which.
 
-    ``number``: of the commit.
+    ``number``: of the commit; ``now``: what base is, if the caller has looked at it.
     """
-    now = scan(recorded.project)
+    now = now if now is not None else scan(recorded.project)
     journal = journal_of(recorded.session)
     if now == recorded.before and done != "finished":
         assert journal == recorded.staged

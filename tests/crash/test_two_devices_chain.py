@@ -301,3 +301,48 @@ def test_what_the_host_has_put_meanwhile_into_such_a_directory_is_a_conflict(pro
         with pytest.raises(ConflictError):
             commit(session)
     assert (project / "far/d/by the host").read_text() == "by the host"
+
+
+@BOTH
+@pytest.mark.parametrize("has_lost_its_time", [False, True], ids=["with its time", "without its time"])
+@pytest.mark.parametrize("first", ["edit", "rename_and_edit"])
+def test_an_undo_of_an_earlier_commit_that_is_killed_when_it_has_tidied_up_causes_no_conflict(
+    project: Path, first: str, *, has_lost_its_time: bool
+) -> None:
+    """Its directory has got another ctime by that, of which nothing tells any more.
+
+    A power cut may leave it without the time that it had.
+    """
+    populate(project)
+    before = exactly(project)
+    _kill_when_tidied_up(project, first)
+    if has_lost_its_time:
+        os.utime(project / "far/d")
+    with Session.open(bytes(project), Access.WRITE) as session:
+        finish_interrupted(session)
+    assert exactly(project) == before
+    committed(project)
+    assert not (project / "far/d").exists()
+
+
+@BOTH
+def test_what_the_host_puts_into_it_then_is_a_conflict(project: Path) -> None:
+    populate(project)
+    _kill_when_tidied_up(project, "edit")
+    (project / "far/d/sub/by the host").write_text("by the host")
+    (project / "far/d/by the host").write_text("by the host")
+    with Session.open(bytes(project), Access.WRITE) as session:
+        finish_interrupted(session)
+        with pytest.raises(ConflictError):
+            commit(session)
+    assert (project / "far/d/by the host").read_text() == "by the host"
+
+
+def _kill_when_tidied_up(project: Path, first: str) -> None:
+    """Undo two commits, one after the other; the second undo is killed when no leftover is there
+    any more.
+    """
+    committed(project, FIRST[first])
+    committed(project, remove_all)
+    undone(project, 2)
+    killed_after(Steps, "discard_leftovers", lambda *_: True, lambda: undone(project, 1))

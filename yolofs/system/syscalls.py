@@ -49,6 +49,7 @@ _STATFS_BYTES: Final = 256
 """More than ``struct statfs`` has anywhere; its first field, a long, is the type."""
 _LONG_BYTES: Final = ctypes.sizeof(ctypes.c_long)
 _OVERLAYFS: Final = 0x794C7630
+_FUSE: Final = 0x65735546
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -157,23 +158,36 @@ def look(target: bytes | int, known: dict[bytes, bool] | None = None) -> Facts:
     known = known if known is not None else {}
     device = found[136:144]
     if device not in known:
-        known[device] = _is_on_overlay(target)
+        known[device] = is_on_overlay(target)
     return Facts(is_fixed, birth_ns or None, keeps_birth=not known[device])  # 0: some say so of all they have
 
 
-def _is_on_overlay(target: bytes | int) -> bool:
+def is_on_overlay(target: bytes | int) -> bool:
     """Tell whether something is on OverlayFS: once that has made its copy of a thing, it tells that
     one's birth.
     """
     fd = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC) if isinstance(target, bytes) else target
-    told = ctypes.create_string_buffer(_STATFS_BYTES)
     try:
-        if _libc.fstatfs(fd, told):
-            _raise(b"")
+        return _type_of_disk(fd) == _OVERLAYFS
     finally:
         if isinstance(target, bytes):
             os.close(fd)
-    return int.from_bytes(told.raw[:_LONG_BYTES], sys.byteorder) == _OVERLAYFS
+
+
+def is_in_user_space(fd: int) -> bool:
+    """Tell whether what is open, O_PATH or not, is on a disk in user space (FUSE).
+
+    Raises:
+        OSError: as fstatfs(2).
+    """
+    return _type_of_disk(fd) == _FUSE
+
+
+def _type_of_disk(fd: int) -> int:
+    told = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _libc.fstatfs(fd, told):
+        _raise(b"")
+    return int.from_bytes(told.raw[:_LONG_BYTES], sys.byteorder)
 
 
 def has_several_names(path: bytes, st: os.stat_result) -> bool:

@@ -70,8 +70,9 @@ class BringingIn(Keeping):
             raise
 
     def _link(self, step: Link) -> None:
-        target = Spot(*split(step.path)) if step.replaced is None else self._beside(step.path, step.number)
-        source, _ = self._reach(step.existing)
+        source, st = self._reach(step.existing)
+        is_at_once = step.replaced is None and not self._may_number_names(source)
+        target = Spot(*split(step.path)) if is_at_once else self._beside(step.path, step.number)
         try:
             self._unlocked(target)
             os.link(
@@ -85,9 +86,21 @@ class BringingIn(Keeping):
             if error.errno not in NO_LINK:
                 raise
             self._copy_instead(source, step)
-        else:
-            if step.replaced is not None:
-                self._bring_in(target, step)
+            return
+        if not is_at_once:
+            if os.stat(self._at(target), follow_symlinks=False).st_ino != st.st_ino:
+                self._mark_made(target, step)  # by the file's number nobody would know it again
+            self._bring_in(target, step)
+
+    def _may_number_names(self, spot: Spot) -> bool:
+        """Tell whether the disk of a spot may show a file under another inode number by each of its
+        names.
+        """
+        fd = self._fd(spot)
+        device = os.fstat(fd).st_dev
+        if device not in self._numbers_names:
+            self._numbers_names[device] = syscalls.is_in_user_space(fd)
+        return self._numbers_names[device]
 
     def _copy_instead(self, source: Spot, step: Link) -> None:
         spot = self._workplace(step.path, step.number)

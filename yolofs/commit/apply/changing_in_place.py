@@ -17,6 +17,9 @@ from yolofs.commit.plan.plan import (
 from yolofs.paths import RelPath
 from yolofs.store import copying, file_data
 from yolofs.store.copying import at
+from yolofs.system import syscalls
+
+_REPLACED = "it was replaced while the commit ran"
 
 
 class ChangingInPlace(Keeping):
@@ -24,8 +27,10 @@ class ChangingInPlace(Keeping):
 
     def _rewrite(self, step: Rewrite) -> None:
         spot, st = self._reach(step.path)
-        if not stat.S_ISREG(st.st_mode):  # another inode is right if it came from another device, or from the host
-            raise OSError(errno.ESTALE, "it was replaced while the commit ran")
+        # another inode is right if it came from another device, or from the host; but what is
+        # written to must have no name elsewhere, where it is somebody's
+        if not stat.S_ISREG(st.st_mode) or (st.st_nlink > 1 and self._is_not_bases(step.path, st)):
+            raise OSError(errno.ESTALE, _REPLACED)
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
         self._back_up(spot, st, step)
@@ -71,9 +76,23 @@ class ChangingInPlace(Keeping):
 
     def _set_metadata(self, step: SetMetadata) -> None:
         spot, st = self._reach(step.path)
+        if self._is_not_bases(step.path, st):  # another's mode could open a file that is closed to others
+            raise OSError(errno.ESTALE, _REPLACED)
         self._copy_metadata(step.ino, spot, st, step.path)
         if step.inode is not None:
             self._sync_beside(spot)
+
+    def _is_not_bases(self, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether what is at a path, with attributes ``st``, is surely not what base had there
+        before the first step.
+
+        OverlayFS gives a file that it copies up another inode number.
+        """
+        if not self._is_known(path) or st.st_ino in self._looks:
+            return False
+        if st.st_ino in self._marked or any(st.st_ino == inode for inode, _ in self._copied):
+            return False
+        return not syscalls.is_on_overlay(self._at(self._reach(path)[0]))
 
     def _finish_directory(self, step: FinishDirectory) -> None:
         self._directories.forget(step.path)
@@ -81,6 +100,8 @@ class ChangingInPlace(Keeping):
         if not stat.S_ISDIR(st.st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), step.path)
         if step.ino is not None:
+            if step.was is not None and self._is_not_bases(step.path, st):
+                raise OSError(errno.ESTALE, _REPLACED)
             self._copy_metadata(step.ino, spot, st, step.path)
             st = os.lstat(self._at(spot))
         if st.st_mtime_ns == step.mtime_ns:
@@ -100,7 +121,7 @@ class ChangingInPlace(Keeping):
     def _copy_metadata(self, ino: int, spot: Spot, st: os.stat_result, path: RelPath) -> None:
         metadata = self._store.metadata(ino)
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
-            raise OSError(errno.ESTALE, "it was replaced while the commit ran")
+            raise OSError(errno.ESTALE, _REPLACED)
         self._note(path, copying.write_metadata(self._at(spot), metadata))
 
 

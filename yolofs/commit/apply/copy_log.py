@@ -54,15 +54,21 @@ class Copied(NamedTuple):
 def add(directory: bytes, copies: Sequence[Copied], *, durable: bool) -> None:
     """Note in a commit's directory what copies were made.
 
+    A line that a crash has cut off goes: what follows it would be read as the rest of it.
+
     Raises:
-        OSError: it cannot be written.
+        OSError: it cannot be written, or what is there not be read.
     """
     if not copies:
         return
     numbers = ((*was.file, was.birth_ns, links, *now.file, now.birth_ns) for was, links, now in copies)
     text = b"".join(b"%d %d %d %d %d %d %d\n" % one for one in numbers)
-    fd = open_plain(os.path.join(directory, _NAME), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    path = os.path.join(directory, _NAME)
+    fd = open_plain(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
     with os.fdopen(fd, "ab") as file:
+        size = os.fstat(fd).st_size
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            os.ftruncate(fd, (read_note(path, _MOST_BYTES) or b"").rfind(b"\n") + 1)
         file.write(text)
         file.flush()
         if durable:

@@ -61,11 +61,16 @@ class DoneSteps(Identified):
                 return False
 
     def _is_the_hosts(self, path: RelPath) -> bool:
-        """Tell whether nothing lies at a path that base had anywhere before the commit, or a copy
-        of that.
+        """Tell whether something lies where base's own is to be, and is not that, or a copy of
+        it.
         """
         there = self._inode(Spot(*split(path)))
-        return bool(self._looks) and there is not None and there not in self._looks and not self._is_copied(path)
+        if there is None or not self._is_known(path):
+            return False
+        return there not in self._looks and not self._is_copied(path)
+
+    def _is_not_bases(self, path: RelPath, st: os.stat_result) -> bool:
+        return self._is_the_hosts(path) and super()._is_not_bases(path, st)
 
     def _is_directory_made(self, step: MakeDirectory) -> bool:
         """Tell whether a directory is there that was not made before the first step: it lies on

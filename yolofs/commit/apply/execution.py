@@ -229,6 +229,8 @@ def resume(
                     _do_one(index, plan, parking, steps.recall)
                     if not is_durable:
                         _do_one(index, plan, parking, partial(_redo, steps, lines, index))
+                    elif steps.is_finished(plan.steps[index]):
+                        lines[index] = steps.seen(plan.steps[index])
             _do_from(len(lines), plan, steps, parking, progress, check)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(parking, BACK))
@@ -446,7 +448,7 @@ def _complete(
         if is_again:  # a leftover may have gone, and its directory not have got its time back
             for step in plan.steps:
                 if isinstance(step, FinishDirectory) and not steps.has_time_given(step):
-                    steps.do(step)
+                    steps.give_time_again(step)
             steps.release()
         if (
             had_leftovers or is_again

@@ -6,13 +6,14 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterable
+from functools import cached_property
 
 from yolofs.commit.apply.commit_directory import SETTLED
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE, Arrival
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
 from yolofs.commit.apply.places import Spot, copied_from
-from yolofs.commit.apply.ready import Looks, Ready
+from yolofs.commit.apply.ready import MadeObject, Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
@@ -46,7 +47,6 @@ class Identified(Steps):
         self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
         self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
-        self._looks: dict[int, set[Looks]] = {}
         self._births: dict[int, int] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
@@ -87,7 +87,7 @@ class Identified(Steps):
         return frozenset(step.path for step in self._places.values() if self.made_by_step(step) is not None)
 
     def _recall_looks(self, ready: Ready) -> None:
-        self._looks = ready.looks_by_number()
+        super()._recall_looks(ready)
         noted = {inode for what, inode in self._notes.items() if what.endswith(MADE_BY_STEP)}
         self._births = {inode: birth for inode, birth in ready.births.items() if inode not in noted}
 
@@ -98,7 +98,26 @@ class Identified(Steps):
         return self._noted(b"%d%b" % (step.number, MADE_BY_STEP))
 
     def _linked(self, step: Arrival) -> int | None:
-        return self._inode(Spot(*split(step.existing))) if isinstance(step, Link) else None
+        """Return the inode number of the file that a link is another name of.
+
+        After a power failure the link may be there, and the name not that it was made from.
+        """
+        if not isinstance(step, Link):
+            return None
+        there = self._inode(Spot(*split(step.existing)))
+        made = self.made_for_link(step)
+        return there if there is not None or made is None else made.inode
+
+    def made_for_link(self, step: Link) -> MadeObject | None:
+        """Return what was made before the first step for the name that a link is made from, None if
+        that was not.
+        """
+        return self._made.get(self._numbers_of_files.get(step.existing, -1))
+
+    @cached_property
+    def _numbers_of_files(self) -> dict[RelPath, int]:
+        """The numbers of the steps that bring in files that were made, by path."""
+        return {step.path: step.number for step in self._plan.steps if isinstance(step, Create | Duplicate)}
 
     def _replaced_by(self, step: Arrival) -> int | None:
         """Return the inode number of what a step replaces, as it was noted, or else as the plan has

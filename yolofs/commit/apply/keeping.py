@@ -61,15 +61,21 @@ class Keeping(Preparing):
         self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
+        self._numbers_names: dict[int, bool] = {}
+        """By number of a device, whether it may have an inode number for each name of a file."""
         self._leftovers: list[Spot] = []
         self._copied: set[Stamp] = set()
         """The ctimes, by inode number, of what lies in directories that were copied to where they
         are to be.
         """
+        self._marked: set[int] = set()
+        """The inode numbers of what steps of this process have made or copied themselves."""
         self._swept: list[tuple[Stamp, Stamp]] = []
         """The stamps of directories before and after something of the commit's own was deleted in
         them, when all steps were done.
         """
+        self._given_again: list[Stamp] = []
+        """The stamps of directories that got their times again when all steps were done."""
         self.may_not_link = False
         """Whether a step failed as a store inode may not get a name where it is to be."""
 
@@ -184,6 +190,7 @@ class Keeping(Preparing):
     def _mark_number(self, spot: Spot, number: int) -> None:
         self._sync_beside(spot)
         inode = os.stat(self._at(spot), follow_symlinks=False).st_ino
+        self._marked.add(inode)
         self._leave_note(b"%d%b-%d" % (number, MADE_BY_STEP, inode))
         self._sync_directory(Spot(self._new, b""))
 

@@ -30,6 +30,8 @@ has it open.
 _FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _OWNERS = stat.S_IRUSR | stat.S_IWUSR
 _BLOCK_BYTES = 512
+_LOOK = b"look"
+"""The name of a file that is made to see how the disk numbers hard links, and removed at once."""
 _SPACE_BYTES = 1 << 16
 """How much more than its size a file may take on the disk, as it takes whole blocks."""
 
@@ -49,9 +51,14 @@ class Linking:
         self._moves = moves
         self._is_spare = is_spare
         self._device = os.fstat(folder).st_dev
+        self._folder = folder
         self._mount = _mount_of(folder)
         self._is_near: dict[RelPath, bool] = {}
         self._giving = Giving()
+        self._knows_files: bool | None = None
+        """Whether the disk shows one inode number by all names of a file; None if that was not
+        looked at.
+        """
 
     def look(self, step: Create) -> os.stat_result | None:
         """Return what the store inode of a step is, if that itself may get the step's name in base.
@@ -70,7 +77,11 @@ class Linking:
         if not is_near:
             return None
         st = self._store.lstat(step.ino)
-        return st if self._is_as_a_copy(st) else None
+        if not self._is_as_a_copy(st):
+            return None
+        if self._knows_files is None:
+            self._knows_files = shows_one_number(self._folder)
+        return st if self._knows_files else None
 
     def _is_as_a_copy(self, st: os.stat_result) -> bool:
         """Tell whether a store inode is all that a copy of it would be, and is not to be opened up
@@ -98,6 +109,30 @@ class Linking:
             return os.fstat(fd).st_dev == self._device and _mount_of(fd) == self._mount
         finally:
             os.close(fd)
+
+
+def shows_one_number(folder: int) -> bool:
+    """Tell whether the disk of an open folder can give a file another name, and shows the same
+    inode number by both.
+
+    Disks in user space that find files by their names (sshfs, mergerfs) may give each name a number
+    of its own.  A file is not known again by its number there when it has got another name.
+
+    Raises:
+        OSError: nothing can be made in the folder.
+    """
+    one, other = _LOOK, _LOOK + b"-linked"
+    os.close(os.open(one, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder))
+    try:
+        os.link(one, other, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    else:
+        numbers = {os.stat(name, dir_fd=folder, follow_symlinks=False).st_ino for name in (one, other)}
+        os.unlink(other, dir_fd=folder)
+        return len(numbers) == 1
+    finally:
+        os.unlink(one, dir_fd=folder)
 
 
 def places_in_base(plan: Plan, directory: bytes) -> dict[int, bytes]:

@@ -10,6 +10,7 @@ kept is what base had before.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -206,8 +207,9 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
         try:
             before = os.fstat(fd).st_ctime_ns
             _put_one(apart)
-            with contextlib.suppress(FileNotFoundError):  # its last name, on a disk that finds files by names alone
-                ctimes[apart.file[1]] = Ctimes(before, os.fstat(fd).st_ctime_ns)
+            after = _ctime_of_open(fd)
+            if after is not None:
+                ctimes[apart.file[1]] = Ctimes(before, after)
         finally:
             os.close(fd)
     for directory, was in directories.items():
@@ -216,6 +218,18 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
                 os.chmod(directory, was.mode)
             copying.may_set_ns(directory, was.atime_ns, was.mtime_ns)
     return ctimes
+
+
+def _ctime_of_open(fd: int) -> int | None:
+    """Return the ctime in ns of an open file of which a name has gone; None if it was the name that
+    the disk knows the file by: some disks in user space find files by names alone.
+    """
+    try:
+        return os.fstat(fd).st_ctime_ns
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.ESTALE):
+            raise
+        return None
 
 
 def _open_up(directory: bytes, was: _Directory) -> None:

@@ -18,7 +18,7 @@ from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
-from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, MadeObject, Ready, check
+from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, Looks, MadeObject, Ready, check
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
@@ -47,6 +47,11 @@ class Preparing(Places):
         """The directories that earlier commits keep and steps fetch from, as they were, if another
         process has begun.
         """
+        self._looks: dict[int, set[Looks]] = {}
+        """What base had before the first step that the steps move, replace or change, by inode
+        number.
+        """
+        self._unseen: frozenset[RelPath] = frozenset()
         self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
         self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}
         """Device and mount, by directory of base."""
@@ -97,7 +102,19 @@ class Preparing(Places):
         ready = check(self._plan, commits, self._moves)
         cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
+        self._recall_looks(ready)
         return msgspec.structs.replace(ready, made=self._made, births=self._with_made(ready.births))
+
+    def _recall_looks(self, ready: Ready) -> None:
+        """Take note of what base had."""
+        self._looks = ready.looks_by_number()
+        self._unseen = frozenset(ready.unseen)
+
+    def _is_known(self, path: RelPath) -> bool:
+        """Tell whether it is known which thing base had, before the first step, that is at a path
+        then.
+        """
+        return bool(self._looks) and path not in self._unseen and self._moves.before(path) is not None
 
     def _with_made(self, births: dict[int, int]) -> dict[int, int]:
         """Return by inode number when things of base were born, and the directories that were made.

@@ -131,6 +131,10 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
     disks: dict[int, bytes] = {}
     """By device number: which disk that was, as :attr:`yolofs.system.disks.OnDisk.disk` says it."""
     kept: list[KeptBefore] = []
+    unseen: list[RelPath] = []
+    """The paths of steps at which nobody could look, as directories above forbid it: what was there
+    is not among the looks.
+    """
 
     def looks_by_number(self) -> dict[int, set[Looks]]:
         """Return all that had an inode number, by that."""
@@ -178,6 +182,7 @@ class _Check:
         self._closed: dict[RelPath, os.stat_result] = {}
         """Directories that move or go, and have to be opened up for that."""
         self._looks: set[tuple[int, Looks]] = set()
+        self._unseen: list[RelPath] = []
         self._births: dict[int, int] = {}
         self._kept: dict[bytes, KeptBefore] = {}
         self._disks = {os.lstat(plan.root).st_dev: b""}
@@ -191,6 +196,7 @@ class _Check:
             try:
                 self._check(step)
             except _HiddenError:  # below a directory that has to be opened up first: its step will tell
+                self._unseen.append(step.path)
                 continue
             except OSError as error:
                 raise OSError(error.errno, error.strerror, self._named(error, step)) from error
@@ -200,7 +206,8 @@ class _Check:
         ]
         self._note_disk(os.lstat(self._commits))
         births = {number: birth for number, birth in self._births.items() if birth}
-        return Ready({}, directories, sorted(self._looks), births, self._disks, list(self._kept.values()))
+        kept = list(self._kept.values())
+        return Ready({}, directories, sorted(self._looks), births, self._disks, kept, self._unseen)
 
     def _named(self, error: OSError, step: Step) -> bytes:
         """Return the path in base that an error is about."""

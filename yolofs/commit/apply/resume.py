@@ -97,9 +97,11 @@ class ResumedSteps(SwappedOut):
         """
         match step:
             case FinishDirectory():
-                is_ours = self.has_time_given(step) or step.path in self._new_directories
-                self.do(step)
-                return is_ours  # else the host may have put something in it
+                if self.has_time_given(step) or step.path in self._new_directories:
+                    self.do(step)
+                    return True
+                self.give_time_again(step)
+                return False
             case Rewrite() | SetMetadata():
                 spot, then = Spot(*split(step.path)), said.came
                 now = self._seen(spot)
@@ -125,7 +127,8 @@ class ResumedSteps(SwappedOut):
                     step.number, self._shelter(step.path, step.number)
                 )
             case Link():
-                return self._inode(Spot(*split(step.path))) is None and self._linked(step) is not None
+                spots = Spot(*split(step.path)), Spot(*split(step.existing))
+                return self._inode(spots[0]) is None and self._inode(spots[1]) is not None
             case Create() if (made := self.linked_from(step)) is not None:
                 return self._was_never_named(step, made)
             case MakeDirectory():

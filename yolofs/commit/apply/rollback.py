@@ -117,11 +117,11 @@ class BackSteps(BackInPlace):
             case SetMetadata():
                 if self._is_elsewhere(step):
                     self._late.append(step)
-                elif is_certain or self._looks_set(step.path, step.ino):
+                elif not self._is_the_hosts(step.path) and (is_certain or self._looks_set(step.path, step.ino)):
                     self._set_back(step, said)
             case FinishDirectory():
                 self._directories.forget(step.path)
-                if step.was is None:
+                if step.was is None or self._is_the_hosts(step.path):
                     return
                 if step.ino is not None and (is_certain or self._looks_set(step.path, step.ino)):
                     self._give(step.path, step.was, step.ino, said)

@@ -259,12 +259,39 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         over in them was deleted.
         """
         found = set(stamps)
+        for stamp in self._given_again:
+            found.update((stamp, by_names(stamp)))
         for before, after in self._swept:
             if before in found:
                 found.add(after)
             if by_names(before) in found:
                 found.add(by_names(after))
         return found
+
+    def give_time_again(self, step: FinishDirectory) -> None:
+        """Give a finished directory its time again: it has lost that as a leftover in it was
+        deleted, or with the power.
+
+        The host may have made something in it meanwhile.  So each name in it has to be known by
+        itself.
+
+        Raises:
+            OSError: it cannot be given that.
+        """
+        self.do(step)
+        came = self.seen(step).came
+        if came is not None and self.is_finished(step):
+            self._given_again.append(came.stamp)
+
+    def is_finished(self, step: Step) -> bool:
+        """Tell whether a step gave a directory its metadata, and it has what the step gave it."""
+        if not isinstance(step, FinishDirectory) or not self.has_time_given(step):
+            return False
+        _, st = self._reach(step.path)
+        wanted = self._store.lstat(step.ino) if step.ino is not None else None
+        if wanted is not None:
+            return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
+        return step.was is None or (st.st_mode, st.st_uid, st.st_gid) == (step.was.mode, step.was.uid, step.was.gid)
 
     def discard_notes(self) -> None:
         """Delete the notes of what was made and replaced: nothing is left to be told by them.

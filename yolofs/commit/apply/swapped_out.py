@@ -113,6 +113,8 @@ class SwappedOut(DoneSteps):
         if isinstance(step, Create):  # its ctime changes with a link of it, too
             return not self._is_as_staged(spot, step)
         made = self._made.get(step.number)
+        if isinstance(step, Link) and self._inode(Spot(*split(step.existing))) is None:
+            made = self.made_for_link(step)
         if made is not None and st.st_ino == made.inode:
             return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
         match step:

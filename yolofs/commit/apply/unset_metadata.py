@@ -35,7 +35,8 @@ def add(directory: bytes, name: bytes, path: RelPath, aspects: tuple[str, ...]) 
     with contextlib.suppress(OSError):
         fd = open_plain(os.path.join(directory, name), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         try:
-            os.write(fd, msgspec.json.encode(_Line(path, aspects)) + b"\n")
+            # on a line of its own, whatever a crash or a full disk has cut off before it
+            os.write(fd, b"\n" + msgspec.json.encode(_Line(path, aspects)) + b"\n")
         finally:
             os.close(fd)
 

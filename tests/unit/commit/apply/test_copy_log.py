@@ -36,6 +36,15 @@ def test_a_torn_line_is_passed_over(tmp_path: Path, torn: bytes) -> None:
     assert copy_log.read(bytes(tmp_path)) == [ONE]
 
 
+@pytest.mark.parametrize("lost", range(1, 20))
+def test_a_line_after_a_torn_one_is_read(tmp_path: Path, lost: int) -> None:
+    copy_log.add(bytes(tmp_path), [OTHER, ONE], durable=True)
+    whole = (tmp_path / "copied").read_bytes()
+    (tmp_path / "copied").write_bytes(whole[:-lost])
+    copy_log.add(bytes(tmp_path), [ONE], durable=True)
+    assert copy_log.read(bytes(tmp_path)) == [OTHER, ONE]
+
+
 def test_of_a_tree_each_thing_is_told_with_its_copy(tmp_path: Path) -> None:
     (tmp_path / "from/deep").mkdir(parents=True)
     (tmp_path / "from/deep/file").write_text("file")

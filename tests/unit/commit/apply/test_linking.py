@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -48,6 +49,8 @@ def is_linked(
     (place / "store").chmod(0o755)
     for above, _, _ in os.walk(place / "store"):
         Path(above).chmod(0o755)
+    (place / "commit").mkdir(exist_ok=True)
+    (place / "commit").chmod(0o777)
     st = os.lstat(store.path(ino))
     step = Create(RelPath(name), StoreIno(ino), 0, st.st_size, st.st_mtime_ns)
     plan = Plan(bytes(place / "base"), (step,))
@@ -55,7 +58,7 @@ def is_linked(
     def look() -> None:
         if groups:
             os.setgroups(groups)
-        folder = os.open(place / "store", os.O_PATH | os.O_DIRECTORY)
+        folder = os.open(place / "commit", os.O_PATH | os.O_DIRECTORY)
         if groups:
             os.setresgid(NOBODY, NOBODY, NOBODY)
             os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -64,6 +67,7 @@ def is_linked(
 
     code = in_child(look, is_root=is_root or bool(groups))
     assert code in (0, 3)
+    assert os.listdir(place / "commit") == [], "what was made to see how the disk numbers links goes"
     return code == 0
 
 
@@ -107,3 +111,22 @@ def test_what_has_another_name_is_copied(place: Path) -> None:
 def test_gits_index_is_copied(place: Path) -> None:
     assert not is_linked(place, name=b"index")
     assert is_linked(place, name=b"index.html")
+
+
+@pytest.mark.parametrize("way", ["each name has a number", "no links"])
+def test_where_a_link_is_not_known_again_by_its_number_a_copy_is_made(
+    place: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Disks in user space may find files by their names."""
+    assert is_linked(place)
+    really = os.link
+
+    def link(source: bytes, target: bytes, **folders: int) -> None:
+        if way == "no links":
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT, 0o600, dir_fd=folders["dst_dir_fd"]))
+
+    monkeypatch.setattr(os, "link", link)
+    assert not is_linked(place)
+    monkeypatch.setattr(os, "link", really)
+    assert is_linked(place)

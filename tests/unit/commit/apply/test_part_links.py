@@ -213,3 +213,30 @@ def test_a_file_that_lost_a_name_is_told_with_its_new_ctime_unless_the_host_chan
     now = file.stat()
     assert (now.st_nlink, now.st_ino) == (was.st_nlink - 1, was.st_ino)
     assert ((now.st_ino, now.st_ctime_ns) in noted) is is_noted
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE])
+def test_a_disk_that_finds_files_by_names_may_not_know_an_open_one_whose_name_went(
+    scribe: CommitScribe, base: Path, parking: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Disks in user space answer ENOENT or ESTALE (mergerfs); the commit ends all the same."""
+    really = os.fstat
+    looked: list[int] = []
+
+    def fstat(fd: int) -> os.stat_result:
+        looked.append(fd)
+        if len(looked) == 2:
+            raise OSError(number, os.strerror(number))
+        return really(fd)
+
+    def on_such_a_disk(copies: list[PartedCopy], new: bytes) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fstat", fstat)
+            return put_in_place(copies, new)
+
+    scribe.remove(b"a-other")
+    monkeypatch.setattr(execution, "put_in_place", on_such_a_disk)
+    scribe.commit(os.fsencode(parking))
+    assert len(looked) == 2
+    assert (base / "a").stat().st_nlink == 1
+    assert [node.content for node in kept(parking).values()] == [b"base a"]

@@ -1,0 +1,137 @@
+"""A commit on a disk in user space that finds files by their names: each name of a file has an
+inode number of its own there, or a directory has another one after a rename.
+
+Such a commit is undone, and a kill at any line leaves what can be finished or taken back.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import wait_until
+from tests.crash.test_commit_every_line import dies_at, has_way_back, populate, work
+from tests.property.core_driver import CoreDriver
+from tests.property.plain_directory import PlainDirectory, walk_tree
+from tests.support.disk_by_names import Numbers
+from tests.support.fault_points import points
+from tests.support.required import do_without
+from yolofs.errors import ConflictError
+from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
+from yolofs.session.session import Access, Session
+from yolofs.session.undo import choose, undo
+
+pytestmark = [pytest.mark.timeout(300), pytest.mark.mount, pytest.mark.root_only]
+POINTS = 6
+CHECKOUT = Path(__file__).parents[2]
+Listing = dict[bytes, tuple[Any, ...]]
+
+
+@pytest.fixture
+def disk(tmp_path: Path, numbers: Numbers, place: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The root of such a disk; the sessions lie on it, or on another device."""
+    (tmp_path / "disk").mkdir()
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    module = "tests.support.disk_by_names"
+    command = [sys.executable, "-m", module, str(tmp_path / "disk"), str(shown), numbers.value]
+    with subprocess.Popen(command, cwd=CHECKOUT) as serving:
+        try:
+            wait_until(lambda: os.path.ismount(shown) or serving.poll() is not None, "the disk to be mounted")
+            if serving.poll() is not None:
+                do_without("no disk in user space can be mounted here")
+            monkeypatch.setenv("YOLOFS_STATE", str((shown if place == "on it" else tmp_path) / "state"))
+            yield shown
+        finally:
+            subprocess.run(["umount", "--lazy", shown], check=False)
+            serving.kill()
+
+
+def listing(project: bytes) -> Listing:
+    """Return all that a directory is, but for inode numbers, and how many names files have: an undo
+    cannot know there that two names belong to one file, and stages two.
+    """
+    return {path: what if what[0] == "dir" else what[:-2] for path, what in walk_tree(project)}
+
+
+def made(project: Path) -> None:
+    """Make a project, without hard links: where each name has a number of its own, nothing tells
+    that names of base belong to one file.
+    """
+    project.mkdir()
+    populate(bytes(project))
+    for path in (project / "g").glob("other*"):
+        path.unlink()
+
+
+def expected_on(disk: Path) -> Listing:
+    """Return what the work makes of a plain directory there."""
+    made(disk / "plain")
+    work(PlainDirectory(bytes(disk / "plain")))
+    return listing(bytes(disk / "plain"))
+
+
+def prepared(project: Path) -> Listing:
+    """Make a project with work for every kind of step staged, and return what base is."""
+    made(project)
+    view = CoreDriver(bytes(project))
+    work(view)
+    view.close()
+    return listing(bytes(project))
+
+
+PLACES = pytest.mark.parametrize("place", ["on it", "elsewhere"])
+
+
+@PLACES
+@pytest.mark.parametrize("numbers", Numbers)
+def test_it_is_undone_and_done_again(disk: Path) -> None:
+    project = disk / "project"
+    expected, before = expected_on(disk), prepared(project)
+    for _ in range(2):
+        with Session.open(bytes(project), Access.WRITE) as session:
+            commit(session)
+        assert listing(bytes(project)) == expected
+        with Session.open(bytes(project), Access.WRITE) as session:
+            undo(session, choose(session, None))
+        assert listing(bytes(project)) == before
+
+
+WAYS: dict[str, Callable[[Session], object]] = {"finished": finish_interrupted, "taken back": roll_back_interrupted}
+
+
+@PLACES
+@pytest.mark.parametrize("numbers", Numbers)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.some(3)
+def test_a_kill_at_any_line_leaves_what_can_be_ended(disk: Path, numbers: Numbers, place: str, way: str) -> None:
+    expected = expected_on(disk)
+    prepared(disk / "first")
+    total = dies_at(0, bytes(disk / "first"), commit)
+    interrupted = 0
+    # most of the first lines come before anything was made
+    for line in points(range(total // 2, total), "by names", numbers.value, place, way, some=POINTS):
+        where = f"killed at line {line} of {total}"
+        project = disk / str(line)
+        before = prepared(project)
+        dies_at(line, bytes(project), commit)
+        if way == "taken back" and not has_way_back(bytes(project)):
+            continue
+        with Session.open(bytes(project), Access.WRITE) as session:
+            interrupted += WAYS[way](session) is not None
+        now = listing(bytes(project))
+        if way == "taken back" or now != expected:
+            assert now == before, where
+        with Session.open(bytes(project), Access.WRITE) as session:
+            try:
+                commit(session)
+            except ConflictError as error:
+                raise AssertionError(f"{where}: {error.paths}") from error
+        assert listing(bytes(project)) == expected, where
+    assert interrupted
