@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import stat
 import subprocess
@@ -171,6 +172,31 @@ def test_what_the_script_keeps_is_no_hard_link_of_what_stays(yolofs: Program) ->
     assert (project / "three").read_text() == "3\n"
     kept = sorted(path.read_text() for path in project.glob(".yolofs-script-*/replaced/*"))
     assert kept == ["1\n", "1\n"]
+
+
+def test_what_the_script_keeps_of_a_directory_or_a_link_is_no_hard_link_either(yolofs: Program) -> None:
+    """Names that are kept together stay links of each other."""
+    project = yolofs.project
+    (project / "gone/closed").mkdir(parents=True)
+    (project / "stays").write_text("1\n")
+    for name in ("gone/one", "gone/closed/two"):
+        (project / name).hardlink_to(project / "stays")
+    (project / "link").symlink_to("stays")
+    os.link(project / "link", project / "its other name", follow_symlinks=False)
+    (project / "gone/closed").chmod(0o555)
+    os.utime(project / "gone", ns=(10**18, 10**18))
+    with yolofs.mounted() as view:
+        shutil.rmtree(view / "gone")
+        (view / "link").unlink()
+    script = yolofs("commit", "--script").out
+    subprocess.run(["sh"], input=script, text=True, capture_output=True, check=True)
+    assert not (project / "gone").exists()
+    assert (project / "stays").stat().st_nlink == (project / "its other name").lstat().st_nlink == 1
+    (kept,) = project.glob(".yolofs-script-*/replaced/*/one")
+    assert kept.samefile(kept.parent / "closed/two")
+    assert kept.parent.stat().st_mtime_ns == 10**18
+    assert stat.S_IMODE((kept.parent / "closed").stat().st_mode) == 0o555
+    (kept.parent / "closed").chmod(0o755)
 
 
 def test_the_script_works_in_directories_that_forbid_it(yolofs: Program) -> None:
