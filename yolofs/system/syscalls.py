@@ -206,6 +206,15 @@ def has_several_names(path: bytes, st: os.stat_result) -> bool:
     return not is_told or int.from_bytes(found[16:20], sys.byteorder) > 1
 
 
+def may_leave_its_directory(path: bytes, st: os.stat_result) -> bool:
+    """Tell whether what is at an absolute path may come to lie in another directory.
+
+    The kernel lets nobody move a directory there who may not write to it, as that changes its
+    "..".  A directory of our own may be opened up for that.
+    """
+    return not stat.S_ISDIR(st.st_mode) or st.st_uid == os.geteuid() or os.access(path, os.W_OK, effective_ids=True)
+
+
 def may_never_change(path: bytes) -> bool:
     """Tell whether what is at a path, a link itself, is immutable or append-only (chattr), for root
     too.

@@ -157,9 +157,20 @@ class Identified(Steps):
         aside = self._shelter(self._parks[number].path, number)
         if not isinstance(aside.directory, Folder):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # the host has moved or removed it
-                if self._directories.device(aside.directory) != self._device:
+                if self._directories.device(aside.directory) != self._device or self._stays_beside(number, aside):
                     return aside
         return self._in(self._parked, number)
+
+    def _stays_beside(self, number: int, aside: Spot) -> bool:
+        """Tell whether what is parked, wherever it is now, is another user's directory that cannot
+        come to lie in another one.
+        """
+        park, place = self._parks[number], self._places.get(number)
+        for spot in (aside, *(Spot(*split(one.path)) for one in (place, park) if one is not None)):
+            if self._inode(spot) == park.inode:
+                path = self._at(spot)
+                return not syscalls.may_leave_its_directory(path, os.lstat(path))
+        return False
 
     def _is_on_device_of(self, step: Arrival, spot: Spot) -> bool:
         """Tell whether a rename can lead from a spot to a step's path: elsewhere, inode numbers

@@ -28,7 +28,7 @@ class MovingOut(Keeping):
         try:
             rename_out(self._directories, source, (folder.fd, target.name), syscalls.rename_noreplace)
         except OSError as error:
-            if error.errno != errno.EXDEV:
+            if error.errno != errno.EXDEV and not self._may_not_leave(Spot(*source), error):
                 raise
         else:
             return
@@ -42,13 +42,20 @@ class MovingOut(Keeping):
             self._move_by_names(Spot(*source), aside, number)
         self._move_on(aside, folder, number, path)
 
+    def _may_not_leave(self, spot: Spot, error: OSError) -> bool:
+        """Tell whether a move failed because it would have taken another user's directory to
+        another one.
+        """
+        path = self._at(spot)
+        return error.errno == errno.EACCES and not syscalls.may_leave_its_directory(path, os.lstat(path))
+
     def _move_on(self, aside: Spot, folder: Folder, number: int, path: RelPath) -> None:
         """Go on with what was moved aside, beside its path."""
         target = Spot(folder, b"%d" % number)
         try:
             syscalls.rename_noreplace(self._unlocked(aside), aside.name, folder.fd, target.name)
         except OSError as error:
-            if error.errno != errno.EXDEV:
+            if error.errno != errno.EXDEV and not self._may_not_leave(aside, error):
                 raise
         else:  # it is a directory of our own making
             return

@@ -33,7 +33,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.paths import ROOT, RelPath, split
+from yolofs.paths import ROOT, RelPath, is_below_any, split
 from yolofs.system import syscalls
 from yolofs.system.disks import disk_key
 from yolofs.system.plain_files import is_there
@@ -189,7 +189,8 @@ class _Check:
         self._overlays: dict[bytes, bool] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
         """The directory of the plan that was asked for last, and where base has it."""
-        self._out = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
+        self._out = frozenset(step.path for step in plan.steps if isinstance(step, Park | Remove))
+        self._places = {step.number: step.path for step in plan.steps if isinstance(step, Place)}
 
     def check(self) -> Ready:
         for step in self._plan.steps:
@@ -220,7 +221,7 @@ class _Check:
             case Create():
                 self._check_arrival(step.path, step.replaced)
             case Park() | Remove():
-                self._check_victim(step.path, step.inode, self._enter(split(step.path)[0]))
+                self._check_victim(step.path, step.inode, self._enter(split(step.path)[0]), step)
             case Fetch():
                 self._check_kept(step)
             case Place() | Link() | Duplicate() | MakeDirectory():
@@ -234,7 +235,7 @@ class _Check:
             case FinishDirectory():
                 path = self._moves.before(step.path)
                 if path is not None and step.was is not None:
-                    self._enter(path)
+                    self._check_finish(path, step)
 
     def _check_kept(self, step: Fetch) -> None:
         """Check that an earlier commit still keeps what is to come back."""
@@ -273,8 +274,20 @@ class _Check:
         elif old not in self._out and self._is_there(RelPath(old)):
             raise FileExistsError(errno.EEXIST, "the host has put something there meanwhile")
 
-    def _check_victim(self, path: RelPath, inode: int, parent: os.stat_result) -> None:
-        """Check what is to be moved away."""
+    def _check_finish(self, path: RelPath, step: FinishDirectory) -> None:
+        """Check a directory that gets its metadata or time at last, or only moves along."""
+        st = self._lstat(path)
+        if step.ino is None and not syscalls.may_leave_its_directory(
+            self._at(path), st
+        ):  # nothing in it changes: that was checked before
+            self._look(path, None)
+        else:
+            self._enter(path)
+
+    def _check_victim(
+        self, path: RelPath, inode: int, parent: os.stat_result, step: Park | Remove | None = None
+    ) -> None:
+        """Check what is to be moved away, by ``step`` or to make room."""
         st = self._look(path, inode)
         self._check_may_change(path, st)
         uid = os.geteuid()
@@ -284,6 +297,21 @@ class _Check:
             raise PermissionError(
                 errno.EPERM, "it is another user's, in a directory where only its owner may move it", path
             )
+        if not syscalls.may_leave_its_directory(self._at(path), st) and not self._stays_in_its_directory(path, step):
+            raise PermissionError(
+                errno.EACCES, "it is another user's directory, and who may not write to it may not move it", path
+            )
+
+    def _stays_in_its_directory(self, path: RelPath, step: Park | Remove | None) -> bool:
+        """Tell whether a directory gets no other directory above it: it is renamed there, or is
+        removed and empty.
+        """
+        if is_below_any(split(path)[0], self._out):  # it would be set aside beside that
+            return False
+        if isinstance(step, Park):
+            place = self._places.get(step.number)
+            return place is not None and self._moves.before(split(place)[0]) == split(path)[0]
+        return step is not None and not os.listdir(self._at(path))
 
     def _check_in_place(self, path: RelPath, inode: int | None) -> None:
         st = self._look(path, inode)
