@@ -81,7 +81,14 @@ class BaseAfterwards:
         st = self._base.look(rel)
         if st is None or stat.S_ISDIR(st.st_mode) or st.st_nlink == 1:
             return None
-        return self._survivors.version_of(st)
+        return self._version_of(st)
+
+    def _version_of(self, st: os.stat_result) -> Staged | None:
+        """Return what the first tree makes of a file of base in its place; None for what an earlier
+        commit keeps and only comes back at one of its names.
+        """
+        version = self._survivors.version_of(st)
+        return version if version is not None and kept_of(version.ino) is None else None
 
     def is_content_kept(self, rel: RelPath) -> bool:
         """Tell whether a thing of base that stays keeps its content."""
@@ -159,7 +166,7 @@ class BaseAfterwards:
 
     def links_after(self, st: os.stat_result, names: Sequence[RelPath]) -> int:
         """Return how many names base has afterwards for a file that has these now; 0 for one."""
-        version = self._survivors.version_of(st)
+        version = self._version_of(st)
         made = [entry for entry in version.names if entry not in self._survivors.of] if version is not None else []
         count = st.st_nlink - sum(self.place_of(name) is None for name in names) + len(made)
         return count if count > 1 else 0
@@ -168,7 +175,7 @@ class BaseAfterwards:
         """Tell whether the first tree changes a file in place that has one name now, and makes
         others, which are links of it.
         """
-        version = self._survivors.version_of(st)
+        version = self._version_of(st)
         return version is not None and version.links == 1
 
     def is_changed(self, rel: RelPath, st: os.stat_result) -> bool:

@@ -213,3 +213,22 @@ def test_a_name_that_stays_is_counted_once_whether_it_is_changed_or_linked_to(tm
     view.append(b"later/one", b"more\n")
     view.commit()
     check_that_an_undo_shows_the_same(view)
+
+
+def test_what_comes_back_at_one_name_is_no_version_of_the_file_that_has_the_other_names(tmp_path: Path) -> None:
+    """A later commit has made the other name, so that one keeps what the first commit had written."""
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "a").write_text("old\n")
+    view = CoreDriver(os.fsencode(base))
+    view.overwrite(b"a", b"newer\n")
+    view.commit()
+    view.link(b"a", b"b")
+    view.commit()
+    check_that_an_undo_shows_the_same(view)
+    assert ((base / "a").read_text(), (base / "b").read_text()) == ("old\n", "newer\n")
+    again = CoreDriver(os.fsencode(base))
+    again.commit()  # and finds no conflict
+    again.close()
+    assert (base / "a").samefile(base / "b")
+    assert (base / "a").read_text() == "newer\n"
