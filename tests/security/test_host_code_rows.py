@@ -16,6 +16,7 @@ import pkgutil
 import stat
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -249,3 +250,90 @@ def test_what_a_row_names_stays_staged_until_it_is_named_and_its_neighbours_do_n
     assert {path: found_at(machine, path) for path in rest} == dict.fromkeys(rest, old)
     assert machine.run("commit", "--yes", "--outside", "--scratch", "--trusted").code == 0
     assert {path: found_at(machine, path) for path in rest} == dict.fromkeys(rest, new)
+
+
+def hard_link(view: CoreDriver, path: bytes) -> None:
+    make_directories(view, path)
+    view.link(source_of(os.fsdecode(path))[1:].encode(), path)
+
+
+def rename_onto(view: CoreDriver, path: bytes) -> None:
+    view.rename(source_of(os.fsdecode(path))[1:].encode(), path)
+
+
+def exchange(view: CoreDriver, path: bytes) -> None:
+    view.rename(source_of(os.fsdecode(path))[1:].encode(), path, 2)
+
+
+def symlink(view: CoreDriver, path: bytes) -> None:
+    make_directories(view, path)
+    view.symlink(source_of(os.fsdecode(path)).encode(), path)
+
+
+def symlink_above(view: CoreDriver, path: bytes) -> None:
+    """Make the directory that a path lies in a link to one in which such a file lies."""
+    symlink(view, os.path.dirname(path))
+
+
+def samples_below_a_directory() -> list[Sample]:
+    """Return the samples that lie in a directory of their row, in which no other row has a
+    directory.
+
+    Rows are left out in which that is any directory: a link may have any name there.
+    """
+    tops = ("/", "/etc", HOME, PROJECT)
+    above = Counter(one.path.rpartition("/")[0] for one in SAMPLES)
+    return [
+        one
+        for one in SAMPLES
+        if (directory := one.path.rpartition("/")[0]) not in tops
+        and one.pattern.removeprefix("**/").count("/")
+        and "/**/" not in one.pattern[1:]
+        and not any(other.startswith(f"{directory}/") for other in above)
+    ]
+
+
+OTHER_WAYS: dict[str, tuple[Callable[[CoreDriver, bytes], None], bool]] = {
+    "by a hard link": (hard_link, False),
+    "renamed onto": (rename_onto, True),
+    "exchanged": (exchange, True),
+    "by a symlink": (symlink, False),
+    "by a symlink above": (symlink_above, False),
+}
+"""By each other way in which a file may come: what is done, and whether base has a file there."""
+
+
+@pytest.mark.parametrize("way", OTHER_WAYS)
+def test_it_stays_staged_however_it_came_there(tmp_path: Path, way: str) -> None:
+    machine = Machine(tmp_path)
+    act, is_there = OTHER_WAYS[way]
+    is_above = act is symlink_above
+    found = samples_below_a_directory() if is_above else SAMPLES
+    samples = sample(found, how_many(ci=_BY_DAY, nightly=len(found)), "host code", way)
+    paths = list(dict.fromkeys(one.path for one in samples))
+    for path in paths:
+        if is_there:
+            machine.has(path, b"before", 0o644)
+        source = source_of(os.path.dirname(path)) + "/" + os.path.basename(path) if is_above else source_of(path)
+        machine.has(source, EVIL, 0o644)
+
+    def work() -> int:
+        view = CoreDriver(b"/", PROJECT.encode())
+        for path in paths:
+            with contextlib.suppress(FileExistsError):  # two rows about one directory
+                act(view, path[1:].encode())
+        view.close()
+        return 0
+
+    assert machine.within(work) == 0
+    assert machine.run("commit", "--yes", "--outside", "--scratch").code == UNNAMED
+    assert {path: found_at(machine, path) for path in paths} == dict.fromkeys(
+        paths, (b"before", 0o644) if is_there else None
+    )
+    assert [path for path in paths if os.path.lexists(machine.at(path))] == (paths if is_there else [])
+    if is_above:
+        assert not [path for path in paths if machine.at(path).parent.is_symlink()]
+    assert machine.run("commit", "--yes", "--outside", "--scratch", "--trusted").code == 0
+    assert [
+        path for path in paths if not os.path.lexists(machine.at(os.path.dirname(path) if is_above else path))
+    ] == []

@@ -216,7 +216,7 @@ def test_a_name_that_stays_is_counted_once_whether_it_is_changed_or_linked_to(tm
 
 
 def test_what_comes_back_at_one_name_is_no_version_of_the_file_that_has_the_other_names(tmp_path: Path) -> None:
-    """A later commit has made the other name, so that one keeps what the first commit had written."""
+    """A later commit has made the other name, which keeps what the first commit had written."""
     base = tmp_path / "base"
     base.mkdir()
     (base / "a").write_text("old\n")
