@@ -114,6 +114,20 @@ def test_nobody_else_may_enter(yolofs: Program) -> None:
         assert "nodev" in line
 
 
+def test_a_directory_that_is_closed_in_base_stays_so_until_a_commit_opens_it(yolofs: Program) -> None:
+    closed = yolofs.project / "dir"
+    closed.chmod(0)
+    with yolofs.mounted() as view:
+        (view / "dir").chmod(0o700)
+        assert outcome(os.listdir, view / "dir") == outcome(os.lstat, view / "dir/b") == "EACCES"
+        (view / "dir").rename(view / "renamed")
+        yolofs("commit", "--yes")
+        assert (view / "renamed/b").read_text() == (yolofs.project / "renamed/b").read_text() == "b\n"
+        yolofs("undo", "--yes")
+        assert outcome(os.listdir, closed) == "EACCES"
+    closed.chmod(0o700)
+
+
 def outcome(operation: Callable[..., Any], *args: Any) -> Any:
     try:
         return operation(*args)
