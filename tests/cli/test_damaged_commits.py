@@ -185,3 +185,39 @@ def test_a_fifo_in_the_place_of_what_is_kept_is_not_waited_for(yolofs: Program) 
     assert f"stays: {yolofs.project / 'dir/b.txt'}: commit 1 does not keep what was there any more" in said
     assert (yolofs.project / "dir/b.txt").read_text() == "new\n"
     assert (yolofs.project / "a.txt").read_text() == "one\ntwo\n"
+
+
+@pytest.mark.parametrize(
+    "put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)], ids=["fifo", "directory", "link"]
+)
+def test_what_is_no_journal_in_the_place_of_an_older_one_stops_nothing_else(
+    yolofs: Program, put: Callable[[Path], None]
+) -> None:
+    """Nobody knows which staged files it named, so none is removed: put back, it tells all."""
+    for number in (1, 2, 3):
+        with yolofs.mounted() as view:
+            (view / "a.txt").write_text(f"{number}\n")
+            (view / "gone again").write_text(f"{number} and what no commit took\n")
+            yolofs("snapshot", "before")
+            (view / "gone again").unlink()
+        yolofs("commit", "--yes")
+    journal = yolofs.session / "commits/2/journal"
+    journal.rename(yolofs.session / "saved")
+    put(journal)
+    kept = {path.name for path in (yolofs.session / "files").rglob("*")}
+    assert f"{journal}" in yolofs("doctor").out
+    with yolofs.mounted() as view:
+        (view / "new").write_text("new\n")
+        yolofs("commit", "--yes")
+    yolofs("gc", "--dry-run")
+    yolofs("gc")
+    yolofs("undo", "--yes")
+    yolofs("abort", "--yes")
+    yolofs("undo", "3", "--yes")
+    assert (yolofs.project / "a.txt").read_text() == "2\n"
+    journal.rmdir() if journal.is_dir() and not journal.is_symlink() else journal.unlink()
+    (yolofs.session / "saved").rename(journal)
+    assert "damaged" not in yolofs("log").err
+    assert kept <= {path.name for path in (yolofs.session / "files").rglob("*")}
+    yolofs("undo", "2", "--yes")
+    assert (yolofs.project / "a.txt").read_text() == "1\n"

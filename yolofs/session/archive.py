@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import errno
 import os
 import re
 from collections.abc import Container
@@ -72,29 +73,41 @@ def commit_numbers(directory: bytes) -> list[int]:
     return [int(name) for name in names if name.isascii() and name.isdigit() and not name.startswith("0")]
 
 
-def numbers_of_ended_journals(directory: bytes, *, without: Container[int] = ()) -> set[int]:
+def numbers_of_ended_journals(
+    directory: bytes, *, without: Container[int] = (), passes_over_damage: bool = False
+) -> set[int]:
     """Return the numbers of all store inodes that a journal of a session named which is not in
     force any more.
 
     These are the journals of its commits, except for those ``without``, and what was cut off the
-    one in force.
+    one in force.  If something else is in the place of one, nobody knows what it named: that is an
+    error, or with ``passes_over_damage`` everything in the store.
+
+    Raises:
+        OSError: one of them cannot be read.
     """
+    numbers_of_one = partial(_numbers_of_commit, directory, passes_over_damage=passes_over_damage)
     torn = store_numbers(os.path.join(directory, b"journal") + TORN_SUFFIX)
     commits = [number for number in commit_numbers(directory) if number not in without]
     if not commits:
         return torn
     if without:  # a question of what would be: nothing is noted
-        return torn.union(*(_numbers_of_commit(directory, number)[0] for number in commits))
+        return torn.union(*(numbers_of_one(number)[0] for number in commits))
     journals = {number: os.path.join(commit_directory(directory, number), b"journal") for number in commits}
-    return torn | numbers_of(os.path.join(directory, b"commits"), journals, partial(_numbers_of_commit, directory))
+    return torn | numbers_of(os.path.join(directory, b"commits"), journals, numbers_of_one)
 
 
-def _numbers_of_commit(directory: bytes, number: int) -> tuple[set[int], bool]:
+def _numbers_of_commit(directory: bytes, number: int, *, passes_over_damage: bool) -> tuple[set[int], bool]:
     """Return the numbers that a commit names, and whether that stays so: nothing is to follow it
     any more.
     """
     commit = commit_directory(directory, number)
-    numbers = store_numbers(os.path.join(commit, b"journal"))
+    try:
+        numbers = store_numbers(os.path.join(commit, b"journal"))
+    except OSError as error:
+        if error.errno != errno.EINVAL or not passes_over_damage:
+            raise
+        return set(Store(os.path.join(directory, b"files"))), False
     carried = os.path.join(commit, CARRIED)
     if is_followed := is_there(carried):  # what is to follow may name more
         numbers |= store_numbers(carried)

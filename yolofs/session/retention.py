@@ -82,7 +82,8 @@ def freed_by(session: Session, gone: Sequence[EndedCommit], *, generations: bool
     their own.
     """
     directories = [*(one.directory for one in gone), *_gone_in(session.directory), *left_behind(session.directory)]
-    named = numbers_of_ended_journals(session.directory, without={0, *(one.number for one in gone)})
+    without = {0, *(one.number for one in gone)}
+    named = numbers_of_ended_journals(session.directory, without=without, passes_over_damage=True)
     if generations:
         named.update(record.ino for record in session.live_changes() if isinstance(record, Stage | Keep) and record.ino)
     else:

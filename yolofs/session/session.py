@@ -392,4 +392,4 @@ class Session(States):
         """Return the numbers of all store inodes that any journal names: this one, what was cut
         off, old ones.
         """
-        return self.journal_numbers() | numbers_of_ended_journals(self.directory)
+        return self.journal_numbers() | numbers_of_ended_journals(self.directory, passes_over_damage=True)
