@@ -165,7 +165,7 @@ def command(
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
     if as_json and not yes:
-        raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json")
+        raise UsageError("--json leaves no place for a question", hint="the same command with --yes, too")
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
     wish = ConflictWish(merge=merges, ours=force, theirs=theirs)

@@ -61,10 +61,10 @@ def command(
     An undo is a commit of its own: it has a number, and keeps what it replaces. If it is
     interrupted, `yolofs commit --continue` finishes it, and --roll-back takes it back.
     """
-    if as_json and not yes:
-        raise UsageError("--json leaves no place for a question", hint="yolofs undo --yes --json")
     if as_json and dry_run:
         raise UsageError("--dry-run prints no JSON", hint="leave one of them out")
+    if as_json and not yes:
+        raise UsageError("--json leaves no place for a question", hint="the same command with --yes, too")
     project = find_project()
     which = _number(number)
     if dry_run or not yes:
@@ -175,7 +175,8 @@ def _show_and_ask(looking: _Looking) -> bool:
             kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
             check_nothing_stays(paths, commit.number, len(kept), is_undone=False)
             return False
-        check_can_ask(instead="yolofs undo --yes")
+        is_plain = looking.which is None and not paths
+        check_can_ask(instead="yolofs undo --yes" if is_plain else "the same command with --yes")
         if not ask(f"put base back ({summary(changes)})?"):
             say("nothing undone")
             raise click.exceptions.Exit(1)

@@ -180,7 +180,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
         with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
             shown, split = look(session, asked.selection(session), asked.generation(session))
             if shown.taken:
-                check_can_ask(instead="yolofs commit --yes")
+                check_can_ask(instead="the same command with --yes" if asked.paths else "yolofs commit --yes")
             looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)

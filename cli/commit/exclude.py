@@ -10,6 +10,7 @@ import msgspec
 from yolofs.changes.changes import Change
 from yolofs.cli.project import relative_paths
 from yolofs.commit.select.selection import Selection
+from yolofs.errors import UsageError
 from yolofs.paths import RelPath, in_shell
 from yolofs.session.session import Session
 from yolofs.text.path_patterns import Pattern, Patterns, is_wild, parse
@@ -47,6 +48,8 @@ def parse_excludes(session: Session, words: Sequence[str]) -> Patterns[str] | No
 
 
 def _parse(session: Session, word: str) -> Pattern:
+    if not word:
+        raise UsageError("an empty pattern excludes nothing", hint="leave out --exclude, or give it a PATTERN")
     if word.startswith("**/"):
         return parse(word, b"", b"")
     home = os.path.expanduser("~") if word.startswith("~/") else ""

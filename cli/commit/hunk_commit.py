@@ -114,7 +114,7 @@ def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_pa
         Exit: the answer is no, or nothing is committed.
     """
     if wanted.as_json and not wanted.yes:
-        raise UsageError("--json leaves no place for a question", hint="yolofs commit --yes --json --hunk ID")
+        raise UsageError("--json leaves no place for a question", hint="the same command with --yes, too")
     finish_what_was_interrupted(project, may_ask=not wanted.yes)
     with reading(project) as session:
         paths = relative_paths(session, wanted.paths)

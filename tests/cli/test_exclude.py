@@ -78,5 +78,5 @@ def test_what_is_excluded_is_said_and_stays(staged: Program) -> None:
 
 
 def test_what_makes_no_sense_is_refused(staged: Program) -> None:
-    assert "empty" in staged.refused("commit", "--yes", "--exclude", "", code=2)
+    assert "an empty pattern excludes nothing" in staged.refused("commit", "--yes", "--exclude", "", code=2)
     assert "go with no other option" in staged.refused("commit", "--continue", "--exclude", "x", code=2)
