@@ -277,6 +277,22 @@ def test_an_undo_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: 
         as_user(place, partial(_die_in_undo, project, line, expected, before, goes_back=goes_back))
 
 
+def test_a_name_of_a_file_that_cannot_be_copied_is_kept_as_a_link_and_the_redo_finds_no_conflict(place: Path) -> None:
+    """No copy could be given its group."""
+    project = populate(place / "project")
+
+    def act() -> None:
+        view = CoreDriver(project)
+        view.link(b"shared/page", b"shared/other name")
+        view.close()
+        for do in (commit, _undo_last, commit):
+            with Session.open(project, Access.WRITE) as session:
+                do(session)
+        assert b"shared/other name" in listing(project)
+
+    as_user(place, act)
+
+
 def test_what_was_taken_back_of_another_users_files_is_no_change_of_the_host(place: Path) -> None:
     """Their times cannot be given back."""
     project = populate(place / "project")

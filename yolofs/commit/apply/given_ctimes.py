@@ -105,6 +105,8 @@ def came_by(
     stamps = {(line.came.inode, line.came.ctime_ns) for line in lines if line.came is not None}
     made = directories_made(plan)
     for step, line in zip(plan.steps, lines, strict=False):
+        if isinstance(step, Remove) and line.went is not None:  # its other names stay, and may stay links of it
+            stamps.add((line.went.inode, line.went.ctime_ns))
         if line.came is not None and step.path in made:
             stamps.add(by_names((line.came.inode, line.came.ctime_ns)))
     unknown: list[FileBefore] = []
