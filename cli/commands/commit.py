@@ -15,6 +15,7 @@ from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.hunk_option import hunk_option, picks_of
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading_whole
+from yolofs.cli.same_command import same_command_with
 from yolofs.errors import UsageError
 from yolofs.system.gc_pause import no_garbage_collection
 
@@ -165,7 +166,7 @@ def command(
     if as_json and (dry_run or as_script):
         raise UsageError("--dry-run and --script print no JSON", hint="yolofs commit --yes --json")
     if as_json and not yes:
-        raise UsageError("--json leaves no place for a question", hint="the same command with --yes, too")
+        raise UsageError("--json leaves no place for a question", hint=same_command_with("commit", "--yes"))
     if paths and (outside or scratch):
         raise UsageError("paths say exactly what is to be committed", hint="leave out --outside and --scratch")
     wish = ConflictWish(merge=merges, ours=force, theirs=theirs)

@@ -17,6 +17,7 @@ from yolofs.cli.completing import commits, undone_paths
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
+from yolofs.cli.same_command import same_command_with
 from yolofs.cli.show.listing import summary
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
@@ -64,7 +65,7 @@ def command(
     if as_json and dry_run:
         raise UsageError("--dry-run prints no JSON", hint="leave one of them out")
     if as_json and not yes:
-        raise UsageError("--json leaves no place for a question", hint="the same command with --yes, too")
+        raise UsageError("--json leaves no place for a question", hint=same_command_with("undo", "--yes"))
     project = find_project()
     which = _number(number)
     if dry_run or not yes:
@@ -175,8 +176,7 @@ def _show_and_ask(looking: _Looking) -> bool:
             kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
             check_nothing_stays(paths, commit.number, len(kept), is_undone=False)
             return False
-        is_plain = looking.which is None and not paths
-        check_can_ask(instead="yolofs undo --yes" if is_plain else "the same command with --yes")
+        check_can_ask(instead=same_command_with("undo", "--yes"))
         if not ask(f"put base back ({summary(changes)})?"):
             say("nothing undone")
             raise click.exceptions.Exit(1)

@@ -34,6 +34,7 @@ from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.project import changing, reading, relative_paths
 from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.same_command import same_command_with
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError
@@ -180,7 +181,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
         with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
             shown, split = look(session, asked.selection(session), asked.generation(session))
             if shown.taken:
-                check_can_ask(instead="the same command with --yes" if asked.paths else "yolofs commit --yes")
+                check_can_ask(instead=same_command_with("commit", "--yes"))
             looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)

@@ -31,6 +31,7 @@ from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.output import ask, check_can_ask, emit, say
 from yolofs.cli.project import changing, find_project, reading, relative_paths
 from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.same_command import same_command_with
 from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.hunk_lines import title
 from yolofs.cli.show.listing import Place
@@ -114,7 +115,7 @@ def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_pa
         Exit: the answer is no, or nothing is committed.
     """
     if wanted.as_json and not wanted.yes:
-        raise UsageError("--json leaves no place for a question", hint="the same command with --yes, too")
+        raise UsageError("--json leaves no place for a question", hint=same_command_with("commit", "--yes"))
     finish_what_was_interrupted(project, may_ask=not wanted.yes)
     with reading(project) as session:
         paths = relative_paths(session, wanted.paths)

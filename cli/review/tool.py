@@ -365,7 +365,7 @@ def _stage_edited(reader: Reader, end: _EndState, place: Place) -> bool:
 
 
 def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
-    say(f"selected: {_count(end.selected)}; not selected: {_count(end.rest)}")
+    say(_selected_text(end))
     letters = ("c" if can_commit and end.selected else "") + ("d" if end.rest else "") + "q"
     words = {
         "c": "[c]ommit what is selected (the rest stays staged)",
@@ -381,6 +381,19 @@ def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
             say(said.partition(";")[0] + before)
         case _:
             say("nothing done")
+
+
+def _selected_text(end: _EndState) -> str:
+    """Return how many changes are selected and how many not; one of which a part is counts once."""
+    in_part = end.selected.keys() & end.rest.keys()
+    if not in_part:
+        return f"selected: {_count(end.selected)}; not selected: {_count(end.rest)}"
+    selected, rest = end.selected.keys() - in_part, end.rest.keys() - in_part
+    part, others = (
+        ("a part of 1", "the rest of it") if len(in_part) == 1 else (f"parts of {len(in_part)}", "their rest")
+    )
+    chosen = f"{_count(selected)} and {part} more" if selected else part
+    return f"selected: {chosen}; not selected: {_count(rest) + ' and ' if rest else ''}{others}"
 
 
 def _commit(reader: Reader, end: _EndState) -> None:

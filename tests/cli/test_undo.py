@@ -207,8 +207,8 @@ def test_an_undo_of_no_commit_is_refused(committed: Committed) -> None:
     yolofs, _ = committed
     assert "there is no commit 7\n" in yolofs.refused("undo", "7", "--yes", code=1)
     assert "a.txt is not the number of a commit" in yolofs.refused("undo", "a.txt", "--yes", code=2)
-    assert "the same command with --yes" in yolofs.refused("undo", "1", "a.txt", "--json", code=2)
-    assert "hint: the same command with --yes" in yolofs("undo", "1", code=2).err
+    assert "hint: yolofs undo --yes 1 a.txt --json\n" in yolofs.refused("undo", "1", "a.txt", "--json", code=2)
+    assert "hint: yolofs undo --yes 1\n" in yolofs("undo", "1", code=2).err
     assert "--dry-run prints no JSON" in yolofs.refused("undo", "1", "--json", "--dry-run", code=2)
     asked = yolofs("undo", code=2)
     assert "yolofs undo --yes" in asked.err

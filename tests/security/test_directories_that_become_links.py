@@ -18,6 +18,7 @@ from tests.cli.program import Program
 from tests.property.core_driver import CoreDriver
 from tests.support.core_in_python import core_in_python
 from yolofs.overlay.inodes import Inode
+from yolofs.paths import RelPath
 from yolofs.store.base import Base
 from yolofs.store.store import Store
 from yolofs.system import syscalls
@@ -146,17 +147,14 @@ def test_extended_attributes_are_read_through_no_link(driver: CoreDriver) -> Non
 
 @core_in_python
 @pytest.mark.usefixtures("has_openat2")
-@pytest.mark.parametrize("name", [b"key", b"link"])
-def test_metadata_is_copied_up_through_no_link(
-    driver: CoreDriver, name: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_metadata_of_a_link_is_copied_up_through_no_other(driver: CoreDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if the exchange comes after the look at base and before the copy."""
-    inode = known(driver, b"d", name)
+    inode = known(driver, b"d", b"link")
     look = driver.overlay.base.lstat
 
     def look_and_exchange(rel: bytes) -> os.stat_result:
         st = look(rel)
-        if rel == b"d/" + name:
+        if rel == b"d/link":
             monkeypatch.setattr(driver.overlay.base, "lstat", look)
             exchange(driver)
         return st
@@ -165,6 +163,42 @@ def test_metadata_is_copied_up_through_no_link(
     with refused_by_what_it_has_become():
         driver.overlay.setattr(inode, mtime_ns=5, atime_ns=5)
     assert driver.changes() == []
+
+
+@core_in_python
+@pytest.mark.usefixtures("has_openat2")
+@pytest.mark.parametrize("is_held", [False, True], ids=["not-held", "held"])
+@pytest.mark.parametrize("is_before", [False, True], ids=["after-the-look", "before-the-look"])
+def test_metadata_of_a_file_is_copied_up_through_no_link(
+    driver: CoreDriver, is_before: bool, is_held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The descriptor that tells which file is there tells its metadata, too, whatever comes to its
+    place.
+    """
+    held = driver.overlay.held
+    if is_held:
+        held.hold_for(3600 * 10**9, lambda _, __: None)
+    inode = known(driver, b"d", b"key")
+    hold = held.hold
+
+    def hold_beside_an_exchange(path: RelPath) -> int:
+        if is_before:
+            exchange(driver)
+        fd = hold(path)
+        if not is_before:
+            exchange(driver)
+        return fd
+
+    monkeypatch.setattr(held, "hold", hold_beside_an_exchange)
+    # its size, which is part of the answer, is looked at by its path
+    with contextlib.nullcontext() if is_held else refused_by_what_it_has_become():
+        driver.overlay.setattr(inode, mtime_ns=5, atime_ns=5)
+    assert (inode.staged is None) is (is_before and not is_held)
+    if inode.staged is not None:
+        assert stat.S_IMODE(os.lstat(driver.session.store.path(inode.staged.ino)).st_mode) == 0o644
+    held.let_go()
+    with refused_by_what_it_has_become():
+        driver.overlay.read(inode, 0, 100)
 
 
 @pytest.mark.usefixtures("has_openat2")

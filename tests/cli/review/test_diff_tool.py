@@ -88,6 +88,14 @@ def test_what_the_right_one_has_is_committed_and_the_rest_stays_staged(
     assert not (view / "gone").exists()
 
 
+def test_a_change_of_which_a_part_is_taken_is_counted_once(yolofs: Program, view: Path, tmp_path: Path) -> None:
+    takes_a_part = 'sed -i s/three/3/ "$2/a.txt"'
+    said = reviewed(yolofs, script(tmp_path, takes_a_part), ("[q]uit", "q"))
+    assert "selected: 2 changes and a part of 1 more; not selected: the rest of it" in said
+    said = reviewed(yolofs, script(tmp_path, f'{takes_a_part}; rm "$2/new"'), ("[q]uit", "q"))
+    assert "selected: 1 change and a part of 1 more; not selected: 1 change and the rest of it" in said
+
+
 def test_what_the_right_one_does_not_have_is_dropped(yolofs: Program, view: Path, tmp_path: Path) -> None:
     tool = script(tmp_path, 'sed -i s/eighteen/18/ "$2/a.txt"; rm "$2/new"; cp "$1/gone" "$2/gone"')
     said = reviewed(yolofs, tool, ("[q]uit", "d"))

@@ -1,0 +1,24 @@
+"""The command line of this process, to be given again with another option."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from yolofs.paths import in_shell
+
+_MOST_CHARACTERS = 200
+"""A longer one is not repeated."""
+
+
+def same_command_with(command: str, option: str) -> str:
+    """Return the command line that was given, with an option more behind the name of the command,
+    as it is typed in a shell; only what to do, if that would be too long.
+    """
+    words = sys.argv[1:]
+    if command in words:
+        at = words.index(command) + 1
+        text = " ".join(in_shell(os.fsencode(word)) for word in ("yolofs", *words[:at], option, *words[at:]))
+        if len(text) <= _MOST_CHARACTERS:
+            return text
+    return f"the same command with {option}"
