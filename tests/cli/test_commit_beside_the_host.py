@@ -39,7 +39,14 @@ def taking_away(path: os.PathLike[str], module: str, name: str, *, at_call: int 
 
 @pytest.mark.mount
 @pytest.mark.parametrize(
-    "words", [("commit", "--yes"), ("commit", "--yes", "--up-to", "first"), ("commit", "--dry-run")], ids=" ".join
+    "words",
+    [
+        ("commit", "--yes"),
+        ("commit", "--yes", "--ours"),
+        ("commit", "--yes", "--up-to", "first"),
+        ("commit", "--dry-run"),
+    ],
+    ids=" ".join,
 )
 def test_a_file_that_goes_while_the_plan_is_made_is_named_and_nothing_is_done(
     yolofs: Program, words: tuple[str, ...]
