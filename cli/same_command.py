@@ -16,8 +16,9 @@ def same_command_with(command: str, option: str) -> str:
     as it is typed in a shell; only what to do, if that would be too long.
     """
     words = sys.argv[1:]
-    if command in words:
-        at = words.index(command) + 1
+    at = 2 if words[:1] == ["-C"] else 0  # whose value may have the command's name
+    if command in words[at:]:
+        at = words.index(command, at) + 1
         text = " ".join(in_shell(os.fsencode(word)) for word in ("yolofs", *words[:at], option, *words[at:]))
         if len(text) <= _MOST_CHARACTERS:
             return text

@@ -214,19 +214,23 @@ def test_setgid_that_only_its_group_may_give_is_told_when_an_undo_cannot_give_it
     as_user(place, act)
 
 
+def lines_of_a_commit(place: Path, project: bytes, stage: Callable[[bytes], object]) -> int:
+    """Return how many lines a commit of what ``stage`` stages in a project goes through."""
+    total = place / "state/total"
+
+    def count() -> None:
+        stage(project)
+        total.write_text(str(dies_at(0, project, commit)))
+
+    as_user(place, count)
+    return int(total.read_text())
+
+
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
 @pytest.mark.parametrize("share", range(SHARES))
 def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, share: int, goes_back: bool) -> None:
     expected = expected_of(place)
-    populate(place / "first")
-    total = place / "state/total"
-
-    def count() -> None:
-        staged(os.fsencode(place / "first"))
-        total.write_text(str(dies_at(0, os.fsencode(place / "first"), commit)))
-
-    as_user(place, count)
-    lines = int(total.read_text())
+    lines = lines_of_a_commit(place, populate(place / "first"), staged)
     assert lines > 500
     for line in points(
         range(1, lines + 1), goes_back, some=POINTS, share=share, shares=8 * SHARES if is_nightly() else 1

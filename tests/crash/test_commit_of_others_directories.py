@@ -13,7 +13,7 @@ import pytest
 
 from tests.crash.test_commit_every_line import dies_at
 from tests.crash.test_commit_every_step import NOBODY
-from tests.crash.test_commit_of_groups import Listing, as_user, listing, numbers, place
+from tests.crash.test_commit_of_groups import Listing, as_user, lines_of_a_commit, listing, numbers, place
 from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import PlainDirectory
 from tests.support.fault_points import points
@@ -100,15 +100,8 @@ def test_they_are_renamed_and_removed_and_come_back(place: Path) -> None:
 @pytest.mark.parametrize("goes_back", [False, True], ids=["finished", "taken back"])
 def test_a_commit_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: bool) -> None:
     expected = expected_of(place)
-    populate(place / "first")
-    total = place / "state/total"
-
-    def count() -> None:
-        staged(os.fsencode(place / "first"))
-        total.write_text(str(dies_at(0, os.fsencode(place / "first"), commit)))
-
-    as_user(place, count)
-    for line in points(range(1, int(total.read_text()) + 1), goes_back, some=POINTS):
+    lines = lines_of_a_commit(place, populate(place / "first"), staged)
+    for line in points(range(1, lines + 1), goes_back, some=POINTS):
         project = populate(place / str(line))
         before = listing(project)
         as_user(place, partial(_die_and_end, project, line, expected, before, goes_back=goes_back))

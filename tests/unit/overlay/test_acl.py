@@ -18,7 +18,9 @@ import pytest
 
 from tests.support.plain_handlers import handlers_of, open_file
 from tests.support.required import do_without
+from yolofs.fuse.handlers import Handlers
 from yolofs.overlay.acl import XATTR, AclReader, narrowed
+from yolofs.overlay.inodes import Attr
 from yolofs.system.syscalls import AttributeReader
 
 TAGS = {"user": 1, "alice": 2, "group": 4, "staff": 8, "mask": 16, "other": 32}
@@ -56,7 +58,7 @@ def test_the_list_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_
     try:
         os.setxattr(tmp_path / "f", XATTR, acl("user:6 alice:0 group:6 mask:6 other:0"))
     except OSError:
-        pytest.skip("this filesystem has no access control lists")
+        do_without("this filesystem has no access control lists")
     with handlers_of(tmp_path) as handlers:
         handlers.overlay.attributes.is_shared = True
         handle = open_file(handlers, b"f")
@@ -74,6 +76,14 @@ def test_the_list_is_that_of_the_staged_file_also_while_the_data_is_in_base(tmp_
         handlers.release(handle)
 
 
+def found_in_a_shared_view(handlers: Handlers) -> Attr:
+    """Look ``f`` up in a view that other users may enter, whose lists therefore count."""
+    handlers.overlay.attributes.is_shared = True
+    found = handlers.lookup(1, b"f").attr
+    assert found is not None
+    return found
+
+
 def test_a_list_that_is_given_to_a_base_file_counts_at_once(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("data")
     (tmp_path / "f").chmod(0o664)
@@ -84,9 +94,7 @@ def test_a_list_that_is_given_to_a_base_file_counts_at_once(tmp_path: Path) -> N
     except OSError:
         do_without("this filesystem has no access control lists")
     with handlers_of(tmp_path) as handlers:
-        handlers.overlay.attributes.is_shared = True
-        found = handlers.lookup(1, b"f").attr
-        assert found is not None
+        found = found_in_a_shared_view(handlers)
         handlers.setxattr(found.number, os.fsencode(XATTR), listed)
         attr = handlers.getattr(found.number).attr
         assert attr is not None
@@ -102,9 +110,7 @@ def test_the_list_of_a_base_file_counts_for_its_copy(tmp_path: Path, kind: str) 
     except OSError:
         do_without("this filesystem has no access control lists")
     with handlers_of(tmp_path) as handlers:
-        handlers.overlay.attributes.is_shared = True
-        found = handlers.lookup(1, b"f").attr
-        assert found is not None
+        found = found_in_a_shared_view(handlers)
         size = 2 if kind == "data" else None
         attr = handlers.setattr(found.number, None, None, None, size, 10**18, 10**18).attr
         assert attr is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,29 +70,28 @@ def test_all_names_come_back_from_a_generation(tmp_path: Path, path: bytes, has_
     view.close()
 
 
-def test_a_name_that_is_gone_comes_back_as_a_link_of_one_that_is_as_it_was(tmp_path: Path) -> None:
+@pytest.fixture
+def linked(tmp_path: Path) -> Iterator[CoreDriver]:
+    """A view in which one of the two names of a file has gone since the generation ``first``."""
     view = CoreDriver(os.fsencode(tmp_path))
     view.create(b"one", b"first\n", 0o644)
     view.link(b"one", b"other")
     view.session.snapshot(b"first")
     view.remount()
     view.unlink(b"one")
-    restore(view.session, source_of(view.session, "first"), [RelPath(b"one")], b"restored")
-    view.remount()
-    view.overwrite(b"one", b"second\n")
-    assert view.read(b"other") == b"second\n"
+    yield view
     view.close()
 
 
-def test_a_name_that_is_gone_comes_back_alone_where_the_other_was_edited(tmp_path: Path) -> None:
-    view = CoreDriver(os.fsencode(tmp_path))
-    view.create(b"one", b"first\n", 0o644)
-    view.link(b"one", b"other")
-    view.session.snapshot(b"first")
-    view.remount()
-    view.unlink(b"one")
-    view.overwrite(b"other", b"edited\n")
-    restore(view.session, source_of(view.session, "first"), [RelPath(b"one")], b"restored")
-    view.remount()
-    assert (view.read(b"one"), view.read(b"other")) == (b"first\n", b"edited\n")
-    view.close()
+def test_a_name_that_is_gone_comes_back_as_a_link_of_one_that_is_as_it_was(linked: CoreDriver) -> None:
+    restore(linked.session, source_of(linked.session, "first"), [RelPath(b"one")], b"restored")
+    linked.remount()
+    linked.overwrite(b"one", b"second\n")
+    assert linked.read(b"other") == b"second\n"
+
+
+def test_a_name_that_is_gone_comes_back_alone_where_the_other_was_edited(linked: CoreDriver) -> None:
+    linked.overwrite(b"other", b"edited\n")
+    restore(linked.session, source_of(linked.session, "first"), [RelPath(b"one")], b"restored")
+    linked.remount()
+    assert (linked.read(b"one"), linked.read(b"other")) == (b"first\n", b"edited\n")
