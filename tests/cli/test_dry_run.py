@@ -82,7 +82,9 @@ def test_a_dry_run_counts_what_is_made_in_a_new_directory_and_lists_it_if_asked(
     (project / ".git/objects/aa").mkdir(parents=True)
     (project / "old").write_text("moved in")
     with yolofs.mounted() as view:
-        for name in ("new/a", "new/deep/b", "new/deep/.envrc", ".git/objects/aa/1", ".git/objects/bb/2"):
+        objects = [f".git/objects/{name}/{name * 19}" for name in ("aa", "bb")]
+        steers_git = ".git/objects/bb/info"
+        for name in ("new/a", "new/deep/b", "new/deep/.envrc", *objects, steers_git):
             (view / name).parent.mkdir(parents=True, exist_ok=True)
             (view / name).write_text("1")
         (view / "new/hard").hardlink_to(view / "new/a")
@@ -97,12 +99,13 @@ def test_a_dry_run_counts_what_is_made_in_a_new_directory_and_lists_it_if_asked(
             "create new/deep/.envrc (1 B)",
             "move old to new/moved",
             "create 3 of git's objects and their directories in .git/objects",
+            f"create {steers_git} (1 B)",
             link,
             *(line for line in lines if line.startswith("at last give")),
         ]
     ), lines
     unfolded = yolofs("commit", "--dry-run", "--trusted", "--unfold").out.replace(here, "").splitlines()
-    assert {"create directory new", "create directory new/deep", "create .git/objects/aa/1 (1 B)"} <= set(unfolded)
+    assert {"create directory new", "create directory new/deep", f"create {objects[0]} (1 B)"} <= set(unfolded)
     assert len(unfolded) == len(lines) + 4 + 3 - 1
     yolofs("commit", "--yes", "--trusted")
     undone = yolofs("undo", "--dry-run", "--yes").out.replace(here, "")

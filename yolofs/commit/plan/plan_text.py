@@ -8,6 +8,7 @@ objects of git, can be counted instead of listed.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -35,6 +36,8 @@ from yolofs.store.base import Base
 from yolofs.system.disk_usage import size_text
 
 _GIT_OBJECTS = b"/.git/objects/"
+_GIT_OBJECT = re.compile(rb"[0-9a-f]{2}(?:/[0-9a-f]{38}(?:[0-9a-f]{24})?)?|pack(?:/pack-[0-9a-f]+\.[a-z]+)?")
+"""What objects are called below that, and their directories; other files there steer git."""
 
 
 def plan_lines(
@@ -77,10 +80,13 @@ def _holders(plan: Plan, is_kept: Callable[[RelPath], bool]) -> dict[RelPath, Re
         path = step.path
         if not _only_adds(step):
             continue
-        parent = split(path)[0]
-        holder = found.get(parent, parent if parent in new else None)
-        if holder is None and (end := (b"/" + path).find(_GIT_OBJECTS)) >= 0:
-            holder = RelPath(path[: end + len(_GIT_OBJECTS) - 2])
+        holder = _objects_of(path)
+        if holder is None:
+            parent = split(path)[0]
+            if parent in new:
+                holder = parent
+            elif found.get(parent) != _objects_of(parent):  # beside an object only objects are counted
+                holder = found.get(parent)
         if isinstance(step, Link) and not (holder and is_below(step.existing, holder)):
             holder = None  # the other name is worth a line
         if holder is not None and not is_kept(path):
@@ -88,6 +94,14 @@ def _holders(plan: Plan, is_kept: Callable[[RelPath], bool]) -> dict[RelPath, Re
         elif isinstance(step, MakeDirectory):
             new.add(path)
     return found
+
+
+def _objects_of(path: RelPath) -> RelPath | None:
+    """Return the directory of git's objects that an object lies in, or a directory of such; None
+    for anything else.
+    """
+    top, objects, name = (b"/" + path).partition(_GIT_OBJECTS)
+    return RelPath((top + objects)[1:-1]) if objects and _GIT_OBJECT.fullmatch(name) else None
 
 
 def _only_adds(step: Step) -> bool:
