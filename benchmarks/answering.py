@@ -28,7 +28,7 @@ from yolofs.fuse.mount import NobodyToAsk
 from yolofs.fuse.transport import MountOptions, Served
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 PAGE = b"p" * 4096
 ROOT = 1
@@ -134,7 +134,7 @@ def requests(files: int) -> Iterator[Requests]:
             with open(os.path.join(project, b"work/file%d" % number), "wb") as file:
                 file.write(PAGE)
         Session.create(project)
-        with Session.open(project, Access.WRITE, root=project) as session:
+        with Session.open(project, SessionAccess.WRITE, root=project) as session:
             asked = Requests(session, files)
             try:
                 yield asked

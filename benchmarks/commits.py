@@ -28,7 +28,7 @@ from benchmarks.columns import FuseOverlay
 from benchmarks.machine import describe
 from yolofs.journal.records import Stage
 from yolofs.paths import RelPath
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 SIZE = 1024
 PER_DIRECTORY = 100
@@ -61,7 +61,7 @@ def write(top: Path, files: int) -> None:
 def stage(project: Path, files: int) -> None:
     """Make a session of a project in which the files are staged, in the directory ``new``."""
     Session.create(os.fsencode(project))
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         place = session.base.relative(os.fsencode(project))
         top = (place + b"/" if place else b"") + b"new"
         records = [Stage(_TIME_NS, RelPath(top), session.store.create_dir(0o755)[0])]

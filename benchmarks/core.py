@@ -27,7 +27,7 @@ from yolofs.journal.records import Stage
 from yolofs.overlay import Overlay, Owner
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, SuffixRule, Verdict
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Entry, Tree
 
 BATCH = 1000
@@ -187,7 +187,7 @@ def session_lines(project: bytes, files: int) -> Iterator[Line]:
         with open(os.path.join(project, b"old/%d" % number), "wb") as file:
             file.write(b"base\n")
     Session.create(project)
-    with Session.open(project, Access.WRITE, root=project) as session:
+    with Session.open(project, SessionAccess.WRITE, root=project) as session:
         _change(session, files)
         tree = session.state()
         changes = session.compare(Generation(0))

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from yolofs.overlay import Overlay
 from yolofs.overlay.inodes import Inode
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 CHANGES = 20_000
 KEYS = 100
@@ -70,7 +70,7 @@ def _file(project: Path, number: int) -> Path:
 def _stage(project: Path, changes: int) -> None:
     """Change each file; one in twenty is removed."""
     Session.create(bytes(project))
-    with Session.open(bytes(project), Access.WRITE, root=bytes(project)) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE, root=bytes(project)) as session:
         state = session.present()
         overlay = Overlay(session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from)
         try:

@@ -21,9 +21,9 @@ from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Overlay, Owner
 from yolofs.overlay.inodes import Inode
-from yolofs.rules import Index, PathRule, RuleBook, RuleSet, RuleState
+from yolofs.rules import PathRule, RuleBook, RuleIndex, RuleSet, RuleState
 from yolofs.rules.preset import preset_rules
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 PER_DIRECTORY = 100
 
@@ -83,7 +83,7 @@ def main() -> None:
         project = os.fsencode(os.path.realpath(directory))
         make_files(project, options.files)
         Session.create(project)
-        with Session.open(project, Access.WRITE, root=project) as session:
+        with Session.open(project, SessionAccess.WRITE, root=project) as session:
             state = session.present()
             overlay = Overlay(
                 session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from, max_fds=64
@@ -109,8 +109,8 @@ def measure(gate: Gate, inodes: list[Inode], own: RuleSet, preset: RuleSet, proj
     rule = PathRule(project + b"/dir0", RuleState.READ_ONLY, "x")
     changed = RuleSet((*own.rules, rule))
     rules = len(changed.rules) + len(preset.rules)
-    prepare = timed(lambda: Index(changed, preset), times=51)
-    indexes = [Index(changed, preset), Index(own, preset)]
+    prepare = timed(lambda: RuleIndex(changed, preset), times=51)
+    indexes = [RuleIndex(changed, preset), RuleIndex(own, preset)]
 
     def change() -> None:
         gate.replace_rules(indexes[0])

@@ -25,14 +25,14 @@ from yolofs.journal.records import Fingerprint, Stage
 from yolofs.overlay import Overlay
 from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath, StoreIno
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 BATCH = 10_000
 OPEN = """
 import resource, sys, time
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 start = time.perf_counter()
-with Session.open(sys.argv[1].encode(), Access.WRITE) as session:
+with Session.open(sys.argv[1].encode(), SessionAccess.WRITE) as session:
     opened = time.perf_counter()
     state = session.present()
     ready = time.perf_counter()
@@ -52,7 +52,7 @@ def write_journal(project: bytes, records: int, changes: int) -> None:
     """Fill a session with ``records`` records about ``changes`` paths, and a snapshot every
     hundredth part.
     """
-    with Session.open(project, Access.WRITE, root=project) as session:
+    with Session.open(project, SessionAccess.WRITE, root=project) as session:
         batch = []
         for number in range(1, records + 1):
             path = b"home/user/project/dir%d/file%d.c" % (number % changes // 100, number % changes)
@@ -73,7 +73,7 @@ def write_journal(project: bytes, records: int, changes: int) -> None:
 
 def write_checkpoint(project: bytes) -> None:
     """Write a checkpoint, as the end of a mount does."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         seconds = timed(lambda: session.write_checkpoint(least_records=0))
     size = os.path.getsize(os.path.join(project, b".yolofs/checkpoint"))
     print(f"checkpoint: {size / 1e6:.1f} MB, {seconds:.1f} s")
@@ -88,11 +88,11 @@ def open_journal(project: bytes) -> None:
 
 def snapshots(project: bytes) -> None:
     """Time snapshots with all of that staged, and in an empty session."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         full = statistics.median(timed(session.snapshot) for _ in range(101))
     with tempfile.TemporaryDirectory() as directory:
         Session.create(os.fsencode(directory))
-        with Session.open(os.fsencode(directory), Access.WRITE, root=os.fsencode(directory)) as session:
+        with Session.open(os.fsencode(directory), SessionAccess.WRITE, root=os.fsencode(directory)) as session:
             empty = statistics.median(timed(session.snapshot) for _ in range(101))
     print(f"snapshot: {full * 1e6:.0f} µs with all of it staged, {empty * 1e6:.0f} µs in an empty session")
 
@@ -106,7 +106,7 @@ def view_of(files: int) -> Iterator[tuple[Session, Overlay]]:
         for number in range(files):
             os.close(os.open(os.path.join(project, b"many/file%d" % number), os.O_CREAT | os.O_WRONLY))
         Session.create(project)
-        with Session.open(project, Access.WRITE, root=project) as session:
+        with Session.open(project, SessionAccess.WRITE, root=project) as session:
             state = session.present()
             overlay = Overlay(
                 session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from, max_fds=64

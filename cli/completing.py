@@ -59,10 +59,10 @@ def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Complet
 @contextlib.contextmanager
 def _session(context: click.Context) -> Iterator[Session]:
     from yolofs.cli.which_project import find_project
-    from yolofs.session.session import Access, Session
+    from yolofs.session.session import Session, SessionAccess
 
     set_options(GlobalOptions(context.find_root().params.get("start") or b"."))
-    with Session.open(find_project(), Access.READ) as session:
+    with Session.open(find_project(), SessionAccess.READ) as session:
         yield session
 
 

@@ -34,7 +34,7 @@ from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import commit_directory, journal_loss
 from yolofs.session.history import chapters
 from yolofs.session.lock import locked
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
 from yolofs.system.host_programs import find_program
@@ -60,7 +60,7 @@ class Health(enum.Enum):
     FAIL = "fail"
 
 
-class Finding(NamedTuple):
+class CheckFinding(NamedTuple):
     """What a check found, and what to do about it."""
 
     check: str
@@ -69,7 +69,7 @@ class Finding(NamedTuple):
     advice: str = ""
 
 
-def check_machine() -> Iterator[Finding]:
+def check_machine() -> Iterator[CheckFinding]:
     """Check what every session needs."""
     yield _python()
     yield _core()
@@ -80,7 +80,7 @@ def check_machine() -> Iterator[Finding]:
     yield _bubblewrap()
 
 
-def check_session(project: bytes) -> Iterator[Finding]:
+def check_session(project: bytes) -> Iterator[CheckFinding]:
     """Check the session of a project."""
     directory = session_directory(project)
     yield _permissions(directory)
@@ -98,53 +98,55 @@ def check_session(project: bytes) -> Iterator[Finding]:
 # ---- the machine
 
 
-def _python() -> Finding:
+def _python() -> CheckFinding:
     version = platform.python_version()
     if sys.version_info < _OLDEST_PYTHON:
-        return Finding("python", Health.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
-    return Finding("python", Health.OK, f"Python {version}")
+        return CheckFinding("python", Health.FAIL, f"Python {version} is too old", "install Python 3.11 or newer")
+    return CheckFinding("python", Health.OK, f"Python {version}")
 
 
-def _core() -> Finding:
+def _core() -> CheckFinding:
     stale = stale_sources(PACKAGE)
     if stale:
         more = f" (and {len(stale) - 1} more)" if len(stale) > 1 else ""
         message = f"{display(os.fsencode(stale[0]))}{more} has changed since it was compiled, so the older version runs"
-        return Finding("core", Health.WARN, message, "install yolofs again, or remove the .so beside it")
+        return CheckFinding("core", Health.WARN, message, "install yolofs again, or remove the .so beside it")
     if is_compiled():
-        return Finding("core", Health.OK, "compiled")
+        return CheckFinding("core", Health.OK, "compiled")
     found = checkout_core.find()
     if found is None:
         message = (
             "pure Python; pip, or make setup in a checkout, compiles it where a C compiler and Python's headers are"
         )
-        return Finding("core", Health.OK, message)
+        return CheckFinding("core", Health.OK, message)
     if not checkout_core.is_of_these_sources(found):
         message = "pure Python, as sources have changed since build/core was compiled from them"
-        return Finding("core", Health.OK, message, "for a faster view: make setup, then mount again")
+        return CheckFinding("core", Health.OK, message, "for a faster view: make setup, then mount again")
     if os.environ.get(checkout_core.AS_IT_IS) == "python":
-        return Finding("core", Health.OK, f"pure Python, as {checkout_core.AS_IT_IS} says")
-    return Finding("core", Health.OK, "compiled for mounts, in build/core; commands run the sources")
+        return CheckFinding("core", Health.OK, f"pure Python, as {checkout_core.AS_IT_IS} says")
+    return CheckFinding("core", Health.OK, "compiled for mounts, in build/core; commands run the sources")
 
 
-def _kernel() -> Finding:
+def _kernel() -> CheckFinding:
     release = platform.release()
     found = re.match(r"(\d+)\.(\d+)", release)
     if found and (int(found[1]), int(found[2])) < _OLDEST_KERNEL:
-        return Finding("kernel", Health.WARN, f"Linux {release} is older than what yolofs is tested on", "upgrade it")
-    return Finding("kernel", Health.OK, f"Linux {release}")
+        return CheckFinding(
+            "kernel", Health.WARN, f"Linux {release} is older than what yolofs is tested on", "upgrade it"
+        )
+    return CheckFinding("kernel", Health.OK, f"Linux {release}")
 
 
-def _device() -> Finding:
+def _device() -> CheckFinding:
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
         advice = "modprobe fuse; in a container: give it --device /dev/fuse"
-        return Finding("/dev/fuse", Health.FAIL, "is not there", advice)
+        return CheckFinding("/dev/fuse", Health.FAIL, "is not there", advice)
     except OSError as error:
         advice = "chmod 666 /dev/fuse; in a container: give it --device /dev/fuse --cap-add SYS_ADMIN"
-        return Finding("/dev/fuse", Health.FAIL, f"cannot be opened: {error.strerror}", advice)
-    return Finding("/dev/fuse", Health.OK, "can be opened")
+        return CheckFinding("/dev/fuse", Health.FAIL, f"cannot be opened: {error.strerror}", advice)
+    return CheckFinding("/dev/fuse", Health.OK, "can be opened")
 
 
 def _has_name(uid: int) -> bool:
@@ -155,28 +157,32 @@ def _has_name(uid: int) -> bool:
     return True
 
 
-def _fusermount() -> Finding:
+def _fusermount() -> CheckFinding:
     program = find_program("fusermount3")
     if program is None:
         if os.geteuid() == 0:
-            return Finding("fusermount3", Health.OK, "is not there, and root does not need it")
-        return Finding("fusermount3", Health.FAIL, "is not there", "install the package fuse3")
+            return CheckFinding("fusermount3", Health.OK, "is not there, and root does not need it")
+        return CheckFinding("fusermount3", Health.FAIL, "is not there", "install the package fuse3")
     if os.geteuid() and not os.stat(program).st_mode & stat.S_ISUID:
-        return Finding("fusermount3", Health.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root")
+        return CheckFinding(
+            "fusermount3", Health.WARN, f"{program} is not setuid root", f"chmod u+s {program}, as root"
+        )
     if os.geteuid() and not _has_name(os.geteuid()):
         advice = "run yolofs as a user that /etc/passwd knows"
-        return Finding("fusermount3", Health.FAIL, f"refuses users without a name, and {os.geteuid()} has none", advice)
-    return Finding("fusermount3", Health.OK, program)
+        return CheckFinding(
+            "fusermount3", Health.FAIL, f"refuses users without a name, and {os.geteuid()} has none", advice
+        )
+    return CheckFinding("fusermount3", Health.OK, program)
 
 
-def _transports() -> Iterator[Finding]:
+def _transports() -> Iterator[CheckFinding]:
     """Check the view's way to the kernel: its own, and pyfuse3 where that is installed."""
     try:
         importlib.import_module("yolofs.fuse.direct.transport")
     except ImportError as error:
-        yield Finding("transport", Health.FAIL, f"cannot be imported: {error}", "install yolofs again")
+        yield CheckFinding("transport", Health.FAIL, f"cannot be imported: {error}", "install yolofs again")
     else:
-        yield Finding("transport", Health.OK, "direct")
+        yield CheckFinding("transport", Health.OK, "direct")
     try:
         version = importlib.metadata.version("pyfuse3")
     except importlib.metadata.PackageNotFoundError:
@@ -184,14 +190,14 @@ def _transports() -> Iterator[Finding]:
     wanted = _wanted_range("pyfuse3")
     if wanted and not is_in_range(version, wanted):
         message = f"version {version} is not {wanted}, which the device loop was made for"
-        yield Finding("pyfuse3", Health.WARN, message, "pip install 'yolofs[pyfuse3]'")
+        yield CheckFinding("pyfuse3", Health.WARN, message, "pip install 'yolofs[pyfuse3]'")
         return
     try:
         importlib.import_module("yolofs.fuse.libfuse.transport")
     except ImportError as error:
-        yield Finding("pyfuse3", Health.WARN, f"cannot be imported: {error}", "pip install 'yolofs[pyfuse3]'")
+        yield CheckFinding("pyfuse3", Health.WARN, f"cannot be imported: {error}", "pip install 'yolofs[pyfuse3]'")
     else:
-        yield Finding("pyfuse3", Health.OK, f'{version}, for mount.transport = "pyfuse3"')
+        yield CheckFinding("pyfuse3", Health.OK, f'{version}, for mount.transport = "pyfuse3"')
 
 
 def _wanted_range(package: str) -> str:
@@ -224,100 +230,102 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _bubblewrap() -> Finding:
+def _bubblewrap() -> CheckFinding:
     program = find_program("bwrap")
     if program is None:
-        return Finding("bubblewrap", Health.WARN, "is not there: no sandbox", "install the package bubblewrap")
-    return Finding("bubblewrap", Health.OK, program)
+        return CheckFinding("bubblewrap", Health.WARN, "is not there: no sandbox", "install the package bubblewrap")
+    return CheckFinding("bubblewrap", Health.OK, program)
 
 
 # ---- the session
 
 
-def _permissions(directory: bytes) -> Finding:
+def _permissions(directory: bytes) -> CheckFinding:
     st = os.lstat(directory)
     name = display(directory)
     if st.st_uid != os.geteuid():
-        return Finding("permissions", Health.FAIL, f"{name} belongs to user {st.st_uid}", "work as that user")
+        return CheckFinding("permissions", Health.FAIL, f"{name} belongs to user {st.st_uid}", "work as that user")
     if st.st_mode & 0o077:
-        return Finding("permissions", Health.FAIL, f"others can look into {name}", f"chmod 700 {name}")
-    return Finding("permissions", Health.OK, f"only you can look into {name}")
+        return CheckFinding("permissions", Health.FAIL, f"others can look into {name}", f"chmod 700 {name}")
+    return CheckFinding("permissions", Health.OK, f"only you can look into {name}")
 
 
-def _config(project: bytes) -> Iterator[Finding]:
+def _config(project: bytes) -> Iterator[CheckFinding]:
     try:
         settings = load_in_force(project, session_directory(project)).settings
     except YolofsError as error:
-        yield Finding("config", Health.FAIL, error.message, "correct the file")
+        yield CheckFinding("config", Health.FAIL, error.message, "correct the file")
         return
-    yield Finding("config", Health.OK, ".yolofs.toml can be used")
+    yield CheckFinding("config", Health.OK, ".yolofs.toml can be used")
     yield from _trust(project)
     if settings.mount.allow_other is True and os.geteuid():
         yield _allow_other()
 
 
-def _trust(project: bytes) -> Iterator[Finding]:
+def _trust(project: bytes) -> Iterator[CheckFinding]:
     try:
         count = len(waiting_lines(project))
     except YolofsError as error:  # the user's own file, or the learned rules
-        yield Finding("rules", Health.FAIL, error.message, error.hint or "correct the file")
+        yield CheckFinding("rules", Health.FAIL, error.message, error.hint or "correct the file")
         return
     if count:
-        yield Finding("trust", Health.WARN, count_text(count), NEXT)
+        yield CheckFinding("trust", Health.WARN, count_text(count), NEXT)
     else:
-        yield Finding("trust", Health.OK, "no line of .yolofs.toml waits for you to agree to it")
+        yield CheckFinding("trust", Health.OK, "no line of .yolofs.toml waits for you to agree to it")
 
 
-def _allow_other() -> Finding:
+def _allow_other() -> CheckFinding:
     with contextlib.suppress(OSError), open(_FUSE_CONF, encoding="utf-8", errors="replace") as lines:
         if any(line.strip() == "user_allow_other" for line in lines):
-            return Finding("user_allow_other", Health.OK, f"is in {_FUSE_CONF}")
+            return CheckFinding("user_allow_other", Health.OK, f"is in {_FUSE_CONF}")
     message = "allow_other is set, and fusermount3 will refuse it"
-    return Finding("user_allow_other", Health.FAIL, message, f"add the line user_allow_other to {_FUSE_CONF}, as root")
+    return CheckFinding(
+        "user_allow_other", Health.FAIL, message, f"add the line user_allow_other to {_FUSE_CONF}, as root"
+    )
 
 
-def _journal(directory: bytes) -> Finding:
+def _journal(directory: bytes) -> CheckFinding:
     path = os.path.join(directory, b"journal")
     try:
         damage = Journal.find_damage(path)
     except FileNotFoundError:
         lost = journal_loss(directory)
         if lost is not None:
-            return Finding("journal", Health.FAIL, lost.message, lost.hint)
-        return Finding("journal", Health.WARN, "is not there; the next command makes one")
+            return CheckFinding("journal", Health.FAIL, lost.message, lost.hint)
+        return CheckFinding("journal", Health.WARN, "is not there; the next command makes one")
     except YolofsError as error:
-        return Finding("journal", Health.FAIL, error.message, error.hint)
+        return CheckFinding("journal", Health.FAIL, error.message, error.hint)
     except OSError as error:
-        return Finding("journal", Health.FAIL, f"cannot be read: {error.strerror}")
+        return CheckFinding("journal", Health.FAIL, f"cannot be read: {error.strerror}")
     if damage is not None:
         if damage.is_torn:
             message = cuts.torn_message(damage.offset_bytes, damage.line_number, damage.cut_bytes, damage.cut_lines)
-            return Finding("journal", Health.WARN, message, cuts.TORN_NEXT)
+            return CheckFinding("journal", Health.WARN, message, cuts.TORN_NEXT)
         message = f"line {damage.line_number} (byte {damage.offset_bytes}) is bad: {damage.reason}"
         advice = (
             "yolofs doctor --repair --keep-rest leaves out the bad lines alone; yolofs doctor --repair cuts "
             f"{cuts.record_text(damage.cut_lines)} off, from there on; either keeps all in journal.torn"
         )
-        return Finding("journal", Health.FAIL, message, advice)
+        return CheckFinding("journal", Health.FAIL, message, advice)
     with Journal.open(path, read_only=True) as journal:
         if journal.missing_records:
             told = cuts.missing_sentence(journal.missing_records, journal.record_count + 2)
-            return Finding("journal", Health.FAIL, *told.split("; ", 1))
+            return CheckFinding("journal", Health.FAIL, *told.split("; ", 1))
     text = f"every line of {os.stat(path).st_size} bytes is sound"
     if Journal.form_of(path).version == 1:
         text += "; of version 1, in which a line that is missing does not show, until a commit or abort ends it"
-    return Finding("journal", Health.OK, text)
+    return CheckFinding("journal", Health.OK, text)
 
 
-def _cuts(directory: bytes) -> Iterator[Finding]:
+def _cuts(directory: bytes) -> Iterator[CheckFinding]:
     path = os.path.join(directory, b"journal")
     with contextlib.suppress(YolofsError, OSError):  # said by another check
         found = cuts.read(path, Journal.form_of(path).key)
         if found:
-            yield Finding("cut", Health.WARN, "; ".join(cuts.message(cut, path) for cut in found), cuts.advice())
+            yield CheckFinding("cut", Health.WARN, "; ".join(cuts.message(cut, path) for cut in found), cuts.advice())
 
 
-def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
+def _daemon_and_lock(directory: bytes) -> Iterator[CheckFinding]:
     try:
         client = Client.connect(directory)
         if client is not None:
@@ -325,22 +333,22 @@ def _daemon_and_lock(directory: bytes) -> Iterator[Finding]:
                 pid = client.info().pid
                 versions = other_version(client.described)
                 if versions:
-                    yield Finding("daemon", Health.WARN, f"process {pid}: {versions}", REMOUNT)
+                    yield CheckFinding("daemon", Health.WARN, f"process {pid}: {versions}", REMOUNT)
                 else:
-                    yield Finding("daemon", Health.OK, f"process {pid} serves the mount")
+                    yield CheckFinding("daemon", Health.OK, f"process {pid} serves the mount")
             return
     except YolofsError as error:
-        yield Finding("daemon", Health.FAIL, error.message, "yolofs unmount --force")
+        yield CheckFinding("daemon", Health.FAIL, error.message, "yolofs unmount --force")
         return
     try:
         with locked(directory):
-            yield Finding("lock", Health.OK, "is free")
+            yield CheckFinding("lock", Health.OK, "is free")
             yield _stale_mounts(directory)
     except SessionBusyError as error:
-        yield Finding("lock", Health.WARN, error.message, error.hint)
+        yield CheckFinding("lock", Health.WARN, error.message, error.hint)
 
 
-def _stale_mounts(directory: bytes) -> Finding:
+def _stale_mounts(directory: bytes) -> CheckFinding:
     """Look for mounts that a dead daemon left.  The caller holds the lock."""
     described = read_daemon_file(directory)
     places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
@@ -348,30 +356,30 @@ def _stale_mounts(directory: bytes) -> Finding:
         places.add(mountpoint_path(described))
     stale = [display(place) for place in sorted(places) if any(map(is_ours, mounts_at(place)))]
     if stale:
-        return Finding("mount", Health.FAIL, f"the daemon has died and left {', '.join(stale)}", "yolofs unmount")
-    return Finding("mount", Health.OK, "nothing is left mounted")
+        return CheckFinding("mount", Health.FAIL, f"the daemon has died and left {', '.join(stale)}", "yolofs unmount")
+    return CheckFinding("mount", Health.OK, "nothing is left mounted")
 
 
-def _commits(project: bytes) -> Iterator[Finding]:
+def _commits(project: bytes) -> Iterator[CheckFinding]:
     try:
-        with Session.open(project, Access.READ) as session:
+        with Session.open(project, SessionAccess.READ) as session:
             at_work = session.at_work
             found = session.interrupted()
     except (YolofsError, OSError):
         return  # said by another check
     if at_work is not None:
-        yield Finding("commits", Health.WARN, at_work.text, at_work.hint)
+        yield CheckFinding("commits", Health.WARN, at_work.text, at_work.hint)
     elif found is not None:
-        yield Finding("commits", Health.FAIL, found.text, found.hint)
+        yield CheckFinding("commits", Health.FAIL, found.text, found.hint)
     else:
-        yield Finding("commits", Health.OK, "none was interrupted")
+        yield CheckFinding("commits", Health.OK, "none was interrupted")
 
 
-def _history(project: bytes) -> Iterator[Finding]:
+def _history(project: bytes) -> Iterator[CheckFinding]:
     """Check that the journals of earlier commits can be read."""
     damaged: list[tuple[int, YolofsError | OSError]] = []
     try:
-        with Session.open(project, Access.READ) as session, chapters(session, lambda *one: damaged.append(one)):
+        with Session.open(project, SessionAccess.READ) as session, chapters(session, lambda *one: damaged.append(one)):
             directory = session.directory
     except (YolofsError, OSError):
         return  # said by another check
@@ -379,7 +387,7 @@ def _history(project: bytes) -> Iterator[Finding]:
         path = display(os.path.join(commit_directory(directory, number), b"journal"))
         why = error.message if isinstance(error, YolofsError) else f"{path}: {reason(error)}"
         is_missing = isinstance(error, FileNotFoundError)
-        yield Finding(
+        yield CheckFinding(
             "history",
             Health.WARN,
             f"the journal of commit {number} is missing: {path}"
@@ -390,17 +398,17 @@ def _history(project: bytes) -> Iterator[Finding]:
         )
 
 
-def _store(project: bytes) -> Iterator[Finding]:
+def _store(project: bytes) -> Iterator[CheckFinding]:
     """Check that the store has every file that is staged."""
     try:
-        with Session.open(project, Access.READ) as session:
+        with Session.open(project, SessionAccess.READ) as session:
             session.interrupted()  # the store knows then what has got into base
             staged = session.state().staged
             missing = [staged[ino] for ino in sorted(staged) if not os.path.lexists(session.store.path(ino))]
     except (YolofsError, OSError):
         return  # said by another check
     if not missing:
-        yield Finding(
+        yield CheckFinding(
             "store", Health.OK, f"all {len(staged)} staged files are there" if staged else "nothing is staged"
         )
         return
@@ -408,13 +416,13 @@ def _store(project: bytes) -> Iterator[Finding]:
     more = f" and {len(paths) - _MOST_LOST} more" if len(paths) > _MOST_LOST else ""
     message = f"the content of {', '.join(paths[:_MOST_LOST])}{more} is missing from the store"
     advice = "copy what you need from the mount, then travel to a generation without it (yolofs timeline), or abort"
-    yield Finding("store", Health.FAIL, message, advice)
+    yield CheckFinding("store", Health.FAIL, message, advice)
 
 
-def _plan(project: bytes) -> Iterator[Finding]:
+def _plan(project: bytes) -> Iterator[CheckFinding]:
     """Check that a commit would give base exactly the names that the view shows."""
     try:
-        with Session.open(project, Access.READ) as session:
+        with Session.open(project, SessionAccess.READ) as session:
             if session.interrupted_commit() is not None:
                 return
             tree, wrong = misnamed(session.live_changes())
@@ -423,17 +431,17 @@ def _plan(project: bytes) -> Iterator[Finding]:
     except (ConflictError, JournalError, OSError):
         return  # said by another check, or by the commit: base has changed
     except YolofsError as error:
-        yield Finding("plan", Health.FAIL, f"nothing can be committed: {error.message}", error.hint)
+        yield CheckFinding("plan", Health.FAIL, f"nothing can be committed: {error.message}", error.hint)
         return
-    yield Finding("plan", Health.OK, f"a commit of all would take {steps} step{'' if steps == 1 else 's'}")
+    yield CheckFinding("plan", Health.OK, f"a commit of all would take {steps} step{'' if steps == 1 else 's'}")
 
 
-def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
+def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> CheckFinding:
     """Report the files of which an older version recorded the wrong one of several names."""
     if not wrong:
         count = len(tree.linked)
         message = f"{count} staged file{'' if count == 1 else 's'} with several names in base"
-        return Finding("hard links", Health.OK, message if count else "no staged file has several names in base")
+        return CheckFinding("hard links", Health.OK, message if count else "no staged file has several names in base")
     staged, recorded = wrong[0]
     name = display(staged.names[0].path() if staged.names else staged.home or b"")
     more = f", and so of {len(wrong) - 1} more" if len(wrong) > 1 else ""
@@ -443,13 +451,13 @@ def _hard_links(tree: Tree, wrong: list[tuple[Staged, RelPath]]) -> Finding:
         " a commit by that version would lose a name"
     )
     advice = "commit with this version, or abort; do not open the session with an older one"
-    return Finding("hard links", Health.WARN, message, advice)
+    return CheckFinding("hard links", Health.WARN, message, advice)
 
 
-def _space(directory: bytes) -> Finding:
+def _space(directory: bytes) -> CheckFinding:
     figures = os.statvfs(directory)
     free = figures.f_bavail * figures.f_frsize
     text = f"{free / (1 << 30):.1f} GiB are free for what is staged"
     if free < _NO_SPACE:
-        return Finding("space", Health.FAIL, text, "make room")
-    return Finding("space", Health.WARN if free < _LITTLE_SPACE else Health.OK, text)
+        return CheckFinding("space", Health.FAIL, text, "make room")
+    return CheckFinding("space", Health.WARN if free < _LITTLE_SPACE else Health.OK, text)

@@ -14,7 +14,7 @@ from yolofs.cli import output
 from yolofs.cli.completing import VARIABLE
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, GlobalOptions, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
-from yolofs.cli.path_types import Directory
+from yolofs.cli.path_types import ExistingDirectory
 
 _GROUPS = {
     "Work": ("init", "mount", "unmount", "run", "shell"),
@@ -86,7 +86,7 @@ def near_command(name: str) -> str:
     "start",
     metavar="DIR",
     default=b".",
-    type=Directory(),
+    type=ExistingDirectory(),
     help="Start from this directory instead of the current one.",
 )
 @click.option(

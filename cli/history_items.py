@@ -32,7 +32,7 @@ class ChapterSpan(NamedTuple):
         return self.end if self.end is not None else self.chapter.timeline.present + 1
 
 
-class Wanted(NamedTuple):
+class WantedHistory(NamedTuple):
     """What of the records and notes is wanted."""
 
     session: Session
@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
     run: int | None
 
 
-def items_of(span: ChapterSpan, wanted: Wanted, left_out: LeftOut) -> Iterator[RecordEntry | Note]:
+def items_of(span: ChapterSpan, wanted: WantedHistory, left_out: LeftOut) -> Iterator[RecordEntry | Note]:
     """Yield the records and notes of a chapter that are wanted, in their order."""
     root, paths, run = wanted.session.base.root, wanted.paths, wanted.run
     entries = _entries(span, paths)

@@ -8,11 +8,11 @@ from typing import Any
 
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart
 from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.cli.history_items import ChapterSpan, LeftOut, Wanted, items_of, markers_of
+from yolofs.cli.history_items import ChapterSpan, LeftOut, WantedHistory, items_of, markers_of
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time, paint, say
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, notes_between
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
 from yolofs.cli.visible_records import count_since
@@ -21,17 +21,17 @@ from yolofs.session.history import Chapter
 from yolofs.session.session import Session
 
 
-def emit_all(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: LeftOut) -> None:
+def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: LeftOut) -> None:
     """Write a line for each record and note."""
     session = wanted.session
-    place = Place(session.base.root, session.base.relative(session.project))
+    path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     width = _width(spans)
     for span in spans:
         is_past, is_empty = span.chapter.commit is not None, True
         for item in items_of(span, wanted, left_out):
             is_empty = False
             if isinstance(item, RecordEntry):
-                line = record_line(item, place, width) + ("" if item.is_live else "  [dead]")
+                line = record_line(item, path_display, width) + ("" if item.is_live else "  [dead]")
                 emit(paint(line, "dim") if is_past or not item.is_live else line)
             else:
                 line = f"{local_time(item.time_ns)}  {'':>{width}}  {note_word(item):<8}  {note_text(item)}"
@@ -40,7 +40,7 @@ def emit_all(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: LeftOut) ->
             emit(paint(_commit_line(span.chapter, width), "dim"))
 
 
-def documents(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: LeftOut) -> Iterator[dict[str, Any]]:
+def documents(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: LeftOut) -> Iterator[dict[str, Any]]:
     """Yield records and notes as JSON has them."""
     root = wanted.session.base.root
     for span in spans:
@@ -54,7 +54,7 @@ def documents(spans: Sequence[ChapterSpan], wanted: Wanted, left_out: LeftOut) -
 
 def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
     """Write a line for each run, marker and commit, and count what is not shown."""
-    place = Place(session.base.root, session.base.relative(session.project))
+    path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     width = _width(spans)
     hidden: Counter[str] = Counter()
     known = {run.number: run for run in read_runs(session.directory)}
@@ -68,7 +68,7 @@ def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
             if isinstance(entry.record, Travel) and entry.record.is_anew:
                 continue  # the marker that follows says what was done
             if entry.record.time_ns not in made and entry.generation <= span.chapter.count_seen:
-                text = record_line(entry, place, width) + ("" if entry.is_live else "  [dead]")
+                text = record_line(entry, path_display, width) + ("" if entry.is_live else "  [dead]")
                 lines.append((entry.record.time_ns, text, entry.is_live))
         for _, line, is_live in sorted(lines, key=lambda line: line[0]):
             emit(line if is_live and not is_past else paint(line, "dim"))

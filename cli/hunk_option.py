@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.changes.picks import Lines, parse_picks
+from yolofs.changes.picks import LineNumbers, parse_picks
 from yolofs.cli.completing import offered
 from yolofs.errors import UsageError
 
@@ -36,7 +36,7 @@ def hunk_option(sentence: str) -> Callable[[F], F]:
     )
 
 
-def picks_of(words: Iterable[str]) -> dict[str, Lines | None]:
+def picks_of(words: Iterable[str]) -> dict[str, LineNumbers | None]:
     """Return what the words of the option pick.
 
     Raises:
@@ -64,7 +64,7 @@ def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str
 
 def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
     from yolofs.cli.show.hunk_lines import title
-    from yolofs.cli.show.listing import Place
+    from yolofs.cli.show.listing import PathDisplay
     from yolofs.session.named_states import tree_of
     from yolofs.session.selecting import Hunks
     from yolofs.state.tree import Tree
@@ -72,10 +72,10 @@ def _ids(session: Session, incomplete: str, source: str | None, up_to: str | Non
     end_s = time.monotonic() + _SOON_S
     old = tree_of(session, source)[0] if source else Tree()
     new = session.state(session.timeline.resolve(up_to) if up_to else None)
-    place = Place(session.base.root, session.base.relative(session.project))
+    path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     for file in Hunks(session, old, new=new).files():
         for hunk in file.hunks:
             if hunk.id.startswith(incomplete):
-                yield CompletionItem(hunk.id, help=title(hunk, place))
+                yield CompletionItem(hunk.id, help=title(hunk, path_display))
         if time.monotonic() > end_s:
             return

@@ -15,7 +15,7 @@ from yolofs.journal.records import Record
 from yolofs.paths import RelPath, display, in_shell, split
 from yolofs.session.history import Chapter, chapters
 from yolofs.session.session import Session
-from yolofs.session.state_files import File, StateFiles
+from yolofs.session.state_files import StateFile, StateFiles
 
 _MOST_NAMES = 5_000
 """How many names of a directory, and how many staged paths, are compared with what was typed."""
@@ -148,7 +148,7 @@ def _staged_elsewhere(session: Session, files: StateFiles, name: bytes) -> RelPa
     return None
 
 
-def _visible(session: Session, files: StateFiles, path: RelPath) -> File | None:
+def _visible(session: Session, files: StateFiles, path: RelPath) -> StateFile | None:
     """Return what a state shows at a path, None if that is nothing that may be seen."""
     return files.look(path) if _may_see(session, path) else None
 

@@ -27,7 +27,7 @@ class AnyPath(click.Path):
 PATH = AnyPath()
 
 
-class Directory(click.Path):
+class ExistingDirectory(click.Path):
     """A directory that is there; a disk that does not tell is not taken for one without it."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from yolofs.paths import RelPath, display, is_below, split
 from yolofs.session.archive import interrupted_commit
 from yolofs.session.lock import command_at_work
 from yolofs.session.root import known_root
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.view_symlinks import StateLinks
 from yolofs.store.readers import reading_store
 from yolofs.system import stop_signals
@@ -64,7 +64,7 @@ def reading_whole(project: bytes) -> Iterator[Session]:
             an end.
     """
     if was_interrupted(project):
-        with Session.open(project, Access.READ) as session:
+        with Session.open(project, SessionAccess.READ) as session:
             session.check_no_interrupted_commit()
     with reading(project) as session:
         yield session
@@ -95,7 +95,7 @@ def was_interrupted(project: bytes) -> bool:
 def looking(project: bytes) -> Iterator[Session]:
     """Open a session to look at it as it is on the disk."""
     stop_signals.hear()
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         for warning in warnings_of(session):
             warn(warning)
         yield session
@@ -126,13 +126,13 @@ def warn_of_half_commit(project: bytes) -> None:
     commands to complain of.
     """
     if interrupted_commit(session_directory(project)) is not None:
-        with contextlib.suppress(YolofsError, OSError), Session.open(project, Access.READ) as session:
+        with contextlib.suppress(YolofsError, OSError), Session.open(project, SessionAccess.READ) as session:
             for line in _told_of_commit(session):
                 warn(line)
 
 
 @contextlib.contextmanager
-def writing(project: bytes, access: Access = Access.WRITE, *, command: str = "") -> Iterator[Session]:
+def writing(project: bytes, access: SessionAccess = SessionAccess.WRITE, *, command: str = "") -> Iterator[Session]:
     """Open a session to change it, and say so if its journal was found to have lost its end.
 
     ``command``: what others are told of it, if that is not the word on the command line.
@@ -171,7 +171,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
             with (
                 deferred_output(unquote(client.info().mountpoint)),
                 client.lend(kind, _word() or kind.value) as in_use,
-                writing(project, Access.LENT) as session,
+                writing(project, SessionAccess.LENT) as session,
             ):
                 session.in_use = in_use
                 yield Changing(session, is_mounted=True)

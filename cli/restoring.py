@@ -12,7 +12,7 @@ from yolofs.cli.output import emit_json, say
 from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.json_forms import change_fields, text_fields
-from yolofs.cli.show.listing import Place, emit_changes
+from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import marks_of
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import YolofsError
@@ -98,8 +98,8 @@ def _tell(session: Session, named: str, done: Restored, marks: Marks) -> None:
     if not done.changes:
         say(f"nothing to bring back: it is as in {named} already")
         return
-    place = Place(session.base.root, session.base.relative(session.project))
-    emit_changes(done.changes, place, session.regions, marks)
+    path_display = PathDisplay(session.base.root, session.base.relative(session.project))
+    emit_changes(done.changes, path_display, session.regions, marks)
     say(f"brought back from {named}; to undo that: yolofs travel {done.before}")
     for path, what in done.left_out.items():
         say(f"note: of {display(os.path.join(session.base.root, path))} could not be set: {', '.join(what)}")

@@ -23,7 +23,7 @@ from yolofs.cli.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import RelPath, in_shell, split
 from yolofs.session.session import Session
-from yolofs.session.state_files import File, StateFiles
+from yolofs.session.state_files import StateFile, StateFiles
 
 
 class FileVersion(NamedTuple):
@@ -70,7 +70,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
     raise AssertionError("the last colon has returned or raised")
 
 
-def look_at(session: Session, version: FileVersion, text: str) -> tuple[StateFiles, File]:
+def look_at(session: Session, version: FileVersion, text: str) -> tuple[StateFiles, StateFile]:
     """Return what a state shows at a path.
 
     Raises:

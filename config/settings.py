@@ -28,7 +28,7 @@ StateWord: TypeAlias = Annotated[
 
 Names: TypeAlias = Annotated[tuple[Text, ...], Meta(description="an array of strings that are not empty")]
 
-Patterns: TypeAlias = Annotated[
+PatternTexts: TypeAlias = Annotated[
     tuple[Text, ...], Meta(max_length=200, description="an array of up to 200 strings that are not empty")
 ]
 
@@ -180,7 +180,7 @@ class UserSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Directories of other users in which sessions are looked for and made all the same: absolute,
     below ``~``, or ``*`` for all."""
 
-    host_code: Patterns = ()
+    host_code: PatternTexts = ()
     """Patterns of more files that a commit takes only by name: absolute, below ``~``, or ``**/``
     anywhere; relative to each project."""
 
@@ -227,7 +227,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Directories whose changes are shown and committed only when asked for; absolute, below ``~``,
     or relative to the project."""
 
-    host_code: Patterns = ()
+    host_code: PatternTexts = ()
     """Patterns of more files that the host runs or obeys, so that a commit takes them only by name:
     absolute, below ``~``, relative to the project, or ``**/`` for anywhere.
     """

@@ -29,7 +29,7 @@ from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.daemon.lending import Lending, or_end_mount
 from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc.protocol import Info, LoanKind, quote
-from yolofs.daemon.runs.live_runs import RunResult, Runs
+from yolofs.daemon.runs.live_runs import LiveRuns, RunResult
 from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import DaemonError, MountError, YolofsError
 from yolofs.fuse.loop.loop import LoopClosedError
@@ -47,13 +47,13 @@ from yolofs.registry.runtime import (
     SOCKET_NAME,
 )
 from yolofs.registry.state import open_state, state_of
-from yolofs.rules import Index, RuleBook, Sources
+from yolofs.rules import RuleBook, RuleIndex, Sources
 from yolofs.rules.preset import installation
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 from yolofs.sandbox import native_candidates, private_tmp
 from yolofs.session import feedback
 from yolofs.session.lock import MOUNT
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import unmount
 
@@ -93,7 +93,7 @@ class Host:
             lambda thread: self.runs.number_of(thread),
             self._record_count,
         )
-        self.runs = Runs(session.directory, self._auditor)
+        self.runs = LiveRuns(session.directory, self._auditor)
         self.broker = Broker(
             self._book,
             self.rules.install,
@@ -140,7 +140,7 @@ class Host:
             YolofsError: no session, locked, settings or rules that are wrong, a journal that cannot
                 be trusted, an interrupted commit, or FUSE refuses.
         """
-        session = Session.open(project, Access.WRITE, root=root, command=MOUNT)
+        session = Session.open(project, SessionAccess.WRITE, root=root, command=MOUNT)
         try:
             session.check_no_interrupted_commit()
             rule_files = RuleFiles(session.project, session.directory)
@@ -269,7 +269,7 @@ class Host:
         """Put other rules in force; on return the kernel has forgotten what they hide, as far as
         nobody waits there.
         """
-        index = Index(*sources.sets())
+        index = RuleIndex(*sources.sets())
         changes = list(rule_changes(self.rules.sources.sets(), sources.sets()))
 
         def on_loop() -> Callable[[], Invalidation]:

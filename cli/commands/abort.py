@@ -10,7 +10,7 @@ from yolofs.cli.guard import hidden_by
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
 from yolofs.cli.project import changing, find_project, reading, session_directory
 from yolofs.cli.rules.in_force import hiding
-from yolofs.cli.show.listing import Place, emit_changes, summary, without_scratch
+from yolofs.cli.show.listing import PathDisplay, emit_changes, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -61,9 +61,9 @@ def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
         shown = without_scratch(changes, session.regions)
         root = session.base.root
         hidden = hidden_by(hiding(project), shown, root)
-        place = Place(root, session.base.relative(session.project))
-        short = None if unfolds else Shortener(session, place, "--unfold")
-        emit_changes(shown, place, session.regions, marks_of(session, shown), hidden, shortener=short)
+        path_display = PathDisplay(root, session.base.relative(session.project))
+        short = None if unfolds else Shortener(session, path_display, "--unfold")
+        emit_changes(shown, path_display, session.regions, marks_of(session, shown), hidden, shortener=short)
         if len(shown) < len(changes):
             say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
         tmp = run_tmp.size(session.directory)

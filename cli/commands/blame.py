@@ -18,7 +18,7 @@ from yolofs.cli.output import emit, emit_json, local_time
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.cli.show.listing import Place, counts_text
+from yolofs.cli.show.listing import PathDisplay, counts_text
 from yolofs.cli.show.run_lines import command_line
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute, in_shell
@@ -54,7 +54,10 @@ def command(path: bytes, as_json: bool) -> None:
         if as_json:
             emit_json({**_document(session, relative, last, number, words), "below": counts(below)})
             return
-        line = Place(session.base.root, session.base.relative(session.project)).show_path(relative) + f": {last.what}"
+        line = (
+            PathDisplay(session.base.root, session.base.relative(session.project)).show_path(relative)
+            + f": {last.what}"
+        )
         if last.record is not None:
             assert last.generation is not None
             what = "since then" if last.generation > session.timeline.present else f"generation {last.generation}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from yolofs.cli import journal_repair
-from yolofs.cli.doctor_checks import Finding, Health, check_machine, check_session
+from yolofs.cli.doctor_checks import CheckFinding, Health, check_machine, check_session
 from yolofs.cli.output import emit, emit_json, paint, say
 from yolofs.cli.project import find_project
 from yolofs.errors import NoSessionError, UsageError
@@ -70,17 +70,17 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
         raise click.exceptions.Exit(1)
 
 
-def _has_failed(findings: Sequence[Finding]) -> bool:
+def _has_failed(findings: Sequence[CheckFinding]) -> bool:
     return any(finding.level is Health.FAIL for finding in findings)
 
 
-def _emit(finding: Finding) -> None:
+def _emit(finding: CheckFinding) -> None:
     emit(f"{paint(f'{finding.level.value:<4}', _COLOURS[finding.level])}  {finding.check}: {finding.message}")
     if finding.advice:
         emit(f"      {finding.advice}")
 
 
-def _fields(finding: Finding) -> dict[str, str]:
+def _fields(finding: CheckFinding) -> dict[str, str]:
     return {
         "check": finding.check,
         "level": finding.level.value,

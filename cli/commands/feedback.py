@@ -8,7 +8,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, say
 from yolofs.cli.project import find_project, looking
 from yolofs.cli.show.feedback_lines import item_fields, lines_of
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.session import feedback
 
 
@@ -30,8 +30,8 @@ def command(only_new: bool, as_json: bool) -> None:
         if as_json:
             emit_json({"feedback": item_fields(found, session.base.root, guard)})
             return
-        place = Place(session.base.root, session.base.relative(session.project))
-        lines = list(lines_of(found, place, guard))
+        path_display = PathDisplay(session.base.root, session.base.relative(session.project))
+        lines = list(lines_of(found, path_display, guard))
     for line in lines:
         emit(line)
     if not lines:

@@ -22,7 +22,7 @@ from yolofs.cli.ranges import PathsCommand, paths_given, range_and_paths, ranges
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.hunk_lines import changed_lines, hunk_fields, title
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place, group_lines, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import PathDisplay, group_lines, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener, set_apart
 from yolofs.errors import UsageError
@@ -124,13 +124,13 @@ def command(
                 }
             )
             return
-        place = Place(root, session.base.relative(session.project))
-        shortener = Shortener(session, place, "--unfold", new_tree)
+        path_display = PathDisplay(root, session.base.relative(session.project))
+        shortener = Shortener(session, path_display, "--unfold", new_tree)
         apart = set_apart(legible, shortener, marks)
         folds = sys.stdout.isatty() and not (unfolds or paths)
         for file in map(hunks.read, apart.first if folds else (*apart.first, *apart.last)):
-            _emit(file, place, with_lines=not as_list)
-        for line in group_lines(apart.groups, shortener, place) if folds else ():
+            _emit(file, path_display, with_lines=not as_list)
+        for line in group_lines(apart.groups, shortener, path_display) if folds else ():
             emit(line)
         if len(legible) < len(shown):
             say(f"note: {len(shown) - len(legible)} files that may not be read are left out")
@@ -156,9 +156,9 @@ def _file_fields(session: Session, change: Change, marks: Marks) -> dict[str, ob
     }
 
 
-def _emit(file: FileHunks, place: Place, *, with_lines: bool) -> None:
+def _emit(file: FileHunks, path_display: PathDisplay, *, with_lines: bool) -> None:
     for hunk in file.hunks:
-        emit(f"{hunk.id}  {title(hunk, place)}")
+        emit(f"{hunk.id}  {title(hunk, path_display)}")
         if with_lines:
             for line in changed_lines(hunk):
                 emit_bytes(line)

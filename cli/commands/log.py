@@ -7,7 +7,7 @@ import click
 from yolofs.audit.runs import find_run
 from yolofs.cli.completing import runs
 from yolofs.cli.earlier_history import chapters_told
-from yolofs.cli.history_items import ChapterSpan, LeftOut, Wanted
+from yolofs.cli.history_items import ChapterSpan, LeftOut, WantedHistory
 from yolofs.cli.history_lines import documents, emit_all, emit_short
 from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.output import emit_json_list
@@ -49,7 +49,7 @@ def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: 
             spans = [*(ChapterSpan(chapter, start, None) for chapter in found[:-1]), *spans]
         paths = relative_paths(session, typed)
         check_somewhere(session, paths, typed)
-        wanted = Wanted(session, paths, run)
+        wanted = WantedHistory(session, paths, run)
         left_out = LeftOut(session.regions if not (scratch or wanted.paths) else None)
         if as_json:
             emit_json_list("records", documents(spans, wanted, left_out))

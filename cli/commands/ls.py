@@ -17,7 +17,7 @@ from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
 from yolofs.paths import display
 from yolofs.registry.private import user_name
 from yolofs.session.session import Session
-from yolofs.session.state_files import File, StateFiles
+from yolofs.session.state_files import StateFile, StateFiles
 
 
 @click.command(cls=GenerationsCommand)
@@ -35,7 +35,7 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
         for text in versions:
             version = parse_version(session, text)
             files, file = look_at(session, version, text)
-            shown: Iterable[tuple[bytes, File]] = [(version.typed, file)]
+            shown: Iterable[tuple[bytes, StateFile]] = [(version.typed, file)]
             if file.is_directory:
                 check_may_read(session, file.path, text)
                 shown = _inside(session, files, file, is_recursive=is_recursive)
@@ -44,8 +44,8 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
 
 
 def _inside(
-    session: Session, files: StateFiles, directory: File, *, is_recursive: bool, above: bytes = b""
-) -> Iterator[tuple[bytes, File]]:
+    session: Session, files: StateFiles, directory: StateFile, *, is_recursive: bool, above: bytes = b""
+) -> Iterator[tuple[bytes, StateFile]]:
     """Yield the entries of a directory.  Inside a sandbox, those that rules hide are left out."""
     guard = options().guard
     for name, file in files.inside(directory):
@@ -57,7 +57,7 @@ def _inside(
             yield from _inside(session, files, file, is_recursive=True, above=above + name + b"/")
 
 
-def _line(name: bytes, file: File, *, is_long: bool) -> str:
+def _line(name: bytes, file: StateFile, *, is_long: bool) -> str:
     side = file.side
     text = display(name) + ("/" if file.is_directory else "")
     if not is_long:

@@ -12,7 +12,7 @@ import click
 from yolofs.cli import output
 from yolofs.cli.connection import connected, warn_of_other_version
 from yolofs.cli.options import start_directory
-from yolofs.cli.path_types import Directory
+from yolofs.cli.path_types import ExistingDirectory
 from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
 from yolofs.daemon.rpc.protocol import Info, unquote
@@ -24,7 +24,7 @@ from yolofs.paths import display, is_below
 @click.option(
     "--root",
     metavar="DIR",
-    type=Directory(),
+    type=ExistingDirectory(),
     help="The base directory that the view shows; / if neither this nor .yolofs.toml says otherwise.",
 )
 @click.option("--foreground", is_flag=True, help="Stay in the foreground until Ctrl-C, the log on stderr.")

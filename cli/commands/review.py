@@ -42,16 +42,16 @@ def command(words: tuple[str, ...], scratch: bool, shows_hidden: bool, tool: str
     """
     if options().guard is not None:
         raise UsageError("changes are reviewed by the user, outside of the sandbox", hint="yolofs diff")
-    from yolofs.cli.review.comparison import Subject
+    from yolofs.cli.review.comparison import ReviewSubject
     from yolofs.cli.review.reader import Reader
 
     project, range_text, typed = find_project(), ALL, tuple(paths_given())
     if words:
-        from yolofs.session.session import Access, Session  # most reviews are of everything, and start faster so
+        from yolofs.session.session import Session, SessionAccess  # most reviews are of everything, and start faster so
 
-        with Session.open(project, Access.READ) as session:
+        with Session.open(project, SessionAccess.READ) as session:
             range_text, typed = range_and_paths(session, words, typed)
-    reader = Reader(project, Subject(range_text, typed, scratch, shows_hidden))
+    reader = Reader(project, ReviewSubject(range_text, typed, scratch, shows_hidden))
     try:
         if tool is not None:
             from yolofs.cli.review.tool import review_with

@@ -17,7 +17,7 @@ from yolofs.cli.show.json_forms import text_fields, words_fields
 from yolofs.cli.show.run_lines import command_line, run_result
 from yolofs.paths import display
 from yolofs.session.history import Chapter, chapter_of
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 
 @click.command()
@@ -33,7 +33,7 @@ def command(as_json: bool) -> None:
     with connected(project) as client:
         is_mounted = client is not None
     runs = read_runs(session_directory(project))
-    with Session.open(project, Access.READ) as session, chapters_told(session) as found:
+    with Session.open(project, SessionAccess.READ) as session, chapters_told(session) as found:
         if as_json:
             emit_json_list("runs", (_fields(run, found) for run in runs))
             return

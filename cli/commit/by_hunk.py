@@ -10,16 +10,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.hunks import FileHunks, HunkKind
-from yolofs.changes.picks import Lines
+from yolofs.changes.picks import LineNumbers
 from yolofs.cli.commit.chunks import CONTEXT, Chunk, chunks_of, patch_lines, picks_of, with_answers_carried
 from yolofs.cli.commit.exclude import Excluded, divide, parse_excludes, unused_text
 from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
 from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
 from yolofs.cli.project import reading, relative_paths
 from yolofs.cli.show.hunk_lines import title
-from yolofs.cli.show.listing import Place, say_left_out, without_scratch
+from yolofs.cli.show.listing import PathDisplay, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.patch_colour import PatchPainter
 from yolofs.commit.select.selection import Selection
@@ -51,7 +51,7 @@ e - edit it: what comes back is staged
 class Chosen(NamedTuple):
     """What was taken."""
 
-    picks: dict[str, Lines | None]
+    picks: dict[str, LineNumbers | None]
     paths: tuple[RelPath, ...]
     """The paths of the files of which something was taken: each has been shown."""
     paths_by_id: dict[str, str]
@@ -80,13 +80,13 @@ def ask_about_hunks(
         marks = marks_of(session, changes)
         regions = session.regions
         changes.sort(key=lambda change: _rank(regions, change, marks))
-        place = Place(session.base.root, session.base.relative(session.project))
+        path_display = PathDisplay(session.base.root, session.base.relative(session.project))
         chunks = [chunk for change in changes for chunk in chunks_of(hunks.read(change))]
-        dialogue = _Dialogue(project, session.directory, hunks, chunks, place, marks, can_edit=up_to is None)
+        dialogue = _Dialogue(project, session.directory, hunks, chunks, path_display, marks, can_edit=up_to is None)
         dialogue.run()
     taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
     shown = tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths))
-    by_id = {hunk.id: place.show_path(hunk.path) for chunk in taken for hunk in chunk.file.hunks}
+    by_id = {hunk.id: path_display.show_path(hunk.path) for chunk in taken for hunk in chunk.file.hunks}
     return Chosen(picks_of(taken), shown, by_id, bool(chunks))
 
 
@@ -100,7 +100,7 @@ def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -
 
 
 def _rank(regions: Regions, change: Change, marks: Marks) -> int:
-    if change.kind is Kind.DELETED:
+    if change.kind is ChangeKind.DELETED:
         return 0
     if regions.of_all(change.paths) is not Region.PROJECT:
         return 1
@@ -122,7 +122,7 @@ class _Dialogue:
         directory: bytes,
         hunks: Hunks,
         chunks: list[Chunk],
-        place: Place,
+        path_display: PathDisplay,
         marks: Marks,
         *,
         can_edit: bool,
@@ -131,7 +131,7 @@ class _Dialogue:
         self._project = project
         self._directory = directory
         self._hunks = hunks
-        self._place = place
+        self._place = path_display
         self._marks = marks
         self._can_edit = can_edit
         self._at = 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
-from yolofs.changes.picks import Lines, whole_if_all
+from yolofs.changes.picks import LineNumbers, whole_if_all
 from yolofs.text.line_diff import Block, head_line
 
 CONTEXT = 3
@@ -17,7 +17,7 @@ CONTEXT = 3
 class Chunk:
     """A question: whether some hunks of a file are taken."""
 
-    def __init__(self, file: FileHunks, parts: Sequence[tuple[Hunk, Lines | None]]) -> None:
+    def __init__(self, file: FileHunks, parts: Sequence[tuple[Hunk, LineNumbers | None]]) -> None:
         self.file = file
         self.parts = tuple(parts)
         """Hunks, each whole (None) or some lines of it; more than one only of text."""
@@ -48,7 +48,7 @@ class Chunk:
         return [Chunk(self.file, [(hunk, some)]) for hunk, lines in self.parts for some in _by_line(hunk, lines)]
 
 
-def _by_line(hunk: Hunk, lines: Lines | None) -> list[Lines]:
+def _by_line(hunk: Hunk, lines: LineNumbers | None) -> list[LineNumbers]:
     """Return the lines of a hunk one by one; one that replaces another together with that."""
     count = len(hunk.old_lines)
     if count == len(hunk.new_lines):
@@ -78,9 +78,9 @@ def chunks_of(file: FileHunks, *, context: int = CONTEXT) -> list[Chunk]:
     return [Chunk(file, [(hunk, None) for hunk in hunks]) for hunks in found]
 
 
-def picks_of(chunks: Iterable[Chunk]) -> dict[str, Lines | None]:
+def picks_of(chunks: Iterable[Chunk]) -> dict[str, LineNumbers | None]:
     """Return what was taken."""
-    picks: dict[str, Lines | None] = {}
+    picks: dict[str, LineNumbers | None] = {}
     for chunk in chunks:
         for hunk, lines in chunk.parts if chunk.is_taken else ():
             known = picks.get(hunk.id, frozenset())
@@ -108,7 +108,7 @@ def with_answers_carried(old: Sequence[Chunk], new: Sequence[Chunk]) -> list[Chu
     return found
 
 
-def _said(hunk: Hunk, lines: Lines | None) -> tuple[object, ...]:
+def _said(hunk: Hunk, lines: LineNumbers | None) -> tuple[object, ...]:
     return hunk.kind, hunk.path, hunk.old_start, hunk.old_lines, hunk.new_lines, hunk.old, hunk.new, lines
 
 
@@ -137,7 +137,7 @@ def patch_lines(chunk: Chunk, texts: tuple[list[bytes], list[bytes]] | None, *, 
     yield from body
 
 
-def _marked(hunk: Hunk, lines: Lines | None) -> Iterator[bytes]:
+def _marked(hunk: Hunk, lines: LineNumbers | None) -> Iterator[bytes]:
     """Yield the changed lines of a hunk; of those that are not asked about the old ones as they
     stay.
     """

@@ -34,7 +34,7 @@ from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.same_command import same_command_with
 from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.hunk_lines import title
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError, StaleHunkError, UsageError
 from yolofs.paths import RelPath
@@ -96,12 +96,12 @@ def commit_by_hunk(wanted: HunkOptions) -> None:
 
 def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:
     """Say what the picked hunks are, a line each."""
-    place = Place(session.base.root, session.base.relative(session.project))
+    path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     for file in files:
         for hunk in file.hunks:
             if hunk.id in picks:
                 lines = spell("", picks[hunk.id]).replace(":", "  lines ")
-                emit(f"{title(hunk, place)}{lines}")
+                emit(f"{title(hunk, path_display)}{lines}")
 
 
 def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_paths: Sequence[RelPath] = ()) -> None:

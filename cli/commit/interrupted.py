@@ -15,7 +15,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
 from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.interrupted import CONTENTS, Interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 
 def finish_what_was_interrupted(project: bytes, *, may_ask: bool) -> None:
@@ -112,7 +112,7 @@ def _agrees_to_discard(found: Interrupted) -> bool:
 def _look(project: bytes) -> Interrupted | None:
     if not was_interrupted(project):
         return None
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         return session.interrupted()
 
 

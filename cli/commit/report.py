@@ -10,13 +10,13 @@ from typing import Any
 import click
 import msgspec
 
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.cli.commit.exclude import Excluded, divide, unused_text
 from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
-from yolofs.cli.show.listing import Place, emit_changes, is_marked
+from yolofs.cli.show.listing import PathDisplay, emit_changes, is_marked
 from yolofs.cli.show.marking import marker
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
@@ -130,7 +130,7 @@ def _stays(
     return stays, stays
 
 
-def _known_by(change: Change) -> tuple[Kind, RelPath, RelPath | None]:
+def _known_by(change: Change) -> tuple[ChangeKind, RelPath, RelPath | None]:
     return change.kind, change.path, change.old_path
 
 
@@ -212,10 +212,10 @@ def emit_taken(
     them.  With ``unfolds`` each change has a line of its own.
     """
     root = session.base.root
-    place = Place(root, session.base.relative(session.project))
+    path_display = PathDisplay(root, session.base.relative(session.project))
     hidden = hidden_by(guard, shown.taken, root)
-    short = None if unfolds else Shortener(session, place, "--unfold")
-    emit_changes(shown.taken, place, session.regions, shown.marks, hidden, conflicts, merged, short)
+    short = None if unfolds else Shortener(session, path_display, "--unfold")
+    emit_changes(shown.taken, path_display, session.regions, shown.marks, hidden, conflicts, merged, short)
 
 
 def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import click
 
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.patch import write_patch
 from yolofs.cli.output import can_ask, choose, emit_bytes, say
 from yolofs.cli.show.drift_lines import drift_text
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place, notes_text, summary
+from yolofs.cli.show.listing import PathDisplay, notes_text, summary
 from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.gone_from_base import missing_directories
 from yolofs.commit.merge.merging import Merge, Unmergeable
@@ -98,15 +98,16 @@ class SettledConflicts(NamedTuple):
 
     def say(self, session: Session) -> None:
         """Print what is no longer staged, and which files no longer have marks."""
-        place = _place(session)
+        path_display = _place(session)
         for path in self.unmerged[:_LISTED]:
-            say(f"{place.show_path(path)}: {_UNMERGED} is taken, without later edits")
+            say(f"{path_display.show_path(path)}: {_UNMERGED} is taken, without later edits")
         for path in self.made_again[:_LISTED]:
-            say(f"{place.show_path(path)}/: made again, {_MADE_AGAIN}")
+            say(f"{path_display.show_path(path)}/: made again, {_MADE_AGAIN}")
         if len(self.made_again) > _LISTED:
             say(f"… and {len(self.made_again) - _LISTED} more directories")
         for path in self.dropped[:_LISTED]:
-            say(f"{place.show_path(path)}: base's version is taken; what was staged there is a generation: yolofs log")
+            taken = "base's version is taken; what was staged there is a generation: yolofs log"
+            say(f"{path_display.show_path(path)}: {taken}")
         if len(self.dropped) > _LISTED:
             say(f"… and at {len(self.dropped) - _LISTED} more paths")
 
@@ -118,15 +119,16 @@ class SettledConflicts(NamedTuple):
         """
         if not self._unsettled:
             return
-        place, root = _place(session), session.base.root
+        path_display, root = _place(session), session.base.root
         for path in self.marked[:_LISTED]:
-            say(f"{place.show_path(path)}: both sides changed the same lines; both stand between marks in the view")
+            marked = "both sides changed the same lines; both stand between marks in the view"
+            say(f"{path_display.show_path(path)}: {marked}")
         for one in self.refused[:_LISTED]:
-            say(f"{place.show_path(one.paths[0])}: {one.reason}, so it is not merged")
+            say(f"{path_display.show_path(one.paths[0])}: {one.reason}, so it is not merged")
         for path in self.lost[:_LISTED]:
-            say(f"{place.show_path(path)}: {_LOST}")
+            say(f"{path_display.show_path(path)}: {_LOST}")
         for path in self.without_content[:_LISTED]:
-            say(f"{place.show_path(path)}: {_WITHOUT_CONTENT}")
+            say(f"{path_display.show_path(path)}: {_WITHOUT_CONTENT}")
         names = _named(root, sorted((*self.marked, *self.lost)))
         edit = f'take the marks out: yolofs run -- "$EDITOR" {names}; then: yolofs commit {names}' if names else ""
         s = "s" if len(self._unsettled) == 1 else ""
@@ -138,7 +140,7 @@ class SettledConflicts(NamedTuple):
         Raises:
             ConflictError: of some nothing would; the hint is what to do about these.
         """
-        place = _place(session)
+        path_display = _place(session)
         lines = [(path, "it merges: what both sides changed would be applied") for path in self.merged]
         lines += [(path, "base's version would be taken") for path in self.dropped]
         lines += [(path, f"{_UNMERGED} would be taken") for path in self.unmerged]
@@ -147,9 +149,9 @@ class SettledConflicts(NamedTuple):
         lines += [(path, "both sides changed the same lines, and it would get marks there") for path in self.marked]
         lines += [(one.paths[0], f"{one.reason}, so it would not be merged") for one in self.refused]
         for path in self.made_again[:_LISTED]:
-            say(f"{place.show_path(path)}/: it would be made again, {_MADE_AGAIN}")
+            say(f"{path_display.show_path(path)}/: it would be made again, {_MADE_AGAIN}")
         for path, text in lines[:_LISTED]:
-            say(f"{place.show_path(path)}: {text}")
+            say(f"{path_display.show_path(path)}: {text}")
         if len(lines) > _LISTED:
             say(f"… and {len(lines) - _LISTED} more paths")
         if len(self.made_again) > _LISTED:
@@ -237,10 +239,10 @@ class ConflictWish:
         """
         if self._merges or self._side is not None or not can_ask():
             return
-        place, now_ns = _place(session), time.time_ns()
+        path_display, now_ns = _place(session), time.time_ns()
         tree, marked = split.taken, frozenset(looked.marked)
         drifts = describe_drift(tree, session.base, session.store, looked.conflicts, marked)
-        texts = {drift.path: f"{place.show_path(drift.path)}: {drift_text(drift, now_ns)}" for drift in drifts}
+        texts = {drift.path: f"{path_display.show_path(drift.path)}: {drift_text(drift, now_ns)}" for drift in drifts}
         open_ones = [path for path in texts if path not in self._chosen]
         if len(open_ones) > 1:
             say(f"{len(open_ones)} paths have changed in base, too:")
@@ -362,8 +364,8 @@ def _named(root: bytes, paths: Sequence[RelPath]) -> str:
     return " ".join(in_shell(absolute(root, path)) for path in paths) if len(paths) <= _NAMED else "PATH…"
 
 
-def _place(session: Session) -> Place:
-    return Place(session.base.root, session.base.relative(session.project))
+def _place(session: Session) -> PathDisplay:
+    return PathDisplay(session.base.root, session.base.relative(session.project))
 
 
 def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool) -> ConflictChoice | None:
@@ -403,7 +405,7 @@ def _may_merge(session: Session, path: RelPath) -> bool:
 def _has_patch(change: Change) -> bool:
     """Tell whether a patch says all that there is to a change of the type, if it is one."""
     sides = [side for side in (change.old, change.new) if side is not None]
-    return change.kind is not Kind.TYPE or all(side.type in (stat.S_IFREG, stat.S_IFLNK) for side in sides)
+    return change.kind is not ChangeKind.TYPE or all(side.type in (stat.S_IFREG, stat.S_IFLNK) for side in sides)
 
 
 def _emit_diff(session: Session, path: RelPath) -> None:
@@ -411,16 +413,16 @@ def _emit_diff(session: Session, path: RelPath) -> None:
     in words.
     """
     changes = compare(*session.states(BASE, None), session.base, session.store, paths=[path])
-    settings, place = session.settings.diff, _place(session)
+    settings, path_display = session.settings.diff, _place(session)
     for change in changes:
-        if change.kind is Kind.TYPE or change.metadata:
-            say(f"{place.show_path(change.path)}: what base has and what is staged differ: {notes_text(change)}")
-    changes = [change for change in changes if change.kind is not Kind.METADATA and _has_patch(change)]
-    is_inside = place.project is not None and all(map(place.holds, changes))
+        if change.kind is ChangeKind.TYPE or change.metadata:
+            say(f"{path_display.show_path(change.path)}: what base has and what is staged differ: {notes_text(change)}")
+    changes = [change for change in changes if change.kind is not ChangeKind.METADATA and _has_patch(change)]
+    is_inside = path_display.project is not None and all(map(path_display.holds, changes))
     for note in write_patch(
         changes,
         emit_bytes,
-        prefix=place.project if place.project is not None and is_inside else ROOT,
+        prefix=path_display.project if path_display.project is not None and is_inside else ROOT,
         context=settings.context,
         max_text_bytes=settings.max_text_bytes,
         store=session.store,

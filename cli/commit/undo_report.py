@@ -10,7 +10,7 @@ from yolofs.changes.changes import Change
 from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.output import say
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place, emit_changes
+from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.choice import HeldBack
@@ -29,9 +29,9 @@ def show_undo(
 ) -> None:
     root = session.base.root
     say(f"to undo commit {commit.number} ({_age_and_runs(commit)}) would do this to the real files:")
-    place = Place(root, session.base.relative(session.project))
-    short = None if unfolds else Shortener(session, place, "--unfold", prepared.tree, prepared.store)
-    emit_changes(changes, place, session.regions, marks_of(session, changes, prepared.store), shortener=short)
+    path_display = PathDisplay(root, session.base.relative(session.project))
+    short = None if unfolds else Shortener(session, path_display, "--unfold", prepared.tree, prepared.store)
+    emit_changes(changes, path_display, session.regions, marks_of(session, changes, prepared.store), shortener=short)
     _say_stays(prepared.stays, prepared.inverse.copies, root)
     _say_as_now(prepared.as_now, commit.number, root)
     _say_held_back(commit.number, prepared.held_back, root)

@@ -25,7 +25,7 @@ from yolofs.cli.project import find_project, reading, relative_paths
 from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.json_forms import change_fields, text_fields
-from yolofs.cli.show.listing import Place, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
+from yolofs.cli.show.listing import PathDisplay, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
 from yolofs.errors import GenerationError, UsageError
@@ -44,7 +44,7 @@ from yolofs.text.characters import replace_harmful
 if TYPE_CHECKING:
     from yolofs.changes.matching import Again
     from yolofs.hostcode.mark import Marks
-    from yolofs.session.base_as_taken_over import Unknown
+    from yolofs.session.base_as_taken_over import UnknownBefore
     from yolofs.session.history import Chapter
 
 
@@ -112,7 +112,7 @@ class _Differences(NamedTuple):
     changes: list[Change]
     commit: int | None = None
     """The commit that they are from before, None if they are of now."""
-    unknown: Sequence[Unknown] = ()
+    unknown: Sequence[UnknownBefore] = ()
     """Those of which it is not known what was there before."""
 
 
@@ -191,7 +191,7 @@ def _show(
     folds: bool,
 ) -> None:
     """Print what differs in one of the forms, and say what is left out."""
-    changes, place = visible.changes, Place(session.base.root, session.base.relative(session.project))
+    changes, path_display = visible.changes, PathDisplay(session.base.root, session.base.relative(session.project))
     marks: Marks = {}
     is_ordered = folds or form not in _PATCHES
     if is_ordered and found.states is session:  # what is committed has been asked about
@@ -200,18 +200,18 @@ def _show(
         document = _document(session, found, changes, marks)
         emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
         return
-    changes, told = _what_matters_first(session, found, changes, place, form, marks, folds=folds)
+    changes, told = _what_matters_first(session, found, changes, path_display, form, marks, folds=folds)
     if form is DiffForm.LIST:
-        emit_changes(changes, place, session.regions, marks)
+        emit_changes(changes, path_display, session.regions, marks)
     else:
         shown = readable(options().guard, changes, session.base.root)
         if len(shown) < len(changes):
             say(f"note: {len(changes) - len(shown)} files that may not be read are left out")
         notes: list[str] = []
         if form is not DiffForm.NAMES:
-            notes, shown = _left_out(found, shown, place)
+            notes, shown = _left_out(found, shown, path_display)
         with paged(is_wanted=is_paged) as write:
-            notes += _emit(session, found.states.store, shown, place, form, look, write)
+            notes += _emit(session, found.states.store, shown, path_display, form, look, write)
             if told and form in (DiffForm.NAMES, DiffForm.STAT):
                 write("".join(paint(f"-  {text}", "dim") + "\n" for text in told).encode())
         notes += [f"not shown: {text}" for text in told] if form in (DiffForm.PATCH, DiffForm.WORDS) else []
@@ -221,7 +221,9 @@ def _show(
     say_hidden(visible.hidden)
 
 
-def _left_out(found: _Differences, changes: Sequence[Change], place: Place) -> tuple[list[str], list[Change]]:
+def _left_out(
+    found: _Differences, changes: Sequence[Change], path_display: PathDisplay
+) -> tuple[list[str], list[Change]]:
     """Return what is to be said of the changes whose old version nobody knows, and the others."""
     unknown = {id(one.change): one for one in found.unknown}
     notes = []
@@ -230,7 +232,7 @@ def _left_out(found: _Differences, changes: Sequence[Change], place: Place) -> t
         if one is not None:
             since = "base has nothing there any more" if one.is_gone else "base has changed since"
             size = "" if one.size is None else f"; all that is known is that it had {size_text(one.size)}"
-            path = place.show_path(change.path)
+            path = path_display.show_path(change.path)
             notes.append(f"{path} is left out: {since}, and what the run found there is not kept{size}")
     return notes, [change for change in changes if id(change) not in unknown]
 
@@ -239,7 +241,7 @@ def _what_matters_first(
     session: Session,
     found: _Differences,
     changes: list[Change],
-    place: Place,
+    path_display: PathDisplay,
     form: DiffForm,
     marks: Marks,
     *,
@@ -258,10 +260,10 @@ def _what_matters_first(
 
     folds = folds and form is not DiffForm.LIST and found.states is session
     tree = session.state(found.new) if folds and found.new is not None else None
-    shortener = Shortener(session, place, "--unfold", tree)
+    shortener = Shortener(session, path_display, "--unfold", tree)
     apart = set_apart(changes, shortener, marks)
     groups = [group for group in apart.groups if not (is_patch and group.sort is Sort.GIT)]
-    told = group_texts(groups, shortener, place) if folds else []
+    told = group_texts(groups, shortener, path_display) if folds else []
     folded = {id(change) for group in groups for change in group.changes} if folds else set()
     return [change for change in (*apart.first, *apart.last) if id(change) not in folded], told
 
@@ -389,7 +391,7 @@ def _emit(
     session: Session,
     store: Store,
     changes: Sequence[Change],
-    place: Place,
+    path_display: PathDisplay,
     form: DiffForm,
     look: PatchStyle,
     write: Callable[[bytes], object],
@@ -398,10 +400,10 @@ def _emit(
     express.
     """
     prefix, notes = ROOT, []
-    if place.project is not None and all(map(place.holds, changes)):
-        prefix = place.project
+    if path_display.project is not None and all(map(path_display.holds, changes)):
+        prefix = path_display.project
     elif changes:
-        notes.append(f"paths are relative to {display(place.root)}, as not all of them lie in the project")
+        notes.append(f"paths are relative to {display(path_display.root)}, as not all of them lie in the project")
     settings = session.settings.diff
     if form is DiffForm.NAMES:
         write(b"".join(name + b"\n" for name in _names(changes, prefix)))

@@ -17,7 +17,7 @@ from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
-from yolofs.cli.show.listing import Place, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
+from yolofs.cli.show.listing import PathDisplay, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.visible_records import count_since
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
@@ -27,7 +27,7 @@ from yolofs.journal import cuts
 from yolofs.paths import display
 from yolofs.session import run_tmp
 from yolofs.session.kept_size import size_of_session
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.store.readers import reading_store
 from yolofs.system.disk_usage import size_at_least_text, size_text
 
@@ -54,7 +54,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
             client.flush()
     waiting = _waiting(project)
     say_what_waits(len(waiting))
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         said = warnings_of(session)
         warnings = _warnings(session, info, said)
         for warning in dict.fromkeys((*said, *warnings)):
@@ -82,10 +82,10 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
                 say("what is staged is listed once that has come to its end: base has a part of it already")
                 return
             emit()
-            place = Place(session.base.root, session.base.relative(session.project))
-            short = None if unfolds or not changes else _shortener(session, place)
-            emit_changes(changes, place, session.regions, marks, shortener=short)
-            emit_drift(drift, place)
+            path_display = PathDisplay(session.base.root, session.base.relative(session.project))
+            short = None if unfolds or not changes else _shortener(session, path_display)
+            emit_changes(changes, path_display, session.regions, marks, shortener=short)
+            emit_drift(drift, path_display)
             say_left_out(left_out)
             say_hidden(hidden)
             say_marked(changes, marks)
@@ -101,10 +101,10 @@ def _waiting(project: bytes) -> tuple[WaitingLine, ...]:
         return ()
 
 
-def _shortener(session: Session, place: Place) -> Shortener:
+def _shortener(session: Session, path_display: PathDisplay) -> Shortener:
     from yolofs.cli.show.shortening import Shortener  # what asks git is for changes alone
 
-    return Shortener(session, place, "--unfold")
+    return Shortener(session, path_display, "--unfold")
 
 
 def _open_files(session: Session, changes: Sequence[Change]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
-from yolofs.changes.picks import Lines, whole_if_all
+from yolofs.changes.picks import LineNumbers, whole_if_all
 from yolofs.cli.review.change_tree import Key, Node, NodeTree, key_of
 from yolofs.cli.review.effects import Carried
 
@@ -17,7 +17,7 @@ class AcceptedPart(NamedTuple):
 
     change: Change
     """As it was then."""
-    picks: Mapping[str, Lines | None] | None
+    picks: Mapping[str, LineNumbers | None] | None
     """Of its hunks; None where all are and nobody has read them yet."""
     is_whole: bool
     was_named: bool = False
@@ -46,7 +46,7 @@ class Accepted:
         """Return what of a change is accepted, None if nothing is."""
         return self._parts.get(key)
 
-    def lines_of(self, key: Key, hunk: Hunk) -> Lines | None:
+    def lines_of(self, key: Key, hunk: Hunk) -> LineNumbers | None:
         """Return which lines of a hunk are accepted; None if all of it is."""
         part = self._parts.get(key)
         if part is None:
@@ -76,7 +76,7 @@ class Accepted:
         """Accept nothing of some changes."""
         return [self._set(key_of(node.change), None) for node in nodes if node.change is not None]
 
-    def set_lines(self, file: FileHunks, hunk: Hunk, lines: Lines | None, *, is_named: bool) -> list[Before]:
+    def set_lines(self, file: FileHunks, hunk: Hunk, lines: LineNumbers | None, *, is_named: bool) -> list[Before]:
         """Accept just these lines of a hunk, all of it (None), or nothing of it."""
         key = key_of(file.change)
         picks = {one.id: self.lines_of(key, one) for one in file.hunks}

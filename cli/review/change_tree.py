@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.show.folding import Sort
-from yolofs.cli.show.listing import Place, is_marked
+from yolofs.cli.show.listing import PathDisplay, is_marked
 from yolofs.paths import RelPath, absolute
 from yolofs.state.regions import Region
 
@@ -53,7 +53,7 @@ below it.
 
 def key_of(change: Change) -> Key:
     """Return what stands for a change."""
-    return change.path, change.kind is Kind.DELETED
+    return change.path, change.kind is ChangeKind.DELETED
 
 
 class Node:
@@ -96,9 +96,11 @@ class Node:
 class NodeTree:
     """All nodes, and those of them that are rows now."""
 
-    def __init__(self, changes: Sequence[Change], section_of: Callable[[Change], Section], place: Place) -> None:
+    def __init__(
+        self, changes: Sequence[Change], section_of: Callable[[Change], Section], path_display: PathDisplay
+    ) -> None:
         """Arrange changes, which are sorted by path."""
-        self._place = place
+        self._place = path_display
         self.sections: list[Node] = []
         self.by_key: dict[Key, Node] = {}
         parts: dict[Section, list[Change]] = {section: [] for section in Section}
@@ -193,10 +195,10 @@ class NodeTree:
         return top
 
     def _shown_path(self, change: Change) -> bytes:
-        place = self._place
-        if place.project is not None and place.holds(change):
-            return change.path[len(place.project) :].lstrip(b"/") or b"."
-        return absolute(place.root, change.path)
+        path_display = self._place
+        if path_display.project is not None and path_display.holds(change):
+            return change.path[len(path_display.project) :].lstrip(b"/") or b"."
+        return absolute(path_display.root, change.path)
 
     def _child(self, directories: dict[bytes, Node], section: Section, path: bytes) -> Node:
         """Return the node of a path, with those that it lies in."""
@@ -231,7 +233,7 @@ def _settle(top: Node) -> None:
         todo.extend(node.inner)
     for node in reversed(order):
         node.total = (node.change is not None) + sum(inner.total for inner in node.inner)
-        is_new = node.change is not None and node.change.kind is Kind.ADDED
+        is_new = node.change is not None and node.change.kind is ChangeKind.ADDED
         is_machines = bool(_MACHINES.intersection(node.name.split(b"/")))
         node.is_open = not (
             node.section in _IN_ORDER and node.inner and (is_machines or (is_new and node.total > _MOST_OPEN))
@@ -249,8 +251,8 @@ def sections(comparison: Comparison) -> Callable[[Change], Section]:
             return Section.SCRATCH
         if (sort := comparison.folded.get(key_of(change))) is not None:
             return Section(sort.value)
-        if change.kind is Kind.DELETED:
+        if change.kind is ChangeKind.DELETED:
             return Section.DELETED
-        return Section.PROJECT if comparison.place.holds(change) else Section.OUTSIDE
+        return Section.PROJECT if comparison.path_display.holds(change) else Section.OUTSIDE
 
     return section_of

@@ -9,14 +9,14 @@ import msgspec
 
 from yolofs.changes.changes import Change
 from yolofs.cli.show.folding import Sort
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.hostcode.mark import Marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, RelPath
 from yolofs.state.regions import Regions
 
 
-class Subject(NamedTuple):
+class ReviewSubject(NamedTuple):
     """What the user wants to review."""
 
     range_text: str
@@ -26,7 +26,7 @@ class Subject(NamedTuple):
     hidden: bool
 
 
-class Step(NamedTuple):
+class ReviewableState(NamedTuple):
     """A state up to which the work can be shown."""
 
     generation: Generation | None
@@ -41,9 +41,9 @@ class Comparison(msgspec.Struct, frozen=True):
     """Those that are shown, sorted by path."""
     marks: Marks
     regions: Regions
-    place: Place
+    path_display: PathDisplay
     old: Generation
-    steps: tuple[Step, ...]
+    steps: tuple[ReviewableState, ...]
     """The states between which one can walk, the last one reviewed."""
     at: int
     """Which of them is shown."""

@@ -15,7 +15,7 @@ from yolofs.cli.project import changing
 from yolofs.cli.review.effects import ConflictKey, DoneInView, PageChoice, Settle
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.drift_lines import drift_text
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.commit.merge.drift_descriptions import describe_drift
 from yolofs.commit.merge.merging import Merge, Unmergeable
 from yolofs.commit.select.selection import Selection
@@ -50,7 +50,9 @@ class ConflictLines(NamedTuple):
     """Those with the marks of a merge."""
 
 
-def tell(session: Session, tree: Tree, looked: BaseLook, place: Place, ours: Collection[RelPath]) -> ConflictLines:
+def tell(
+    session: Session, tree: Tree, looked: BaseLook, path_display: PathDisplay, ours: Collection[RelPath]
+) -> ConflictLines:
     """Return what is to be said of the conflicts of a state that is about to be committed; at
     ``ours`` what is staged is taken.  Blocks while texts are merged, and writes nothing.
     """
@@ -67,7 +69,7 @@ def tell(session: Session, tree: Tree, looked: BaseLook, place: Place, ours: Col
     for path, inside in rows_of(texts):
         choices.append(PageChoice(len(lines), inside))
         about = f": {texts[path]}" if inside == (path,) else f"/  ({len(inside)})"
-        lines.append(f"  {place.show_path(path)}{about}")
+        lines.append(f"  {path_display.show_path(path)}{about}")
     if len(drifts) > _MOST_LINES:
         lines.append(f"  … and {len(drifts) - _MOST_LINES} more")
     can_merge = len(drifts) > _LISTED or any(isinstance(one, Merge) for one in found.values())

@@ -12,13 +12,13 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from yolofs.changes.changes import Kind
+from yolofs.changes.changes import ChangeKind
 from yolofs.changes.hunks import HunkKind
 from yolofs.cli.review.change_tree import Node, Section, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffLine, DiffView, LineKind
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.cli.review.review_state import Focus, Mode
+from yolofs.cli.review.review_state import Focus, ReviewMode
 from yolofs.cli.review.word_diff import differing
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.listing import notes_text
@@ -39,13 +39,13 @@ _LEAST_OF_DIFFERENCE = 8
 """So much of where a line differs is to be on the screen."""
 _LEAST_LIST = 20
 _MOST_LIST = 60
-_KINDS: Mapping[Kind, str] = {
-    Kind.ADDED: "ansigreen",
-    Kind.MODIFIED: "ansiyellow",
-    Kind.DELETED: "ansired",
-    Kind.RENAMED: "ansicyan",
-    Kind.TYPE: "ansimagenta",
-    Kind.METADATA: "ansiblue",
+_KINDS: Mapping[ChangeKind, str] = {
+    ChangeKind.ADDED: "ansigreen",
+    ChangeKind.MODIFIED: "ansiyellow",
+    ChangeKind.DELETED: "ansired",
+    ChangeKind.RENAMED: "ansicyan",
+    ChangeKind.TYPE: "ansimagenta",
+    ChangeKind.METADATA: "ansiblue",
 }
 _KEYS = "space accept  d drop  e edit  s split  u undo  / search  [ ] walk  enter commit  ? keys  q quit"
 _SHORT_KEYS = "space enter d e s u / [ ]   ? all keys   q quit"
@@ -60,7 +60,7 @@ def draw(model: ReviewModel, width: int, height: int, colours: Colours = no_colo
     on it.
     """
     width, height = max(width, 20), max(height, 5)
-    if model.mode is Mode.PAGE:
+    if model.mode is ReviewMode.PAGE:
         return _page(model, width, height)
     room = height - 3
     left = min(max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST), width // 2)
@@ -104,7 +104,7 @@ def _step_text(known: Comparison) -> str:
 
 
 def _message(model: ReviewModel, width: int) -> str:
-    if model.mode is Mode.NOTE:
+    if model.mode is ReviewMode.NOTE:
         keys = "? enter drops, escape does not"
         return f"drop {_cut_start(model.dropping_title, max(width - len(keys) - 5, 1))}{keys}"
     return f"{model.busy}…" if model.busy else model.message
@@ -113,12 +113,12 @@ def _message(model: ReviewModel, width: int) -> str:
 def _prompt(model: ReviewModel, width: int) -> str:
     typed = display(model.typed.encode(errors="surrogateescape")) if model.typed else ""
     match model.mode:
-        case Mode.SEARCH:
+        case ReviewMode.SEARCH:
             return _typing("/", typed, width)
-        case Mode.NOTE:
+        case ReviewMode.NOTE:
             told = "the agent is told, why" if model.tells else "the agent is not told"
             return _typing(f"{told} (tab): ", typed, width)
-        case Mode.LEAVE:
+        case ReviewMode.LEAVE:
             return (
                 f"{len(model.accepted)} accepted and not committed: leave all the same? y leaves, any other key stays"
             )
@@ -198,7 +198,7 @@ def _details(model: ReviewModel, node: Node) -> str:
     if node.section is Section.CODE:
         parts.append(f"[{', '.join(mark.text for mark in model.comparison.marks.get(change.path, ()))}]")
     if change.old_path is not None:
-        parts.append(f"<- {model.comparison.place.show_path(change.old_path)}")
+        parts.append(f"<- {model.comparison.path_display.show_path(change.old_path)}")
     notes = notes_text(change)
     if notes:
         parts.append(f"({notes})")
@@ -254,7 +254,7 @@ def _title_of(model: ReviewModel, view: DiffView, line: DiffLine) -> bytes:
     """Return the first line of a hunk; paths in it are shown as everywhere."""
     hunk = view.file.hunks[line.hunk]
     if hunk.kind is HunkKind.RENAMED and hunk.old_path is not None and model.comparison is not None:
-        return f"renamed from {model.comparison.place.show_path(hunk.old_path)}".encode()
+        return f"renamed from {model.comparison.path_display.show_path(hunk.old_path)}".encode()
     return line.text
 
 

@@ -9,11 +9,11 @@ from typing import NamedTuple, TypeAlias
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks, Hunk
-from yolofs.changes.picks import Lines
+from yolofs.changes.picks import LineNumbers
 from yolofs.cli.review.change_tree import Key
 from yolofs.paths import Generation, RelPath
 
-Wanted: TypeAlias = Mapping[str, Lines | None] | None
+PickedOrAll: TypeAlias = Mapping[str, LineNumbers | None] | None
 """Hunks by their ids; None: all of a change, as it is now."""
 
 
@@ -62,7 +62,7 @@ class Stop:
 class Drop(NamedTuple):
     """Wanted: what was picked is dropped."""
 
-    what: Mapping[Key, tuple[Change, Wanted]]
+    what: Mapping[Key, tuple[Change, PickedOrAll]]
     title: str
     note: str
     is_told: bool
@@ -79,7 +79,7 @@ class Edit(NamedTuple):
 class Prepare(NamedTuple):
     """Wanted: the page before a commit."""
 
-    what: Mapping[Key, tuple[Change, Wanted]]
+    what: Mapping[Key, tuple[Change, PickedOrAll]]
     named: tuple[RelPath, ...]
     ours: frozenset[RelPath] = frozenset()
     """At these what is staged is to replace what base has."""
@@ -112,7 +112,7 @@ class Undo(NamedTuple):
     done: DoneInView
 
 
-class Quit(NamedTuple):
+class EndReview(NamedTuple):
     """Wanted: the end."""
 
     is_interrupt: bool = False
@@ -174,4 +174,4 @@ class Page(NamedTuple):
     """Which keys there are, if there is no question."""
 
 
-Command: TypeAlias = Load | Compare | Drop | Edit | Prepare | Settle | Commit | Undo | Quit
+ReviewEffect: TypeAlias = Load | Compare | Drop | Edit | Prepare | Settle | Commit | Undo | EndReview

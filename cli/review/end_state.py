@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
-from yolofs.changes.picks import Lines, apply_picks, whole_if_all
+from yolofs.changes.picks import LineNumbers, apply_picks, whole_if_all
 from yolofs.text import line_diff
 
 _OF_LINES = (HunkKind.TEXT, HunkKind.ADDED)
 
 
-def picks_for(before: bytes, file: FileHunks, wanted: bytes) -> dict[str, Lines | None] | None:
+def picks_for(before: bytes, file: FileHunks, wanted: bytes) -> dict[str, LineNumbers | None] | None:
     """Return the picks of a text's hunks that make just the wanted text of it; None if no picks do.
 
     What is not about lines (a rename, a mode) is picked, too.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yolofs.changes.changes import Change, Kind, compare_two
+from yolofs.changes.changes import Change, ChangeKind, compare_two
 from yolofs.changes.matching import entries
 from yolofs.paths import RelPath
 from yolofs.session.session import Session
@@ -41,7 +41,7 @@ def first_changes(session: Session) -> list[Change]:
     if count < MANY:
         return []
     found = _changes(session, tree, sorted([*deletions, *others])[:_AT_MOST])
-    return sorted(found, key=lambda change: (change.path, change.kind is not Kind.DELETED))
+    return sorted(found, key=lambda change: (change.path, change.kind is not ChangeKind.DELETED))
 
 
 def _changes(session: Session, tree: Tree, paths: list[RelPath]) -> Iterator[Change]:
@@ -50,9 +50,9 @@ def _changes(session: Session, tree: Tree, paths: list[RelPath]) -> Iterator[Cha
         old, new = before.look(path), after.look(path)
         if old is None:
             if new is not None:
-                yield Change(Kind.ADDED, path, new=new.side)
+                yield Change(ChangeKind.ADDED, path, new=new.side)
         elif new is None:
-            yield Change(Kind.DELETED, path, old=old.side)
+            yield Change(ChangeKind.DELETED, path, old=old.side)
         else:
             change = compare_two(old.node, new.node, before.reader, after.reader)
             if change is not None:

@@ -10,28 +10,28 @@ from collections.abc import Callable
 
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import Hunk
-from yolofs.changes.picks import Lines
+from yolofs.changes.picks import LineNumbers
 from yolofs.cli.review.accepted import Before
 from yolofs.cli.review.change_tree import Key, Node, Section, key_of
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.effects import (
-    Command,
     Commit,
     Compare,
     ConflictKey,
     DoneInView,
     Drop,
     Edit,
+    EndReview,
     Page,
+    PickedOrAll,
     Prepare,
-    Quit,
+    ReviewEffect,
     Settle,
     Undo,
-    Wanted,
 )
 from yolofs.cli.review.help import HELP
 from yolofs.cli.review.moving import ASIDE_BYTES, MOVES, PAGE_ROWS, CursorMoves
-from yolofs.cli.review.review_state import DROPPING, LOOKING, LOOKING_AGAIN, Focus, Mode
+from yolofs.cli.review.review_state import DROPPING, LOOKING, LOOKING_AGAIN, Focus, ReviewMode
 from yolofs.paths import RelPath, display
 
 _THE_END = 1 << 30
@@ -43,19 +43,19 @@ class ReviewModel(CursorMoves):
 
     # ---- keys
 
-    def key(self, key: str) -> Command | None:
+    def key(self, key: str) -> ReviewEffect | None:
         """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``,
         ``pagedown``…).
         """
         if key == "c-c":
-            return Quit(is_interrupt=True)
+            return EndReview(is_interrupt=True)
         match self.mode:
-            case Mode.SEARCH | Mode.NOTE:
+            case ReviewMode.SEARCH | ReviewMode.NOTE:
                 return self._type(key)
-            case Mode.LEAVE:
-                self.mode, self.message = Mode.LIST, ""
-                return Quit() if key in ("y", "q") else None
-            case Mode.PAGE:
+            case ReviewMode.LEAVE:
+                self.mode, self.message = ReviewMode.LIST, ""
+                return EndReview() if key in ("y", "q") else None
+            case ReviewMode.PAGE:
                 return self._page_key(key)
         self.message = ""
         if key in MOVES:
@@ -63,7 +63,7 @@ class ReviewModel(CursorMoves):
         act = self.acts().get(key)
         return act() if act is not None else None
 
-    def acts(self) -> dict[str, Callable[[], Command | None]]:
+    def acts(self) -> dict[str, Callable[[], ReviewEffect | None]]:
         """Return what each key does in the list and in the lines, beside those that move the
         cursor.
         """
@@ -107,7 +107,7 @@ class ReviewModel(CursorMoves):
             self.message = f"only the present state can be {done}: {'] leads there' if last else 'yolofs review'}"
         return self.can_change
 
-    def _accept(self) -> Command | None:
+    def _accept(self) -> ReviewEffect | None:
         if not self._check_present("accepted"):
             return None
         if self.focus is Focus.DIFF:
@@ -143,14 +143,14 @@ class ReviewModel(CursorMoves):
         known = frozenset(range(1, hunk.line_count + 1)) if lines is None else lines
         self._remember(self._set_lines(view, hunk, known ^ {number}))
 
-    def _set_lines(self, view: DiffView, hunk: Hunk, lines: Lines | None) -> list[Before]:
+    def _set_lines(self, view: DiffView, hunk: Hunk, lines: LineNumbers | None) -> list[Before]:
         return self.accepted.set_lines(view.file, hunk, lines, is_named=self._knows_marks)
 
     @property
     def _knows_marks(self) -> bool:
         return self.comparison is not None and self.comparison.has_marks
 
-    def _accept_and_go_on(self) -> Command | None:
+    def _accept_and_go_on(self) -> ReviewEffect | None:
         if self._check_present("accepted"):
             is_done = self._is_accepted()
             if not is_done:
@@ -168,7 +168,7 @@ class ReviewModel(CursorMoves):
         lines, number = self.accepted.lines_of(key, hunk), view.line(self.line).number
         return lines is None or (self.is_split(hunk, key) and number in lines)
 
-    def _go_on(self) -> Command | None:
+    def _go_on(self) -> ReviewEffect | None:
         if self.focus is Focus.LIST:
             return self._move("down")
         view, hunk = self.view, self.hunk
@@ -181,7 +181,7 @@ class ReviewModel(CursorMoves):
             self.line = view.first_of(line.hunk + 1)
         return None
 
-    def _accept_all(self) -> Command | None:
+    def _accept_all(self) -> ReviewEffect | None:
         if not self._check_present("accepted"):
             return None
         nodes = [one for top in self.tree.sections if top.section is not Section.CODE for one in top.changes()]
@@ -195,7 +195,7 @@ class ReviewModel(CursorMoves):
             self.message = f"{left} that the host would run or trust: accept these one by one"
         return None
 
-    def _split(self) -> Command | None:
+    def _split(self) -> ReviewEffect | None:
         view = self.view
         if view is None or self.node is None:
             self.message = "a directory cannot be split" if self.change is None else ""
@@ -215,16 +215,16 @@ class ReviewModel(CursorMoves):
 
     # ---- dropping, editing, taking back
 
-    def _drop(self) -> Command | None:
+    def _drop(self) -> ReviewEffect | None:
         if not self._check_present("dropped") or self.node is None:
             return None
         what, title = self._under_cursor()
         if what:
             self._dropping = Drop(what, title, "", is_told=True)
-            self.mode, self.typed, self.tells = Mode.NOTE, "", True
+            self.mode, self.typed, self.tells = ReviewMode.NOTE, "", True
         return None
 
-    def _under_cursor(self) -> tuple[dict[Key, tuple[Change, Wanted]], str]:
+    def _under_cursor(self) -> tuple[dict[Key, tuple[Change, PickedOrAll]], str]:
         """Return what the cursor is on, and what it is called."""
         view, hunk, node = self.view, self.hunk, self.node
         assert node is not None
@@ -232,11 +232,11 @@ class ReviewModel(CursorMoves):
             nodes = list(node.changes())
             name = display(node.path) if node.path else node.section.value
             title = name if len(nodes) == 1 else f"{len(nodes)} changes ({name})"
-            found: dict[Key, tuple[Change, Wanted]] = {}
+            found: dict[Key, tuple[Change, PickedOrAll]] = {}
             for one in nodes:
                 assert one.change is not None
                 seen = self._views.get(key_of(one.change))
-                ids: Wanted = {each.id: None for each in seen.file.hunks} if seen is not None else None
+                ids: PickedOrAll = {each.id: None for each in seen.file.hunks} if seen is not None else None
                 found[key_of(one.change)] = one.change, ids
             return found, title
         if view is None or hunk is None:
@@ -248,7 +248,7 @@ class ReviewModel(CursorMoves):
         title = f"{hunk.kind.value} of {name}" if len(view.file.hunks) > 1 else name
         return {key: (view.file.change, {hunk.id: None})}, title
 
-    def _edit(self) -> Command | None:
+    def _edit(self) -> ReviewEffect | None:
         if not self._check_present("edited"):
             return None
         view, hunk = self.view, self.hunk
@@ -257,7 +257,7 @@ class ReviewModel(CursorMoves):
             return None
         return Edit(view.file, hunk)
 
-    def _undo(self) -> Command | None:
+    def _undo(self) -> ReviewEffect | None:
         if not self._history:
             self.message = "there is nothing to take back"
             return None
@@ -271,17 +271,17 @@ class ReviewModel(CursorMoves):
 
     # ---- searching
 
-    def _search(self) -> Command | None:
-        self.mode, self.typed = Mode.SEARCH, ""
+    def _search(self) -> ReviewEffect | None:
+        self.mode, self.typed = ReviewMode.SEARCH, ""
         return None
 
-    def _type(self, key: str) -> Command | None:
+    def _type(self, key: str) -> ReviewEffect | None:
         match key:
             case "escape":
-                self.mode, self.message = Mode.LIST, "" if self.mode is Mode.SEARCH else "nothing dropped"
+                self.mode, self.message = ReviewMode.LIST, "" if self.mode is ReviewMode.SEARCH else "nothing dropped"
             case "backspace":
                 self.typed = self.typed[:-1]
-            case "tab" if self.mode is Mode.NOTE:
+            case "tab" if self.mode is ReviewMode.NOTE:
                 self.tells = not self.tells
             case "enter":
                 return self._typed()
@@ -289,8 +289,8 @@ class ReviewModel(CursorMoves):
                 self.typed += key
         return None
 
-    def _typed(self) -> Command | None:
-        is_note, self.mode = self.mode is Mode.NOTE, Mode.LIST
+    def _typed(self) -> ReviewEffect | None:
+        is_note, self.mode = self.mode is ReviewMode.NOTE, ReviewMode.LIST
         if is_note:
             assert self._dropping is not None
             self.busy = f"{DROPPING} {self._dropping.title}; q stops that"
@@ -300,7 +300,7 @@ class ReviewModel(CursorMoves):
 
     # ---- walking, leaving, committing
 
-    def _walk(self, step: int) -> Command | None:
+    def _walk(self, step: int) -> ReviewEffect | None:
         known = self.comparison
         if known is None:
             return None
@@ -312,7 +312,7 @@ class ReviewModel(CursorMoves):
         is_last = at == len(known.steps) - 1
         return Compare(known.steps[at].generation, is_last)
 
-    def _prepare(self) -> Command | None:
+    def _prepare(self) -> ReviewEffect | None:
         if not self._check_present("committed"):
             return None
         if self.comparison is not None and not self.comparison.can_commit:
@@ -327,7 +327,7 @@ class ReviewModel(CursorMoves):
     def _named(self) -> tuple[RelPath, ...]:
         return tuple(path for path, _ in self.accepted.named())
 
-    def _page_key(self, key: str) -> Command | None:
+    def _page_key(self, key: str) -> ReviewEffect | None:
         match key:
             case "enter" if self.page.question:
                 self.busy = "committing"
@@ -347,10 +347,10 @@ class ReviewModel(CursorMoves):
                 self.page_follows = False
                 self.page_top += PAGE_ROWS
             case _:
-                self.mode, self._ours = Mode.LIST, frozenset()
+                self.mode, self._ours = ReviewMode.LIST, frozenset()
         return None
 
-    def _settle(self, way: ConflictKey, paths: tuple[RelPath, ...]) -> Command:
+    def _settle(self, way: ConflictKey, paths: tuple[RelPath, ...]) -> ReviewEffect:
         """Settle conflicts.  Taking what is staged is an option of the commit, unless the file has
         the marks of a merge.
         """
@@ -365,12 +365,12 @@ class ReviewModel(CursorMoves):
         self.busy = "settling what base has changed, too"
         return Settle(paths, way)
 
-    def _help(self) -> Command | None:
+    def _help(self) -> ReviewEffect | None:
         self.prepared(Page("keys", tuple(HELP.splitlines())))
         return None
 
-    def _leave(self) -> Command | None:
+    def _leave(self) -> ReviewEffect | None:
         if not len(self.accepted):
-            return Quit()
-        self.mode = Mode.LEAVE
+            return EndReview()
+        self.mode = ReviewMode.LEAVE
         return None

@@ -45,7 +45,7 @@ class LexRequest(msgspec.Struct, frozen=True):
     texts: tuple[tuple[str, ...], ...]
 
 
-Runs = tuple[tuple[str, int], ...]
+StyledRuns = tuple[tuple[str, int], ...]
 """Of one line: styles (of prompt_toolkit, "" for none), each with how many characters it is for."""
 
 
@@ -53,10 +53,10 @@ class LexAnswer(msgspec.Struct, frozen=True):
     """The colours of the texts of a request."""
 
     number: int
-    texts: tuple[tuple[Runs, ...], ...]
+    texts: tuple[tuple[StyledRuns, ...], ...]
 
 
-def lex(name: str, lines: Sequence[str]) -> tuple[Runs, ...]:
+def lex(name: str, lines: Sequence[str]) -> tuple[StyledRuns, ...]:
     """Return the colours of a text, for as many of its lines as there is time and room for; none of
     no language.
     """
@@ -108,7 +108,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     while head := requests.read(LENGTH_BYTES):
         request = msgspec.msgpack.decode(requests.read(int.from_bytes(head)), type=LexRequest)
         signal.setitimer(signal.ITIMER_PROF, LIMIT_S)
-        texts: tuple[tuple[Runs, ...], ...] = ()
+        texts: tuple[tuple[StyledRuns, ...], ...] = ()
         with contextlib.suppress(Exception):  # some lexers fail at some texts: then there are no colours
             texts = tuple(lex(request.name, text) for text in request.texts)
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from yolofs.cli.review.change_tree import Node
 from yolofs.cli.review.effects import (
-    Command,
+    ReviewEffect,
 )
-from yolofs.cli.review.review_state import Focus, Mode, ReviewState
+from yolofs.cli.review.review_state import Focus, ReviewMode, ReviewState
 from yolofs.paths import display
 
 PAGE_ROWS = 10
@@ -24,7 +24,7 @@ class CursorMoves(ReviewState):
         """
         if self.busy:
             return True
-        if self.mode is not Mode.LIST:
+        if self.mode is not ReviewMode.LIST:
             return False
         if self._is_old and key not in MOVES:
             return True
@@ -32,7 +32,7 @@ class CursorMoves(ReviewState):
 
     # ---- moving
 
-    def _move(self, key: str) -> Command | None:
+    def _move(self, key: str) -> ReviewEffect | None:
         if self.focus is Focus.DIFF and self.view is not None:
             self._move_in_diff(key)
             return None
@@ -66,14 +66,14 @@ class CursorMoves(ReviewState):
         longest = max((len(view.line(row).text) for row in rows), default=0)
         self.aside = max(min(self.aside + step, longest), -longest)
 
-    def _other_side(self) -> Command | None:
+    def _other_side(self) -> ReviewEffect | None:
         if self.focus is Focus.DIFF:
             self.focus = Focus.LIST
         elif self.change is not None:
             self.focus = Focus.DIFF
         return None
 
-    def _right(self) -> Command | None:
+    def _right(self) -> ReviewEffect | None:
         node = self.node
         if self.focus is Focus.LIST and node is not None:
             if node.inner and not node.is_open:
@@ -84,7 +84,7 @@ class CursorMoves(ReviewState):
                 return self._move("down")
         return None
 
-    def _left(self) -> Command | None:
+    def _left(self) -> ReviewEffect | None:
         node = self.node
         if self.focus is Focus.DIFF:
             self.focus = Focus.LIST
@@ -97,7 +97,7 @@ class CursorMoves(ReviewState):
                 return self._shown()
         return None
 
-    def _open_all(self, *, is_open: bool) -> Command | None:
+    def _open_all(self, *, is_open: bool) -> ReviewEffect | None:
         node = self.node
         for one in self.tree.all():
             if one.inner and (one.section.is_folded or not one.is_section):
@@ -109,7 +109,7 @@ class CursorMoves(ReviewState):
 
     # ---- searching
 
-    def _find(self, step: int) -> Command | None:
+    def _find(self, step: int) -> ReviewEffect | None:
         """Go to the next place where what was searched for is: a path, or on the right side a
         line.
         """

@@ -15,7 +15,7 @@ import msgspec
 
 from yolofs.cli.review.diff_view import DiffView, LineKind
 from yolofs.cli.review.drawing import harmless
-from yolofs.cli.review.lexing import LENGTH_BYTES, LexAnswer, LexRequest, Runs, packed
+from yolofs.cli.review.lexing import LENGTH_BYTES, LexAnswer, LexRequest, StyledRuns, packed
 
 _MOST_ROWS = 400
 _MOST_ENDS = 5
@@ -28,7 +28,7 @@ class Painter:
     def __init__(self, painted: Callable[[], object]) -> None:
         """``painted`` is called whenever there are new colours."""
         self._painted = painted
-        self._known: weakref.WeakKeyDictionary[DiffView, dict[int, Runs]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[DiffView, dict[int, StyledRuns]] = weakref.WeakKeyDictionary()
         self._asked: weakref.WeakKeyDictionary[DiffView, set[int]] = weakref.WeakKeyDictionary()
         self._wanted: tuple[DiffView, range] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -36,7 +36,7 @@ class Painter:
         self._number = 0
         self._ends = 0
 
-    def __call__(self, view: DiffView, row: int) -> Runs | None:
+    def __call__(self, view: DiffView, row: int) -> StyledRuns | None:
         """Return the styles of a line, None if they are not known (yet)."""
         return self._known.get(view, {}).get(row)
 

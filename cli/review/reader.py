@@ -11,24 +11,24 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from yolofs.changes.changes import Change, Kind, Side, compare
+from yolofs.changes.changes import Change, ChangeKind, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
 from yolofs.cli.connection import connected
 from yolofs.cli.guard import hidden_by, seen
 from yolofs.cli.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.project import relative_paths, session_directory
-from yolofs.cli.review.comparison import Comparison, Step, Subject
+from yolofs.cli.review.comparison import Comparison, ReviewableState, ReviewSubject
 from yolofs.cli.review.first_look import first_changes
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.folding import Sort
-from yolofs.cli.show.listing import Place, without_scratch
+from yolofs.cli.show.listing import PathDisplay, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.errors import UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation
 from yolofs.session.looking_again import LaterState, look_again_if_gone
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
 
@@ -39,7 +39,7 @@ _MOST_LOOKS = 2000
 class Reader:
     """Reads a session; any thread may call.  Of comparisons one is made at a time."""
 
-    def __init__(self, project: bytes, subject: Subject) -> None:
+    def __init__(self, project: bytes, subject: ReviewSubject) -> None:
         self.project = project
         self.subject = subject
         self._session: Session | None = None
@@ -82,7 +82,7 @@ class Reader:
             session.check_no_interrupted_commit()
             changes = look_again_if_gone(session, lambda: first_changes(session))
             if changes:
-                found = self._shown(session, changes, (), BASE, (Step(None, b""),), 0)
+                found = self._shown(session, changes, (), BASE, (ReviewableState(None, b""),), 0)
                 return msgspec.structs.replace(found, is_partial=True)
         return self.compare()
 
@@ -137,7 +137,7 @@ class Reader:
 
     def _opened(self) -> Session:
         if self._session is None:
-            self._session = Session.open(self.project, Access.READ)
+            self._session = Session.open(self.project, SessionAccess.READ)
         return self._session
 
     def _fresh(self) -> Session:
@@ -145,11 +145,11 @@ class Reader:
             if client is not None:
                 client.flush()
         if self._session is not None and not self._session.refresh():
-            old, self._session = self._session, Session.open(self.project, Access.READ)
+            old, self._session = self._session, Session.open(self.project, SessionAccess.READ)
             old.close()
         return self._opened()
 
-    def _compare(self, session: Session, old: Generation, steps: tuple[Step, ...], at: int) -> Comparison:
+    def _compare(self, session: Session, old: Generation, steps: tuple[ReviewableState, ...], at: int) -> Comparison:
         session.check_no_interrupted_commit()
         paths = relative_paths(session, self.subject.paths)
         check_somewhere(session, paths, self.subject.paths)
@@ -169,7 +169,7 @@ class Reader:
         changes: list[Change],
         paths: Sequence[bytes],
         old: Generation,
-        steps: tuple[Step, ...],
+        steps: tuple[ReviewableState, ...],
         at: int,
     ) -> Comparison:
         root, regions = session.base.root, session.regions
@@ -180,7 +180,7 @@ class Reader:
             seen(hider, wanted, root),
             {},
             regions,
-            Place(root, session.base.relative(session.project)),
+            PathDisplay(root, session.base.relative(session.project)),
             old,
             steps,
             at,
@@ -191,7 +191,7 @@ class Reader:
         )
 
 
-def _steps(session: Session, old: Generation, new: Generation | None) -> tuple[Step, ...]:
+def _steps(session: Session, old: Generation, new: Generation | None) -> tuple[ReviewableState, ...]:
     """Return the states on the way from one to another, the first after ``old``.
 
     Raises:
@@ -202,14 +202,14 @@ def _steps(session: Session, old: Generation, new: Generation | None) -> tuple[S
     before = set(timeline.way_to(old))
     found = [number for number in timeline.way_to(last) if number not in before]
     nodes = timeline.nodes()
-    steps = [Step(number, nodes[number].name) for number in found]
+    steps = [ReviewableState(number, nodes[number].name) for number in found]
     if new is None:
         if not session.has_unsnapshotted() and steps:
-            steps[-1] = Step(None, steps[-1].name)
+            steps[-1] = ReviewableState(None, steps[-1].name)
         else:
-            steps.append(Step(None, b""))
+            steps.append(ReviewableState(None, b""))
     elif not steps or steps[-1].generation != new:
-        steps.append(Step(new, nodes[new].name))
+        steps.append(ReviewableState(new, nodes[new].name))
     if not steps:
         raise UsageError("there is nothing between these generations", hint="yolofs timeline")
     return tuple(steps)
@@ -219,12 +219,14 @@ def _folded(session: Session, known: Comparison) -> Comparison:
     """Return a comparison with what lists fold in it."""
     from yolofs.cli.show.shortening import Shortener  # the first screen of a long list does without
 
-    shortener = Shortener(session, known.place, "")
+    shortener = Shortener(session, known.path_display, "")
     groups = shortener.fold(known.changes, lambda change: change.path in known.marks).groups
     gits = [shortener.told(group, lambda _: "") for group in groups if group.sort is Sort.GIT]
     return msgspec.structs.replace(
         known,
-        folded={(change.path, change.kind is Kind.DELETED): group.sort for group in groups for change in group.changes},
+        folded={
+            (change.path, change.kind is ChangeKind.DELETED): group.sort for group in groups for change in group.changes
+        },
         told={Sort.GIT: "; ".join(gits)} if gits else {},
     )
 

@@ -14,15 +14,15 @@ from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.effects import (
     Carried,
-    Command,
     Compare,
     DoneInView,
     Drop,
     Load,
     Page,
-    Wanted,
+    PickedOrAll,
+    ReviewEffect,
 )
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.paths import RelPath
 
 _KEPT_VIEWS = 64
@@ -30,7 +30,7 @@ _KEPT_VIEWS = 64
 LOOKING = "looking at what the commit would do; q stops that"
 DROPPING = "dropping"
 LOOKING_AGAIN = "looking again; q stops that"
-NO_PLACE = Place(b"/", None)
+NO_PLACE = PathDisplay(b"/", None)
 _MOST_STEPS_BACK = 1000
 
 
@@ -41,7 +41,7 @@ class Focus(enum.Enum):
     DIFF = "diff"
 
 
-class Mode(enum.Enum):
+class ReviewMode(enum.Enum):
     """What keys are for."""
 
     LIST = "list"
@@ -54,7 +54,7 @@ class Mode(enum.Enum):
 
 def arranged(comparison: Comparison) -> NodeTree:
     """Return the changes of a comparison as a tree; of 20,000 that takes a tenth of a second."""
-    return NodeTree(comparison.changes, sections(comparison), comparison.place)
+    return NodeTree(comparison.changes, sections(comparison), comparison.path_display)
 
 
 class ReviewState:
@@ -65,7 +65,7 @@ class ReviewState:
         self.tree = NodeTree((), lambda _: Section.PROJECT, NO_PLACE)
         self.accepted = Accepted(self.tree)
         self.focus = Focus.LIST
-        self.mode = Mode.LIST
+        self.mode = ReviewMode.LIST
         self.row = 0
         self.top = 0
         """The first row of the list that is on the screen."""
@@ -155,7 +155,7 @@ class ReviewState:
         """Tell whether the lines of a hunk are accepted one by one."""
         return hunk.id in self.split or bool(self.accepted.lines_of(key, hunk))
 
-    def wanted(self) -> dict[Key, tuple[Change, Wanted]]:
+    def wanted(self) -> dict[Key, tuple[Change, PickedOrAll]]:
         """Return all that is accepted."""
         return {key: (part.change, part.picks) for key, part in self.parts().items()}
 
@@ -175,7 +175,7 @@ class ReviewState:
 
     def compared(
         self, comparison: Comparison, changed: Iterable[Key] = (), tree: NodeTree | None = None
-    ) -> Command | None:
+    ) -> ReviewEffect | None:
         """Take another comparison; ``changed`` is what of the accepted has become something else.
 
         ``tree`` is what :func:`arranged` makes of it, if the caller has that already.
@@ -185,7 +185,7 @@ class ReviewState:
         if comparison.at == self._walking_to:
             self._walking_to = None
         before, known = self.node, self.tree
-        place = before.change.path if before is not None and before.change is not None else None
+        path_display = before.change.path if before is not None and before.change is not None else None
         self.comparison = comparison
         tree = tree if tree is not None else arranged(comparison)
         tree.open_as(known)
@@ -199,9 +199,9 @@ class ReviewState:
         self._forget_views(tree)
         self.tree = tree
         line, top, aside = self.line, self.line_top, self.aside
-        self._keep_place(before, place)
+        self._keep_place(before, path_display)
         wanted = self._shown()
-        if place is not None and self.change is not None and self.change.path == place:
+        if path_display is not None and self.change is not None and self.change.path == path_display:
             self.line, self.line_top, self.aside = line, top, aside
             if self.view is not None:
                 self.line = self._nearest(min(line, max(self.view.count - 1, 0)), 1)
@@ -235,10 +235,10 @@ class ReviewState:
     def prepared(self, page: Page) -> None:
         """Show a page."""
         at = next((choice.paths for choice in self.page.choices[self.page_at :]), ()) if self._ours else ()
-        self.busy, self.mode, self.page, self.page_top, self.page_follows = "", Mode.PAGE, page, 0, True
+        self.busy, self.mode, self.page, self.page_top, self.page_follows = "", ReviewMode.PAGE, page, 0, True
         self.page_at = next((number for number, choice in enumerate(page.choices) if choice.paths == at), 0)
 
-    def done(self, message: str, done: DoneInView | None = None, carried: Iterable[Carried] = ()) -> Command:
+    def done(self, message: str, done: DoneInView | None = None, carried: Iterable[Carried] = ()) -> ReviewEffect:
         """Take note of what was done in the view; what differs now has to be found out.
 
         What was accepted of files of which a part was dropped stays so, as ``carried`` has it.
@@ -254,11 +254,11 @@ class ReviewState:
         self.is_comparing = self._is_old = True
         return Compare()
 
-    def settled(self, message: str, done: DoneInView) -> Command:
+    def settled(self, message: str, done: DoneInView) -> ReviewEffect:
         """Take note that conflicts were settled in the view; the cursor goes to the first of
         them.
         """
-        self.mode, self.focus = Mode.LIST, Focus.LIST
+        self.mode, self.focus = ReviewMode.LIST, Focus.LIST
         self._views.clear()  # nobody is to take the lines of before for what was merged
         command = self.done(message, done)
         found = [node for path in done.paths if (node := self.tree.by_key.get((path, False))) is not None]
@@ -266,16 +266,16 @@ class ReviewState:
             self.row = self.tree.show(found[0])
         return command
 
-    def undone(self, message: str) -> Command:
+    def undone(self, message: str) -> ReviewEffect:
         """Take note that the last thing done was taken back."""
         self._history.pop()
         return self.done(message)
 
-    def committed(self, message: str) -> Command:
+    def committed(self, message: str) -> ReviewEffect:
         """Take note of a commit: what is left is compared anew, and nothing before can be taken
         back here.
         """
-        self.mode, self._history, self._ours = Mode.LIST, [], frozenset()
+        self.mode, self._history, self._ours = ReviewMode.LIST, [], frozenset()
         self.accepted.move_to(NodeTree((), lambda _: Section.PROJECT, NO_PLACE), ())
         return self.done(message)
 
@@ -283,8 +283,8 @@ class ReviewState:
         """Take note that a command failed."""
         self.busy, self.message, self.is_comparing, self._walking_to = "", message, False, None
         self._is_old = False
-        if self.mode is Mode.PAGE:
-            self.mode = Mode.LIST
+        if self.mode is ReviewMode.PAGE:
+            self.mode = ReviewMode.LIST
 
     @property
     def is_looking(self) -> bool:
@@ -354,7 +354,7 @@ class ReviewState:
                 at += way
         return 0
 
-    def _shown(self) -> Command | None:
+    def _shown(self) -> ReviewEffect | None:
         """Return what is wanted for the right side, as the cursor has come to another change."""
         self.line = self.line_top = self.aside = 0
         if self.view is not None:

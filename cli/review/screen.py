@@ -24,22 +24,22 @@ from yolofs.cli.review.change_tree import Key, NodeTree
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.drawing import Line, draw
 from yolofs.cli.review.effects import (
-    Command,
     Commit,
     Compare,
     Drop,
     Edit,
+    EndReview,
     Load,
     LookStoppedError,
     Prepare,
-    Quit,
+    ReviewEffect,
     Settle,
     Stop,
     Undo,
 )
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
-from yolofs.cli.review.review_state import Mode
+from yolofs.cli.review.review_state import ReviewMode
 from yolofs.cli.review.worker import Worker
 from yolofs.cli.whole_screen import WholeScreen
 from yolofs.errors import StaleHunkError, YolofsError, reason
@@ -148,7 +148,7 @@ class _Screen:
     def _lines(self, width: int, height: int) -> list[Line]:
         lines = draw(self._model, width, height, self._painter)
         view = self._model.view
-        if view is not None and self._model.mode is not Mode.PAGE:
+        if view is not None and self._model.mode is not ReviewMode.PAGE:
             top = self._model.line_top
             self._painter.want(view, range(top, min(top + height, view.count)))
         return lines
@@ -156,7 +156,7 @@ class _Screen:
     # ---- keys
 
     def _pasted(self, text: str) -> None:
-        if self._model.mode in (Mode.SEARCH, Mode.NOTE):  # pasted lines are no keys
+        if self._model.mode in (ReviewMode.SEARCH, ReviewMode.NOTE):  # pasted lines are no keys
             for char in text:
                 self._key(char if char.isprintable() else " ")
 
@@ -195,11 +195,11 @@ class _Screen:
 
     # ---- what is wanted
 
-    def _carry_out(self, command: Command | None) -> None:
+    def _carry_out(self, command: ReviewEffect | None) -> None:
         match command:
             case None:
                 pass
-            case Quit(is_interrupt=is_interrupt):
+            case EndReview(is_interrupt=is_interrupt):
                 self._screen.leave(KeyboardInterrupt() if is_interrupt else None)
             case Load():
                 self._screen.start(self._load(command))
@@ -268,7 +268,7 @@ class _Screen:
         self._go_on_typing()
 
     async def _act(
-        self, work: Callable[[], tuple[Any, ...]], take: Callable[..., Command | None], stop: Stop | None = None
+        self, work: Callable[[], tuple[Any, ...]], take: Callable[..., ReviewEffect | None], stop: Stop | None = None
     ) -> None:
         """Do something with the session in a thread, and have the model take what comes of it,
         unless the user has stopped it.
@@ -283,7 +283,7 @@ class _Screen:
             self._take_result(done, take)
         self._screen.redraw()
 
-    def _take_result(self, done: tuple[Any, ...] | BaseException, take: Callable[..., Command | None]) -> None:
+    def _take_result(self, done: tuple[Any, ...] | BaseException, take: Callable[..., ReviewEffect | None]) -> None:
         match done:
             case tuple():
                 self._carry_out(take(*done))
@@ -303,7 +303,7 @@ class _Screen:
             self._said.seek(0)
             self._said.truncate()
 
-    def _committed(self, message: str) -> Command:
+    def _committed(self, message: str) -> ReviewEffect:
         self._goodbye = message
         return self._model.committed(message)
 
@@ -339,7 +339,7 @@ class _Screen:
                 self._has_garbage = False
                 gc.collect()
             known = self._model.comparison
-            if known is None or not known.is_present or self._model.busy or self._model.mode is not Mode.LIST:
+            if known is None or not known.is_present or self._model.busy or self._model.mode is not ReviewMode.LIST:
                 continue
             with contextlib.suppress(YolofsError, OSError):
                 changes = self._model.shown_changes()

@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
-from yolofs.changes.picks import Lines, Picks
+from yolofs.changes.picks import LineNumbers, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.open_files import find_open_files, open_files_told
 from yolofs.cli.commit.report import CommitPreview, ends_text, look, stays_text
@@ -23,10 +23,10 @@ from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.conflicts import ConflictLines, tell, travel_back
-from yolofs.cli.review.effects import Carried, DoneInView, Drop, Page, Prepare, Stop, Wanted
+from yolofs.cli.review.effects import Carried, DoneInView, Drop, Page, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.show.folding import Line
-from yolofs.cli.show.listing import Place, change_line, group_lines, is_marked, summary
+from yolofs.cli.show.folding import ChangeLine
+from yolofs.cli.show.listing import PathDisplay, change_line, group_lines, is_marked, summary
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -156,7 +156,7 @@ def _picked(files: Iterable[FileHunks], picks: Picks) -> list[Hunk]:
     return [hunk for file in files for hunk in file.hunks if hunk.id in picks]
 
 
-def _thing(hunk: Hunk, lines: Lines | None) -> feedback.Dropped:
+def _thing(hunk: Hunk, lines: LineNumbers | None) -> feedback.Dropped:
     count = len(hunk.old_lines)
     marked = [
         *((number, b"-" + line) for number, line in enumerate(hunk.old_lines, 1)),
@@ -242,41 +242,41 @@ def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         if shown.taken:
             check_up_to(session, parts)
         stop.check()
-        place = Place(session.base.root, session.base.relative(session.project))
+        path_display = PathDisplay(session.base.root, session.base.relative(session.project))
         ours = effect.ours.intersection(looked.conflicts)
         prepared = PreparedCommit(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
-        told = tell(session, parts.taken, looked, place, ours) if is_open else None
-        taken = _taken_lines(Shortener(session, place, "the list has each", selected.tree), prepared, looked)
+        told = tell(session, parts.taken, looked, path_display, ours) if is_open else None
+        taken = _taken_lines(Shortener(session, path_display, "the list has each", selected.tree), prepared, looked)
         written = open_files_told(find_open_files(session, shown.taken)) if told is None else []
-        return _page(prepared, [*taken, *written], selected.held, told, place, ends_text(session))
+        return _page(prepared, [*taken, *written], selected.held, told, path_display, ends_text(session))
 
 
 def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLook) -> list[str]:
     """Return what a commit takes: first what the host would run, then what lies outside the
     project, deletions, and the rest; last what lists fold.
     """
-    shown, place = prepared.shown, shortener.place
+    shown, path_display = prepared.shown, shortener.path_display
     conflicts, marked = frozenset(prepared.conflicts), frozenset(looked.marked)
 
     def is_kept(change: Change) -> bool:
         return is_marked(change, shown.marks) or not conflicts.isdisjoint(change.paths)
 
-    def rank(line: Line) -> tuple[bool, bool, bool]:
+    def rank(line: ChangeLine) -> tuple[bool, bool, bool]:
         change = line.change
-        return not is_marked(change, shown.marks), place.holds(change), change.kind is not Kind.DELETED
+        return not is_marked(change, shown.marks), path_display.holds(change), change.kind is not ChangeKind.DELETED
 
     folded = shortener.fold(shown.taken, is_kept)
     lines: list[str] = []
     for line in sorted(folded.lines, key=rank)[:_LISTED]:
         change = line.change
-        text = change_line(change, place, shown.marks, inside=place.holds(change)) + line.count_text
+        text = change_line(change, path_display, shown.marks, inside=path_display.holds(change)) + line.count_text
         if not conflicts.isdisjoint(change.paths):
             text += "  [marks of a merge]" if not marked.isdisjoint(change.paths) else "  [changed in base, too]"
         lines.append(text)
     if (more := len(folded.lines) - _LISTED) > 0:
         lines.append(f"… and {more} more")
-    return lines + group_lines(folded.groups, shortener, place)
+    return lines + group_lines(folded.groups, shortener, path_display)
 
 
 def _page(
@@ -284,7 +284,7 @@ def _page(
     taken: Sequence[str],
     held: Sequence[HeldHunk],
     told: ConflictLines | None,
-    place: Place,
+    path_display: PathDisplay,
     ends: str,
 ) -> Page:
     """Return the page; ``taken`` is what the commit takes, ``told`` what is said of conflicts that
@@ -293,9 +293,11 @@ def _page(
     shown = prepared.shown
     lines = [*told.lines, ""] if told is not None else []
     lines += [*taken, ""] if taken else []
-    lines += [f"stays as it is: {one.hunk.kind.value} {place.show_path(one.hunk.path)}: {one.reason}" for one in held]
+    lines += [
+        f"stays as it is: {one.hunk.kind.value} {path_display.show_path(one.hunk.path)}: {one.reason}" for one in held
+    ]
     for back in shown.held_back:
-        lines.append(f"stays staged: {', '.join(map(place.show_path, back.paths[:4]))}: {back.reason}")
+        lines.append(f"stays staged: {', '.join(map(path_display.show_path, back.paths[:4]))}: {back.reason}")
     if told is None and prepared.ours:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
     lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
@@ -373,8 +375,8 @@ def _old_tree(session: Session, reader: Reader) -> Tree:
 
 
 def _gather(
-    session: Session, what: Mapping[Key, tuple[Change, Wanted]], stop: Stop | None = None
-) -> tuple[list[FileHunks], dict[str, Lines | None]]:
+    session: Session, what: Mapping[Key, tuple[Change, PickedOrAll]], stop: Stop | None = None
+) -> tuple[list[FileHunks], dict[str, LineNumbers | None]]:
     """Return the hunks of what is wanted, and the picks of them.
 
     The session is open for writing, so that nobody else writes to what was read.
@@ -384,7 +386,7 @@ def _gather(
         StaleHunkError: one does not exist any more.
     """
     files: list[FileHunks] = []
-    picks: dict[str, Lines | None] = {}
+    picks: dict[str, LineNumbers | None] = {}
     for change, wanted in what.values():
         if stop is not None:
             stop.check()
@@ -400,7 +402,7 @@ def _gather(
     return files, picks
 
 
-def _paths(what: Mapping[Key, tuple[Change, Wanted]]) -> tuple[RelPath, ...]:
+def _paths(what: Mapping[Key, tuple[Change, PickedOrAll]]) -> tuple[RelPath, ...]:
     """Return where the hunks are to be looked for; nothing for everywhere."""
     if len(what) > _FEW:
         return ()

@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 from yolofs.changes.changes import Change, Side
 from yolofs.changes.hunks import FileHunks, HunkKind
-from yolofs.changes.picks import Lines, all_but
+from yolofs.changes.picks import LineNumbers, all_but
 from yolofs.cli.at_terminal import how_it_ended, run_at_terminal
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.effects import Drop, Prepare, Stop, Wanted
+from yolofs.cli.review.effects import Drop, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.review.session_changes import PreparedCommit, commit, drop, prepare, stage_edit
-from yolofs.cli.show.listing import Place, is_marked
+from yolofs.cli.show.listing import PathDisplay, is_marked
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
 from yolofs.paths import ROOT, RelPath, display, join
@@ -67,8 +67,8 @@ class _Handed(NamedTuple):
 class _EndState(NamedTuple):
     """What the tool has left."""
 
-    selected: dict[Key, tuple[Change, Wanted]]
-    rest: dict[Key, tuple[Change, Wanted]]
+    selected: dict[Key, tuple[Change, PickedOrAll]]
+    rest: dict[Key, tuple[Change, PickedOrAll]]
     edited: list[tuple[FileHunks, bytes]]
     """These have a text that was not staged."""
 
@@ -92,9 +92,9 @@ def review_with(reader: Reader, tool: str) -> None:
     # In the session, which no view shows: what rules hide from the agent is in these files, too.
     with work_directory(reader.directory, "review") as directory:
         trusted, others = _divide(comparison)
-        place, top = comparison.place, ROOT
-        if place.project is not None and all(map(place.holds, others)):
-            top = place.project
+        path_display, top = comparison.path_display, ROOT
+        if path_display.project is not None and all(map(path_display.holds, others)):
+            top = path_display.project
         handed = _hand_out(reader, others, directory, top)
         if trusted:
             them = "it" if trusted == 1 else "them"
@@ -109,8 +109,8 @@ def review_with(reader: Reader, tool: str) -> None:
                 hint="to drop everything, have it remove the files in there; or yolofs abort",
             )
         left = _files_in(right, tool)
-        end = _end_state(handed, right, left, top, place)
-    if end.edited and not _stage_edited(reader, end, comparison.place):
+        end = _end_state(handed, right, left, top, path_display)
+    if end.edited and not _stage_edited(reader, end, comparison.path_display):
         say("nothing done")
         return
     _act(reader, end, can_commit=comparison.can_commit)
@@ -153,8 +153,8 @@ def _hand_out(reader: Reader, changes: Iterable[Change], directory: bytes, top: 
         left = place_of(b"left", change.old_path or change.path)
         right = place_of(b"right", change.path)
         contents = [
-            _copy(reader, side, place) if side is not None else None
-            for side, place in ((change.old, left), (change.new, right))
+            _copy(reader, side, path_display) if side is not None else None
+            for side, path_display in ((change.old, left), (change.new, right))
         ]
         is_renamed = change.new is not None and change.old_path not in (None, change.path)
         right_before = place_of(b"right", change.old_path) if is_renamed and change.old_path is not None else None
@@ -172,16 +172,16 @@ def _may_be_handed_out(change: Change, sides: Iterable[Side]) -> bool:
     return not is_git and all(side.type == stat.S_IFREG for side in sides)
 
 
-def _copy(reader: Reader, side: Side, place: bytes) -> bytes:
+def _copy(reader: Reader, side: Side, path_display: bytes) -> bytes:
     """Write a file for the tool, and return its content."""
-    os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
+    os.makedirs(os.path.dirname(path_display), 0o700, exist_ok=True)
     source = side.open(reader.store)
     try:
         data = b"".join(read_chunks(source, os.fstat(source).st_size))
     finally:
         os.close(source)
     mode = 0o700 if _is_executable(side) else 0o600
-    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+    with open(os.open(path_display, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
         file.write(data)
     return data
 
@@ -250,7 +250,7 @@ def _files_in(right: bytes, tool: str) -> list[bytes]:
 
 
 def _end_state(
-    handed: Collection[_Handed], right: bytes, left: Sequence[bytes], top: RelPath, place: Place
+    handed: Collection[_Handed], right: bytes, left: Sequence[bytes], top: RelPath, path_display: PathDisplay
 ) -> _EndState:
     """Return what was left in the directory ``right``; ``left`` are the paths of its files."""
     end = _EndState({}, {}, [])
@@ -288,7 +288,7 @@ def _end_state(
     beside = [path[len(right) + 1 :] for path in left if path not in known and not _is_backup(path, known)]
     not_taken += [(join(top, path), ": it was not handed out; yolofs run adds files") for path in beside]
     for path, text in not_taken[:_NAMED]:
-        warn(f"{place.show_path(path)} is not taken{text}")
+        warn(f"{path_display.show_path(path)} is not taken{text}")
     if len(not_taken) > _NAMED:
         warn(f"… nor are {len(not_taken) - _NAMED} more")
     return end
@@ -306,7 +306,7 @@ def _has_other_mode(one: _Handed) -> bool:
         return False
 
 
-def _picks(one: _Handed, now: bytes | OSError | None) -> dict[str, Lines | None] | None:
+def _picks(one: _Handed, now: bytes | OSError | None) -> dict[str, LineNumbers | None] | None:
     """Return what of a change makes what the tool has left, None if no part of it does."""
     if now == one.staged:
         return {hunk.id: None for hunk in one.file.hunks}
@@ -317,7 +317,7 @@ def _picks(one: _Handed, now: bytes | OSError | None) -> dict[str, Lines | None]
     return None
 
 
-def _picks_without_rename(one: _Handed) -> dict[str, Lines | None] | None:
+def _picks_without_rename(one: _Handed) -> dict[str, LineNumbers | None] | None:
     """Return what of a rename makes what the tool has left at the old path, where nothing is at the
     new one; None if no part of it does.
     """
@@ -335,10 +335,10 @@ def _is_backup(path: bytes, known: Container[bytes]) -> bool:
     )
 
 
-def _read(place: bytes) -> bytes | OSError | None:
+def _read(path_display: bytes) -> bytes | OSError | None:
     """Return what is in a file, None if there is none, or why it cannot be read."""
     try:
-        with open(open_plain(place, os.O_RDONLY), "rb") as file:
+        with open(open_plain(path_display, os.O_RDONLY), "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None
@@ -349,10 +349,10 @@ def _read(place: bytes) -> bytes | OSError | None:
 # ---- what is done with it
 
 
-def _stage_edited(reader: Reader, end: _EndState, place: Place) -> bool:
+def _stage_edited(reader: Reader, end: _EndState, path_display: PathDisplay) -> bool:
     """Stage what was written in the tool, after asking; it is selected then."""
     for file, _ in end.edited[:_NAMED]:
-        say(f"  {place.show_path(file.path)}: has a text that was not staged")
+        say(f"  {path_display.show_path(file.path)}: has a text that was not staged")
     if not ask(f"stage {len(end.edited)} edited file{'s' if len(end.edited) > 1 else ''}?"):
         return False
     for file, text in end.edited:

@@ -10,7 +10,7 @@ from yolofs.access.questions import Operation
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.paths import display, in_shell
-from yolofs.rules import Level, Rule, RuleState, Sources, Subject, spell, subject
+from yolofs.rules import Level, Rule, RuleState, RuleSubject, Sources, spell, subject
 
 _COLOURS = {
     RuleState.ALLOW: "green",
@@ -141,7 +141,7 @@ def _in_order(sources: Sources) -> list[tuple[Level, Rule, bool]]:
     """Return all rules with their source, nearest first, and whether a nearer one is about the
     same.
     """
-    seen: set[Subject] = set()
+    seen: set[RuleSubject] = set()
     rules = []
     for level in Level:
         for rule in sources.rules_of(level):

@@ -103,10 +103,10 @@ class EarlySummary:
     def _read(self) -> None:
         for name in _NEEDED:
             importlib.import_module(name)
-        from yolofs.session.session import Access, Session
+        from yolofs.session.session import Session, SessionAccess
 
         try:
-            session = Session.open(self._project, Access.READ)
+            session = Session.open(self._project, SessionAccess.READ)
         except (YolofsError, OSError):  # whoever needs it will say
             return
         try:

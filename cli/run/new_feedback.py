@@ -19,7 +19,7 @@ def say_new_feedback(project: bytes, directory: bytes) -> None:
     from yolofs.cli.project import looking  # most runs have nothing to tell
     from yolofs.cli.rules.in_force import hiding
     from yolofs.cli.show.feedback_lines import lines_of
-    from yolofs.cli.show.listing import Place
+    from yolofs.cli.show.listing import PathDisplay
     from yolofs.session.feedback import read, take_new
 
     try:
@@ -27,8 +27,8 @@ def say_new_feedback(project: bytes, directory: bytes) -> None:
             return
         guard = hiding(project)
         with looking(project) as session:
-            place = Place(session.base.root, session.base.relative(session.project))
-        for line in lines_of(take_new(directory), place, guard):
+            path_display = PathDisplay(session.base.root, session.base.relative(session.project))
+        for line in lines_of(take_new(directory), path_display, guard):
             say(line)
     except (YolofsError, OSError) as error:  # the exit code of the command counts
         warn(f"what the user has said of dropped changes cannot be read: {error}")

@@ -10,15 +10,23 @@ from yolofs.access.asks import AskOutcome
 from yolofs.access.questions import Operation
 from yolofs.audit.audit import UNATTENDED, AskNote, Note, Point, RefusalNote, read_audit
 from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
 from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
-from yolofs.cli.show.folding import Line
+from yolofs.cli.show.folding import ChangeLine
 from yolofs.cli.show.json_forms import change_fields, text_fields, words_fields
-from yolofs.cli.show.listing import Place, change_line, counts_text, group_lines, is_marked, summary, without_scratch
+from yolofs.cli.show.listing import (
+    PathDisplay,
+    change_line,
+    counts_text,
+    group_lines,
+    is_marked,
+    summary,
+    without_scratch,
+)
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.cli.which_project import session_directory
@@ -28,7 +36,7 @@ from yolofs.rules.preset import SOURCE
 from yolofs.rules.preset_table import GOVERNING, HISTORIES
 from yolofs.rules.rule_states import RuleState
 from yolofs.session.attribution import attribute
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
 from yolofs.store.readers import reading_store
@@ -51,7 +59,14 @@ _COMMANDS = 5
 _LOCK = b".lock"
 _LOOKING = frozenset({Operation.READ.value, Operation.LIST.value, Operation.EXECUTE.value})
 """What a rule that lets nothing be changed allows, too."""
-_ORDER = (Kind.DELETED, Kind.TYPE, Kind.MODIFIED, Kind.RENAMED, Kind.ADDED, Kind.METADATA)
+_ORDER = (
+    ChangeKind.DELETED,
+    ChangeKind.TYPE,
+    ChangeKind.MODIFIED,
+    ChangeKind.RENAMED,
+    ChangeKind.ADDED,
+    ChangeKind.METADATA,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +111,11 @@ class RunSpan:
 class Sections:
     """The changes of a run, in the order in which they matter."""
 
-    deleted: list[Line]
+    deleted: list[ChangeLine]
     """In the project."""
-    outside: list[Line]
+    outside: list[ChangeLine]
     """Outside the project."""
-    others: list[Line]
+    others: list[ChangeLine]
 
 
 def summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, as_json: bool) -> None:
@@ -113,7 +128,7 @@ def summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, as
 
 def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, as_json: bool) -> None:
     opened, before = early.take() if early is not None else (None, None)
-    with opened if opened is not None else Session.open(project, Access.READ) as session:
+    with opened if opened is not None else Session.open(project, SessionAccess.READ) as session:
         known = generation_of(ended.before, session.journal)
         span = RunSpan(known if known is not None else BASE, ended.after)
         if early is None or span.before != early.generation:
@@ -123,25 +138,25 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
         if known is None:  # what a commit has left staged may be older than the run
             work = work.without(run.number for run in read_runs(session.directory) if _ended_before(run, ended))
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]
-        place = Place(session.base.root, session.base.relative(session.project))
+        path_display = PathDisplay(session.base.root, session.base.relative(session.project))
         marks = marks_of(session, changes)
         if as_json:
-            say(encode_json(_document(ended, span, work, notes, place, session.regions, marks)).decode())
+            say(encode_json(_document(ended, span, work, notes, path_display, session.regions, marks)).decode())
             return
-        lines = _lines(session, ended, span, work, place, marks)
+        lines = _lines(session, ended, span, work, path_display, marks)
     if known is None:
         say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
     for line in (*lines, *_note_lines(ended, notes)):
         say(line)
 
 
-def sort(lines: Iterable[Line], place: Place) -> Sections:
+def sort(lines: Iterable[ChangeLine], path_display: PathDisplay) -> Sections:
     """Return the changes of a run, section by section."""
     sections = Sections([], [], [])
     for line in lines:
-        if not place.holds(line.change):
+        if not path_display.holds(line.change):
             sections.outside.append(line)
-        elif line.change.kind is Kind.DELETED:
+        elif line.change.kind is ChangeKind.DELETED:
             sections.deleted.append(line)
         else:
             sections.others.append(line)
@@ -242,7 +257,7 @@ def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> li
 
 
 def _lines(
-    session: Session, ended: EndedRun, span: RunSpan, work: ChangesByRun, place: Place, marks: Marks
+    session: Session, ended: EndedRun, span: RunSpan, work: ChangesByRun, path_display: PathDisplay, marks: Marks
 ) -> list[str]:
     own = without_scratch(work.own, session.regions)
     others = meanwhile(work, ended.going_on, session.regions, span.text)
@@ -252,9 +267,9 @@ def _lines(
     where = f"generation {span.after}" if span.after is not None else f"staged since generation {span.before}"
     lines = [f"yolofs: run {ended.number}: {summary(own)}; {where}"]
     see = f"yolofs diff --run {ended.number}"  # a commit leaves it true: generations are numbered anew then
-    shortener = Shortener(session, place, f"{see} --list")
+    shortener = Shortener(session, path_display, f"{see} --list")
     short = shortener.fold(own, lambda change: is_marked(change, marks))
-    sections, groups = sort(short.lines, place), group_lines(short.groups, shortener, place)
+    sections, groups = sort(short.lines, path_display), group_lines(short.groups, shortener, path_display)
     for title, some, inside in (
         ("deleted:", sections.deleted, True),
         ("outside the project:", sections.outside, False),
@@ -263,7 +278,7 @@ def _lines(
         folded = groups if some is sections.others else []
         if some or folded:
             lines.append(title)
-            lines += _listed(some, place, work, marks, inside=inside, see=see)
+            lines += _listed(some, path_display, work, marks, inside=inside, see=see)
             lines += [f"  {line}" for line in folded]
     left_out = len(work.own) - len(own)
     if left_out:
@@ -275,20 +290,20 @@ def _lines(
 
 
 def _listed(
-    some: Sequence[Line], place: Place, work: ChangesByRun, marks: Marks, *, inside: bool, see: str
+    some: Sequence[ChangeLine], path_display: PathDisplay, work: ChangesByRun, marks: Marks, *, inside: bool, see: str
 ) -> list[str]:
     """Return the lines of one section, by kind.  What is marked comes first, so that it is shown in
     any case.
     """
 
-    def matters(line: Line) -> bool:
-        return is_marked(line.change, marks) or line.change.kind is Kind.DELETED
+    def matters(line: ChangeLine) -> bool:
+        return is_marked(line.change, marks) or line.change.kind is ChangeKind.DELETED
 
     some = sorted(some, key=lambda line: (not is_marked(line.change, marks), _ORDER.index(line.change.kind)))
     most = max(_SHOWN, min(_SHOWN_OF_NOTE, sum(map(matters, some))))
     lines = []
     for line in some[:most]:
-        text = f"  {change_line(line.change, place, marks, inside=inside)}{line.count_text}"
+        text = f"  {change_line(line.change, path_display, marks, inside=inside)}{line.count_text}"
         lines.append(text + also_text(work.also.get(id(line.change), ())))
     more = len(some) - most
     if more > 0:
@@ -304,12 +319,12 @@ def _document(
     span: RunSpan,
     work: ChangesByRun,
     notes: Sequence[Note],
-    place: Place,
+    path_display: PathDisplay,
     regions: Regions,
     marks: Marks,
 ) -> dict[str, Any]:
-    sections = sort((Line(change, []) for change in work.own), place)
-    sections.outside.sort(key=lambda line: line.change.kind is not Kind.DELETED)  # stable: by path otherwise
+    sections = sort((ChangeLine(change, []) for change in work.own), path_display)
+    sections.outside.sort(key=lambda line: line.change.kind is not ChangeKind.DELETED)  # stable: by path otherwise
     is_outside = [regions.of_all(line.change.paths) is Region.OUTSIDE for line in sections.outside]
     return {
         "run": ended.number,
@@ -320,13 +335,16 @@ def _document(
         "counts": counts(work.own),
         "outside": sum(is_outside),
         "changes": [
-            change_fields(line.change, place.root, regions, marks)
+            change_fields(line.change, path_display.root, regions, marks)
             | {"also_by": [number or None for number in work.also.get(id(line.change), ())]}
             for section in (sections.deleted, sections.outside, sections.others)
             for line in section
         ],
         "meanwhile": meanwhile_fields(work, ended.going_on),
         "notes": [note_fields(note) for note in notes],
-        "read_only": [text_fields("path", place.path) | {"instead": place.advice} for place in ended.read_only],
+        "read_only": [
+            text_fields("path", path_display.path) | {"instead": path_display.advice}
+            for path_display in ended.read_only
+        ],
         "undo": f"yolofs travel {span.before}",
     }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from yolofs.changes.changes import Change, compare
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.journal.file import may_have_marks
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath, absolute
@@ -92,7 +92,7 @@ class Drifts:
         return describe_drift(self._tree, self._session.base, self._session.store, paths, self._marked)
 
 
-def emit_drift(drift: Sequence[Drift], place: Place) -> None:
+def emit_drift(drift: Sequence[Drift], path_display: PathDisplay) -> None:
     """Write a line for each path at which base changed, too, and say what to do."""
     if not drift:
         return
@@ -101,7 +101,7 @@ def emit_drift(drift: Sequence[Drift], place: Place) -> None:
     sign = paint("!", "bold", "red")
     now_ns = time.time_ns()
     for one in drift:
-        emit(f"{sign}  {place.show_path(one.path)}   {drift_text(one, now_ns)}")
+        emit(f"{sign}  {path_display.show_path(one.path)}   {drift_text(one, now_ns)}")
     if all(one.is_without_content for one in drift):
         say("note: bring it back in base, or drop what is staged there: yolofs commit --theirs")
         return

@@ -8,19 +8,19 @@ from typing import Any
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import local_time
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.paths import RelPath, absolute
 from yolofs.session.feedback import Dropped, Item
 from yolofs.text.characters import harmless
 
 
-def lines_of(items: Iterable[Item], place: Place, guard: PathGuard | None) -> Iterator[str]:
+def lines_of(items: Iterable[Item], path_display: PathDisplay, guard: PathGuard | None) -> Iterator[str]:
     """Yield lines that say what was dropped and why; what ``guard`` hides is left out."""
-    for item, things in _seen(items, place.root, guard):
+    for item, things in _seen(items, path_display.root, guard):
         yield f"the user has dropped this of what was changed here ({local_time(item.time_ns)}):"
         for thing in things:
-            yield f"  {thing.kind}  {place.show_path(thing.path)}"
-            if guard is None or guard.may_read(absolute(place.root, thing.path)):
+            yield f"  {thing.kind}  {path_display.show_path(thing.path)}"
+            if guard is None or guard.may_read(absolute(path_display.root, thing.path)):
                 yield from (f"    {_shown(line)}" for line in thing.lines)
                 if thing.more_lines:
                     yield f"    … and {thing.more_lines} more lines"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.paths import RelPath, display, join, split
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Sort(Enum):
     TIMES = "times alone"
 
 
-class Line(NamedTuple):
+class ChangeLine(NamedTuple):
     """A change that has a line of its own."""
 
     change: Change
@@ -55,7 +55,7 @@ class Group(NamedTuple):
     """Changes that are told in one line."""
 
     sort: Sort
-    lines: list[Line]
+    lines: list[ChangeLine]
     top: RelPath | None = None
     """Of ``.git`` its path."""
 
@@ -68,7 +68,7 @@ class Group(NamedTuple):
 class Folded(NamedTuple):
     """A list of changes made short."""
 
-    lines: list[Line]
+    lines: list[ChangeLine]
     groups: list[Group]
 
 
@@ -88,7 +88,7 @@ def fold(
     """
     found = [(line, in_project(line.change) and not is_kept(line.change)) for line in _in_directories(changes, is_kept)]
     gits: dict[RelPath, Group] = {}
-    rest: list[tuple[Line, bool]] = []
+    rest: list[tuple[ChangeLine, bool]] = []
     for line, may_fold in found:
         top = _dot_git_of(line.change) if may_fold else None
         if top is None:
@@ -110,7 +110,7 @@ def fold(
 def counts_text(group: Group) -> str:
     """Return how many changes a group has, and how many of them delete something."""
     kinds = Counter(change.kind for change in group.changes)
-    total, deleted = sum(kinds.values()), kinds[Kind.DELETED]
+    total, deleted = sum(kinds.values()), kinds[ChangeKind.DELETED]
     text = f"{total} change{'s' if total > 1 else ''}"
     return text + (f", {deleted} of them deleted" if deleted else "")
 
@@ -127,23 +127,23 @@ def names_text(group: Group, show: Callable[[Change], str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> list[Line]:
+def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> list[ChangeLine]:
     """Return the changes without those in a directory that was itself added or deleted, which has
     them instead.
     """
-    lines: list[Line] = []
-    holders: dict[tuple[Kind, RelPath], Line] = {}
+    lines: list[ChangeLine] = []
+    holders: dict[tuple[ChangeKind, RelPath], ChangeLine] = {}
     for change in sorted(changes, key=lambda change: change.path.split(b"/")):
         kind = change.kind
-        holds = kind in (Kind.ADDED, Kind.DELETED)
+        holds = kind in (ChangeKind.ADDED, ChangeKind.DELETED)
         holder = holders.get((kind, split(change.path)[0])) if holds else None
         if holder is not None and not is_kept(change):
             holder.inside.append(change)
             line = holder
         else:
-            line = Line(change, [])
+            line = ChangeLine(change, [])
             lines.append(line)
-        if holds and _is_directory(change) and (kind is Kind.DELETED or _dot_git_of(change) is None):
+        if holds and _is_directory(change) and (kind is ChangeKind.DELETED or _dot_git_of(change) is None):
             holders[kind, change.path] = line
     return lines
 
@@ -165,7 +165,7 @@ def _dot_git_above(path: bytes) -> RelPath | None:
     return RelPath(b"/".join(names[: at + 1])) if at >= 0 else None
 
 
-def _ignored(lines: Sequence[Line], repositories: Repositories | None) -> set[RelPath]:
+def _ignored(lines: Sequence[ChangeLine], repositories: Repositories | None) -> set[RelPath]:
     """Return the paths at which git ignores all that there is."""
     if repositories is None:
         return set()
@@ -176,7 +176,7 @@ def _ignored(lines: Sequence[Line], repositories: Repositories | None) -> set[Re
     )
 
 
-def _sort_of(line: Line, ignored: set[RelPath], repositories: Repositories | None) -> Sort | None:
+def _sort_of(line: ChangeLine, ignored: set[RelPath], repositories: Repositories | None) -> Sort | None:
     change = line.change
     if _is_imported_bytecode(change) or _deletes_repository(line):
         return None
@@ -184,20 +184,20 @@ def _sort_of(line: Line, ignored: set[RelPath], repositories: Repositories | Non
         return Sort.IGNORED
     if _is_bytecode(line) and not _deletes_tracked(line, repositories):
         return Sort.BYTECODE
-    if change.kind is Kind.METADATA and change.metadata == (Aspect.TIME,):
+    if change.kind is ChangeKind.METADATA and change.metadata == (Aspect.TIME,):
         return Sort.TIMES
     return None
 
 
-def _deletes_tracked(line: Line, repositories: Repositories | None) -> bool:
-    if line.change.kind not in (Kind.DELETED, Kind.RENAMED):
+def _deletes_tracked(line: ChangeLine, repositories: Repositories | None) -> bool:
+    if line.change.kind not in (ChangeKind.DELETED, ChangeKind.RENAMED):
         return False
     return repositories is None or any(map(repositories.is_tracked, line.change.paths))
 
 
-def _deletes_repository(line: Line) -> bool:
+def _deletes_repository(line: ChangeLine) -> bool:
     """Tell whether a deleted directory holds a repository, with what is nowhere else."""
-    if line.change.kind is not Kind.DELETED or not line.inside:
+    if line.change.kind is not ChangeKind.DELETED or not line.inside:
         return False
     paths = {change.path for change in line.inside}
     directories = [split(path)[0] for path in paths if split(path)[1] == b"HEAD"]
@@ -213,13 +213,13 @@ def _is_imported_bytecode(change: Change) -> bool:
     return is_there and change.path.endswith(_COMPILED) and split(split(change.path)[0])[1] != _CACHE
 
 
-def _is_bytecode(line: Line) -> bool:
+def _is_bytecode(line: ChangeLine) -> bool:
     change = line.change
     if not {Aspect.TIME}.issuperset(change.metadata):
         return False
     if not _is_directory(change):
         return _is_compiled(change)
-    is_cache = change.kind is not Kind.RENAMED and split(change.path)[1] == _CACHE
+    is_cache = change.kind is not ChangeKind.RENAMED and split(change.path)[1] == _CACHE
     return is_cache and all(_is_compiled(one) for one in line.inside)
 
 

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Self
 
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.paths import RelPath, join
 from yolofs.store.as_read import StoreFiles
 from yolofs.text.git_commits import MOST_OBJECT_BYTES, is_called, is_name, parents_of, unpacked
@@ -84,7 +84,7 @@ class NewObjects:
         """Return the parents of a new commit, None if it is no commit, or was there before."""
         path = b"objects/" + name[:2] + b"/" + name[2:]
         change = self._changes.get(path)
-        if change is not None and change.kind is Kind.ADDED and change.new is not None:
+        if change is not None and change.kind is ChangeKind.ADDED and change.new is not None:
             return parents_of(unpacked(read_side(change.new, self._store, MOST_OBJECT_BYTES) or b""), name)
         return self._parents_in_packs(name, path) if change is None else None
 
@@ -119,7 +119,7 @@ class NewObjects:
     def _is_repacked(self, stem: bytes) -> bool:
         gone = self._changes.get(stem + _INDEX)
         digits = stem.rpartition(b"-")[2]
-        if gone is None or gone.kind is not Kind.DELETED or gone.old is None or not is_name(digits):
+        if gone is None or gone.kind is not ChangeKind.DELETED or gone.old is None or not is_name(digits):
             return False
         try:
             index = PackIndex(self._opened(gone.old), len(digits) // 2)
@@ -155,11 +155,16 @@ class NewObjects:
         for name in names[:_MOST_PACKS]:
             change = self._changes[name]
             with contextlib.suppress(DamagedPackError, OSError):
-                if change.kind is Kind.DELETED and change.old is not None:
+                if change.kind is ChangeKind.DELETED and change.old is not None:
                     self._gone.append(PackIndex(self._opened(change.old), name_bytes))
                     continue
                 pack = self._changes.get(name.removesuffix(_INDEX) + _PACK)
-                if change.new is not None and pack is not None and pack.kind is Kind.ADDED and pack.new is not None:
+                if (
+                    change.new is not None
+                    and pack is not None
+                    and pack.kind is ChangeKind.ADDED
+                    and pack.new is not None
+                ):
                     index = PackIndex(self._opened(change.new), name_bytes)
                     packs.append(Pack(index, self._opened(pack.new), name_bytes, self._work))
         return packs

@@ -6,7 +6,7 @@ import re
 import stat
 from collections.abc import Sequence
 
-from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.cli.show.git_new_objects import MOST_COMMITS, MOST_PACKED_BYTES, NewObjects, Read, read_side
 from yolofs.paths import RelPath, display, join
 from yolofs.store.as_read import StoreFiles
@@ -75,7 +75,7 @@ class GitDirectory:
         for name, change in self._changes.items():
             if not name.startswith(_OBJECTS) or _is_directory(change.new or change.old):
                 continue
-            if change.kind is Kind.DELETED:
+            if change.kind is ChangeKind.DELETED:
                 in_pack = name.startswith(_PACKS)
                 is_kept = found.has_repacked(name) if in_pack else found.has_packed(name[len(_OBJECTS) :])
                 packed, removed = packed + is_kept, removed + (not is_kept)
@@ -92,7 +92,7 @@ class GitDirectory:
             return False
         if change.new.type != stat.S_IFREG:
             return True
-        return change.kind is not Kind.ADDED and not _REWRITTEN(name[len(_OBJECTS) :])
+        return change.kind is not ChangeKind.ADDED and not _REWRITTEN(name[len(_OBJECTS) :])
 
     # ---- refs
 
@@ -202,11 +202,11 @@ def _branch_text(name: str, old: bytes | None, count: int, ends: set[bytes]) -> 
 
 def _halves(change: Change) -> tuple[Change, ...]:
     """Return a rename as what has gone and what has come; anything else as it is."""
-    if change.kind is not Kind.RENAMED or change.old_path is None:
+    if change.kind is not ChangeKind.RENAMED or change.old_path is None:
         return (change,)
     return (
-        Change(Kind.DELETED, change.old_path, old=change.old),
-        Change(Kind.ADDED, change.path, new=change.new, content=True),
+        Change(ChangeKind.DELETED, change.old_path, old=change.old),
+        Change(ChangeKind.ADDED, change.path, new=change.new, content=True),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from yolofs.changes.hunks import Hunk, HunkKind
 from yolofs.cli.output import paint
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.patch_colour import visible
 from yolofs.paths import absolute, display
 from yolofs.text.percent import quote_from_bytes
@@ -47,11 +47,11 @@ def _lines_fields(key: str, lines: tuple[bytes, ...]) -> dict[str, list[str]]:
     return fields
 
 
-def title(hunk: Hunk, place: Place) -> str:
+def title(hunk: Hunk, path_display: PathDisplay) -> str:
     """Return a hunk in one line, without its id: its kind, its path, and where or what."""
-    path = place.show_path(hunk.path)
+    path = path_display.show_path(hunk.path)
     if hunk.kind is HunkKind.RENAMED and hunk.old_path is not None:
-        path = f"{place.show_path(hunk.old_path)} -> {path}"
+        path = f"{path_display.show_path(hunk.old_path)} -> {path}"
     kind = paint(hunk.kind.value.ljust(_KIND_CHARS), _COLOURS.get(hunk.kind, "blue"))
     return f"{kind}  {path}{_details(hunk)}"
 

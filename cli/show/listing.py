@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.changes.counting import counts
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import type_name
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
 
 _COLOURS = {
-    Kind.ADDED: "green",
-    Kind.MODIFIED: "yellow",
-    Kind.DELETED: "red",
-    Kind.RENAMED: "cyan",
-    Kind.TYPE: "magenta",
-    Kind.METADATA: "blue",
+    ChangeKind.ADDED: "green",
+    ChangeKind.MODIFIED: "yellow",
+    ChangeKind.DELETED: "red",
+    ChangeKind.RENAMED: "cyan",
+    ChangeKind.TYPE: "magenta",
+    ChangeKind.METADATA: "blue",
 }
 _HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE = (
     "",
@@ -36,16 +36,16 @@ _HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE = (
 _PLAIN = bytes(code for code in range(ord("!"), ord("~") + 1) if code not in b'"\\')
 """The characters of names that are shown as they are."""
 _WORDS = {
-    Kind.ADDED: "added",
-    Kind.MODIFIED: "modified",
-    Kind.DELETED: "deleted",
-    Kind.RENAMED: "renamed",
-    Kind.TYPE: "of another type",
-    Kind.METADATA: "metadata only",
+    ChangeKind.ADDED: "added",
+    ChangeKind.MODIFIED: "modified",
+    ChangeKind.DELETED: "deleted",
+    ChangeKind.RENAMED: "renamed",
+    ChangeKind.TYPE: "of another type",
+    ChangeKind.METADATA: "metadata only",
 }
 
 
-class Place(NamedTuple):
+class PathDisplay(NamedTuple):
     """What paths are shown relative to."""
 
     root: bytes
@@ -105,7 +105,7 @@ def _say_left_out(count: int, what: str, where: str, option: str) -> None:
 
 def emit_changes(
     changes: Sequence[Change],
-    place: Place,
+    path_display: PathDisplay,
     regions: Regions,
     marks: Marks,
     hidden: Sequence[Change] = (),
@@ -129,14 +129,16 @@ def emit_changes(
     letters = _letters()
     by_title: dict[str, list[str]] = {title: [] for title in (_HERE, _OUTSIDE, _SCRATCH, _HIDDEN, _CODE)}
     plain = (
-        _PlainAdditions(place, regions, by_title, letters[Kind.ADDED]) if not (apart or changed or from_both) else None
+        _PlainAdditions(path_display, regions, by_title, letters[ChangeKind.ADDED])
+        if not (apart or changed or from_both)
+        else None
     )
     short = shortener.fold(changes, is_kept) if shortener is not None and changes else None
     for change, count_text in _with_counts(changes, short):
-        is_plain = plain is not None and change.kind is Kind.ADDED and change.path not in marks and not count_text
+        is_plain = plain is not None and change.kind is ChangeKind.ADDED and change.path not in marks and not count_text
         if is_plain and plain is not None and plain.takes(change):
             continue
-        inside = place.holds(change)
+        inside = path_display.holds(change)
         if is_marked(change, marks):
             title = _CODE
         elif id(change) in apart:
@@ -145,7 +147,7 @@ def emit_changes(
             title = _SCRATCH
         else:
             title = _HERE if inside else _OUTSIDE
-        line = _line(letters[change.kind], change, place, inside=inside) + count_text
+        line = _line(letters[change.kind], change, path_display, inside=inside) + count_text
         if change.path in marks:
             line += _mark_text(change, marks)
         if changed and not changed.isdisjoint(change.paths):
@@ -154,7 +156,7 @@ def emit_changes(
             line += paint("  [merged from both]", "bold", "cyan")
         by_title[title].append(line)
     if short is not None and shortener is not None:
-        by_title[_HERE] += group_lines(short.groups, shortener, place)
+        by_title[_HERE] += group_lines(short.groups, shortener, path_display)
     is_first = True
     for title, lines in by_title.items():
         if lines and title:
@@ -169,18 +171,18 @@ def emit_changes(
     emit(summary(changes))
 
 
-def group_lines(groups: Iterable[Group], shortener: Shortening, place: Place) -> list[str]:
+def group_lines(groups: Iterable[Group], shortener: Shortening, path_display: PathDisplay) -> list[str]:
     """Return a line for each group of changes that are told together, dimmed where there are
     colours.
     """
-    return [paint(f"-  {text}", "dim") for text in group_texts(groups, shortener, place)]
+    return [paint(f"-  {text}", "dim") for text in group_texts(groups, shortener, path_display)]
 
 
-def group_texts(groups: Iterable[Group], shortener: Shortening, place: Place) -> list[str]:
+def group_texts(groups: Iterable[Group], shortener: Shortening, path_display: PathDisplay) -> list[str]:
     """Return what tells each group of changes."""
 
     def show(change: Change) -> str:
-        return place.show(change.path, inside=True) + _slash(change)
+        return path_display.show(change.path, inside=True) + _slash(change)
 
     return [shortener.line(group, show) for group in groups]
 
@@ -200,12 +202,14 @@ class _PlainAdditions:
     directory.
     """
 
-    def __init__(self, place: Place, regions: Regions, by_title: dict[str, list[str]], letter: str) -> None:
-        self._place = place
+    def __init__(
+        self, path_display: PathDisplay, regions: Regions, by_title: dict[str, list[str]], letter: str
+    ) -> None:
+        self._place = path_display
         self._regions = regions
         self._by_title = by_title
         self._letter = letter
-        self._tops = frozenset((regions.project, *regions.scratch, place.project))
+        self._tops = frozenset((regions.project, *regions.scratch, path_display.project))
         self._known: dict[bytes, tuple[list[str], str] | None] = {}
         """Of each directory the section that it belongs to, and how lines about what is in it
         begin.
@@ -223,12 +227,12 @@ class _PlainAdditions:
         return True
 
     def _look(self, directory: bytes) -> tuple[list[str], str] | None:
-        place = self._place
-        inside = place.project is not None and is_below(directory, place.project)
-        if inside and place.project is not None:
-            shown = directory[len(place.project) :].lstrip(b"/")
+        path_display = self._place
+        inside = path_display.project is not None and is_below(directory, path_display.project)
+        if inside and path_display.project is not None:
+            shown = directory[len(path_display.project) :].lstrip(b"/")
         else:
-            shown = absolute(place.root, directory)
+            shown = absolute(path_display.root, directory)
         if shown.translate(None, _PLAIN):
             return None
         begin = f"{shown.decode()}/" if shown and not shown.endswith(b"/") else shown.decode()
@@ -248,12 +252,12 @@ def summary(changes: Iterable[Change]) -> str:
 
 def counts_text(found: Mapping[str, int]) -> str:
     """Return counts of changes by letter in words, those that are not zero."""
-    return ", ".join(f"{found[kind.value]} {_WORDS[kind]}" for kind in Kind if found[kind.value])
+    return ", ".join(f"{found[kind.value]} {_WORDS[kind]}" for kind in ChangeKind if found[kind.value])
 
 
-def change_line(change: Change, place: Place, marks: Marks, *, inside: bool) -> str:
+def change_line(change: Change, path_display: PathDisplay, marks: Marks, *, inside: bool) -> str:
     """Return a change as one line; ``inside``: with paths relative to the project."""
-    return _line(_letters()[change.kind], change, place, inside=inside) + _mark_text(change, marks)
+    return _line(_letters()[change.kind], change, path_display, inside=inside) + _mark_text(change, marks)
 
 
 def _mark_text(change: Change, marks: Marks) -> str:
@@ -276,17 +280,17 @@ def say_marked(changes: Iterable[Change], marks: Marks) -> None:
         say(f"note: {which} what the host would run or trust; a commit takes {them} by name or with --trusted")
 
 
-def _letters() -> dict[Kind, str]:
+def _letters() -> dict[ChangeKind, str]:
     """Return the letters of all kinds as stdout shows them: once for a list, as looking at stdout
     takes a call.
     """
     return {kind: paint(kind.value, colour) for kind, colour in _COLOURS.items()}
 
 
-def _line(letter: str, change: Change, place: Place, *, inside: bool) -> str:
-    path = place.show(change.path, inside=inside) + _slash(change)
+def _line(letter: str, change: Change, path_display: PathDisplay, *, inside: bool) -> str:
+    path = path_display.show(change.path, inside=inside) + _slash(change)
     if change.old_path is not None:
-        path = f"{place.show(change.old_path, inside=inside)}{_slash(change)} -> {path}"
+        path = f"{path_display.show(change.old_path, inside=inside)}{_slash(change)} -> {path}"
     notes = notes_text(change)
     return f"{letter}  {path}  ({notes})" if notes else f"{letter}  {path}"
 
@@ -299,9 +303,9 @@ def _slash(change: Change) -> str:
 def notes_text(change: Change) -> str:
     notes = []
     old, new = change.old, change.new
-    if change.kind is Kind.RENAMED and change.content:
+    if change.kind is ChangeKind.RENAMED and change.content:
         notes.append("modified")
-    if change.kind is Kind.TYPE and old is not None and new is not None:
+    if change.kind is ChangeKind.TYPE and old is not None and new is not None:
         notes.append(f"{type_name(old)} -> {type_name(new)}")
     for aspect in change.metadata:
         if aspect is Aspect.MODE and old is not None and new is not None:

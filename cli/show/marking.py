@@ -14,10 +14,10 @@ from yolofs.store.as_read import StoreFiles
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
-    from yolofs.hostcode.marker import Marker
+    from yolofs.hostcode.marker import MarkFinder
 
 
-def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | None = None) -> Marker:
+def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | None = None) -> MarkFinder:
     """Return what marks the changes of a session; ``store`` has their files, if not the session's.
 
     Raises:
@@ -25,9 +25,9 @@ def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | 
             ``is_to_commit``.  A command that only looks reports that elsewhere.
     """
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
-    from yolofs.hostcode.code_files import FileMarker, Table  # most runs change nothing
+    from yolofs.hostcode.code_files import CodeFileTable, FileMarkFinder  # most runs change nothing
     from yolofs.hostcode.commands import SearchPath
-    from yolofs.hostcode.marker import Marker
+    from yolofs.hostcode.marker import MarkFinder
 
     base = session.base
     described = read_daemon_file(session.directory)
@@ -39,10 +39,10 @@ def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | 
     except ConfigError:
         if is_to_commit:
             raise
-    table = Table(base, session.project, home, more, mountpoint)
+    table = CodeFileTable(base, session.project, home, more, mountpoint)
     search = SearchPath.of_environment(base, mountpoint)
     files = store if store is not None else session.store
-    return Marker(search, lambda changes: FileMarker(table, base, files, changes))
+    return MarkFinder(search, lambda changes: FileMarkFinder(table, base, files, changes))
 
 
 def marks_of(session: Session, changes: Sequence[Change], store: StoreFiles | None = None) -> Marks:

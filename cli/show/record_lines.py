@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, assert_never
 from yolofs.audit.runs import run_of, runs_in
 from yolofs.cli.output import local_time
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import absolute, display
 
@@ -41,29 +41,29 @@ def record_word(record: Record) -> str:
             assert_never(record)
 
 
-def record_line(entry: RecordEntry, place: Place, width: int) -> str:
+def record_line(entry: RecordEntry, path_display: PathDisplay, width: int) -> str:
     record = entry.record
     head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
     runs = sorted(runs_in(record) - {0})
     by = f"  [run{'s' if len(runs) > 1 else ''} {', '.join(map(str, runs))}]" if runs else ""
-    return f"{head}  {_what(record, place)}".rstrip() + by
+    return f"{head}  {_what(record, path_display)}".rstrip() + by
 
 
-def _what(record: Record, place: Place) -> str:
+def _what(record: Record, path_display: PathDisplay) -> str:
     match record:
         case Stage():
             how = ", metadata only" if record.origin is not None else ""
             how = f"copied up{how}" if record.base is not None else how.removeprefix(", ")
             how += ", known by no name" if record.is_nameless else ""
-            return place.show_path(record.path) + (f"  ({how})" if how else "")
+            return path_display.show_path(record.path) + (f"  ({how})" if how else "")
         case Delete():
-            return place.show_path(record.path)
+            return path_display.show_path(record.path)
         case Keep():
             path = record.had if record.had is not None else record.path
-            return f"{place.show_path(path)}  ({_kept_as(record, place)})"
+            return f"{path_display.show_path(path)}  ({_kept_as(record, path_display)})"
         case Rename():
             arrow = "<->" if record.exchange else "->"
-            return f"{place.show_path(record.src)} {arrow} {place.show_path(record.dst)}"
+            return f"{path_display.show_path(record.src)} {arrow} {path_display.show_path(record.dst)}"
         case Snapshot():
             return display(record.name)
         case Travel() if record.is_anew:
@@ -74,14 +74,14 @@ def _what(record: Record, place: Place) -> str:
             assert_never(record)
 
 
-def _kept_as(record: Keep, place: Place) -> str:
+def _kept_as(record: Keep, path_display: PathDisplay) -> str:
     if record.had is not None:
         return "what base had"
     if record.ino is not None:
         return "staged, metadata only" if record.origin is not None else "staged"
     if record.source == record.path:
         return "as in base"
-    return f"from {place.show_path(record.source)}" if record.source is not None else "deleted"
+    return f"from {path_display.show_path(record.source)}" if record.source is not None else "deleted"
 
 
 def record_fields(entry: RecordEntry, root: bytes) -> dict[str, Any]:

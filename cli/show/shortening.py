@@ -9,7 +9,7 @@ from yolofs.changes.changes import Change
 from yolofs.cli.options import options
 from yolofs.cli.show import folding
 from yolofs.cli.show.folding import Folded, Group, Sort
-from yolofs.cli.show.listing import Place, is_marked
+from yolofs.cli.show.listing import PathDisplay, is_marked
 from yolofs.hostcode.git_ignored import Repositories
 from yolofs.paths import join
 from yolofs.session.session import Session
@@ -25,7 +25,7 @@ class Shortener(NamedTuple):
     """Makes lists of changes of a session short."""
 
     session: Session
-    place: Place
+    path_display: PathDisplay
     unfold: str
     """What shows each change: an option, or a command."""
     tree: Tree | None = None
@@ -43,7 +43,7 @@ class Shortener(NamedTuple):
         regions = self.session.regions  # follows links: once for all of the changes
 
         def may_fold(change: Change) -> bool:
-            return self.place.holds(change) and regions.of_all(change.paths) is not Region.SCRATCH
+            return self.path_display.holds(change) and regions.of_all(change.paths) is not Region.SCRATCH
 
         return folding.fold(changes, in_project=may_fold, is_kept=is_kept, repositories=repositories)
 
@@ -55,7 +55,7 @@ class Shortener(NamedTuple):
         """Return what has happened in a group of changes, without their number."""
         begin = group.sort.value
         if group.top is not None:
-            begin += folding.shown_top(group.top, self.place.project)
+            begin += folding.shown_top(group.top, self.path_display.project)
         if group.sort is Sort.GIT and group.top is not None and self._may_read(group):
             from yolofs.cli.show.git_summary import GitDirectory  # these take long, for a few lists
             from yolofs.cli.show.state_texts import StateTexts

@@ -33,7 +33,7 @@ _REMEMBERED = 100
 BY = "yolofs watch"
 
 
-class Mode(enum.Enum):
+class BoardMode(enum.Enum):
     """What the screen shows."""
 
     CARD = "card"
@@ -44,19 +44,19 @@ class Mode(enum.Enum):
     LOOK = "look"
 
 
-class Look(NamedTuple):
+class LookAtPath(NamedTuple):
     """Wanted: what is at a path now; see :meth:`Board.show_look`."""
 
     path: bytes
 
 
-class Quit(NamedTuple):
+class EndWatch(NamedTuple):
     """Wanted: the end."""
 
     is_interrupt: bool = False
 
 
-Command: TypeAlias = AnswerParams | Look | Quit
+BoardEffect: TypeAlias = AnswerParams | LookAtPath | EndWatch
 
 
 class CardChoice(NamedTuple):
@@ -80,7 +80,7 @@ class Board:
         self._sent: set[int] = set()
         self.group: int | None = None
         """The card that is up."""
-        self.mode = Mode.CARD
+        self.mode = BoardMode.CARD
         self.message = ""
         """What to tell about the last key."""
         self.warnings: tuple[str, ...] = ()
@@ -140,12 +140,12 @@ class Board:
         if ask.group != self.group:
             return
         if not card:
-            if self.mode is not Mode.QUEUE:
+            if self.mode is not BoardMode.QUEUE:
                 self.message = "" if by == "you" else line
-                self.mode = Mode.CARD
+                self.mode = BoardMode.CARD
             self._put_up(self.asks[min(self.asks)].group if self.asks else None)
-        elif event.id in self._members and self.mode in (Mode.SCOPE, Mode.STATE):
-            self.mode, self.message = Mode.CARD, line
+        elif event.id in self._members and self.mode in (BoardMode.SCOPE, BoardMode.STATE):
+            self.mode, self.message = BoardMode.CARD, line
 
     def failed(self, params: AnswerParams, message: str) -> None:
         """Take note that an answer failed."""
@@ -156,15 +156,15 @@ class Board:
     def show_look(self, path: bytes, lines: Sequence[str]) -> None:
         """Show what is at the path that was to be looked at, unless another card is up by now."""
         members = self.members()
-        if self.mode is Mode.CARD and len(members) == 1 and unquote(members[0].path) == path:
+        if self.mode is BoardMode.CARD and len(members) == 1 and unquote(members[0].path) == path:
             self._show_lines([display(path), "", *lines])  # the card may have cut the path
 
     def _show_lines(self, lines: Sequence[str]) -> None:
-        self.mode, self.looked_at, self.scroll = Mode.LOOK, lines, 0
+        self.mode, self.looked_at, self.scroll = BoardMode.LOOK, lines, 0
 
     def painted(self) -> None:
         """Take note that the card, whole, is on the screen now."""
-        if self.mode is Mode.CARD:
+        if self.mode is BoardMode.CARD:
             now = self._clock()
             for ask in self.members():
                 self._shown.setdefault(ask.id, now)
@@ -218,37 +218,37 @@ class Board:
 
     # ---- keys
 
-    def key(self, key: str) -> Command | None:
+    def key(self, key: str) -> BoardEffect | None:
         """Carry out a key: a character, or the name of one (``enter``, ``escape``, ``up``, ``c-c``,
         ``pagedown``…).
         """
         if key == "c-c":
-            return Quit(is_interrupt=True)
+            return EndWatch(is_interrupt=True)
         if key == "c-d":
-            return Quit()
+            return EndWatch()
         is_rest = len(key) == 1 and self._clock() - self._escaped < SEQUENCE_S
         if key == "escape" or is_rest or _is_control(key):
             self._escaped = self._clock()
         if is_rest or _is_control(key):
             return None
         match self.mode:
-            case Mode.CARD:
+            case BoardMode.CARD:
                 return self._card_key(key)
-            case Mode.SCOPE | Mode.STATE | Mode.QUEUE:
+            case BoardMode.SCOPE | BoardMode.STATE | BoardMode.QUEUE:
                 return self._choice_key(key)
-            case Mode.HELP | Mode.LOOK:
+            case BoardMode.HELP | BoardMode.LOOK:
                 self._text_key(key)
                 return None
 
-    def _card_key(self, key: str) -> Command | None:
+    def _card_key(self, key: str) -> BoardEffect | None:
         self.message = ""
         match key:
             case "q":
-                return Quit()
+                return EndWatch()
             case "?":
-                self.mode, self.scroll = Mode.HELP, 0
+                self.mode, self.scroll = BoardMode.HELP, 0
             case "l":
-                self._choose(Mode.QUEUE, [CardChoice("", group) for group in self.groups()])
+                self._choose(BoardMode.QUEUE, [CardChoice("", group) for group in self.groups()])
             case "tab":
                 groups = list(self.groups())
                 if len(groups) > 1 and self.group in groups:
@@ -259,14 +259,14 @@ class Board:
                 return self._answer_key(key)
         return None
 
-    def _look(self) -> Command | None:
+    def _look(self) -> BoardEffect | None:
         members = self.members()
         if len(members) > 1:
             self._show_lines([question_text(ask) for ask in members])
             return None
-        return Look(unquote(members[0].path)) if members else None
+        return LookAtPath(unquote(members[0].path)) if members else None
 
-    def _answer_key(self, key: str) -> Command | None:
+    def _answer_key(self, key: str) -> BoardEffect | None:
         asks = self._answerable()
         if not asks:
             if self.members() and not self.is_answering:
@@ -276,18 +276,18 @@ class Board:
         if key in "yn":
             return self._answer("allow" if key == "y" else "deny", Lifetime.ONCE, None, None)
         self._lifetime = Lifetime.SESSION if key == "s" else Lifetime.ALWAYS
-        self._choose(Mode.SCOPE, _scopes(asks))
+        self._choose(BoardMode.SCOPE, _scopes(asks))
         return None
 
-    def _choose(self, mode: Mode, choices: Sequence[CardChoice]) -> None:
+    def _choose(self, mode: BoardMode, choices: Sequence[CardChoice]) -> None:
         if choices:
             self.mode, self.choices, self.chosen = mode, choices, 0
 
-    def _choice_key(self, key: str) -> Command | None:
+    def _choice_key(self, key: str) -> BoardEffect | None:
         last = len(self.choices) - 1
         match key:
             case "escape" | "backspace" | "q":
-                self.mode = Mode.CARD
+                self.mode = BoardMode.CARD
             case "up" | "k":
                 self.chosen = max(self.chosen - 1, 0)
             case "down" | "j":
@@ -298,19 +298,19 @@ class Board:
                 return self._pick(self.choices[int(digit) - 1])
         return None
 
-    def _pick(self, choice: CardChoice) -> Command | None:
+    def _pick(self, choice: CardChoice) -> BoardEffect | None:
         match self.mode, choice.value:
-            case Mode.QUEUE, int(group):
-                self.mode = Mode.CARD
+            case BoardMode.QUEUE, int(group):
+                self.mode = BoardMode.CARD
                 if group in self.groups():
                     self._put_up(group)
                 else:
                     self.message = "that one has ended"
-            case Mode.SCOPE, _:
+            case BoardMode.SCOPE, _:
                 self.scope = choice
-                self._choose(Mode.STATE, _states(self.members()[0]))
-            case Mode.STATE, RuleState() as state:
-                self.mode = Mode.CARD
+                self._choose(BoardMode.STATE, _states(self.members()[0]))
+            case BoardMode.STATE, RuleState() as state:
+                self.mode = BoardMode.CARD
                 scope = self.scope.value if isinstance(self.scope.value, bytes) else None
                 return self._answer(_decision(state, self.members()[0]), self._lifetime, scope, state)
         return None
@@ -336,7 +336,7 @@ class Board:
             case "pagedown" | " ":
                 self.scroll += 10
             case _:
-                self.mode = Mode.CARD
+                self.mode = BoardMode.CARD
 
 
 def _is_control(key: str) -> bool:

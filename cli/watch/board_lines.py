@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
 from yolofs.cli.show.text_width import width_of
-from yolofs.cli.watch.board import Board, CardChoice, Mode
+from yolofs.cli.watch.board import Board, BoardMode, CardChoice
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
@@ -103,15 +103,15 @@ def _history(board: Board, width: int, room: int) -> list[Line]:
 
 def _keys(board: Board, width: int) -> list[Line]:
     match board.mode:
-        case Mode.CARD if board.members():
+        case BoardMode.CARD if board.members():
             answers = _ANSWER_KEYS if board.is_armed else ("answering…" if board.is_answering else "…",)
             return [_key_line(line) for line in (*_fill(answers, width), *_fill(_OTHER_KEYS, width))]
-        case Mode.CARD:
+        case BoardMode.CARD:
             return [_key_line(line) for line in _fill(("? explain", "q quit"), width)]
-        case Mode.SCOPE | Mode.STATE | Mode.QUEUE:
+        case BoardMode.SCOPE | BoardMode.STATE | BoardMode.QUEUE:
             keys = ("up, down and enter, or a digit, choose", "escape goes back")
             return [[("", line)] for line in _fill(keys, width)]
-        case Mode.HELP | Mode.LOOK:
+        case BoardMode.HELP | BoardMode.LOOK:
             return [[("", line)] for line in _fill(("up, down scroll", "any other key goes back"), width)]
 
 
@@ -138,25 +138,25 @@ def _key_line(line: str) -> Line:
 def _body(board: Board, width: int, room: int) -> tuple[list[Line], list[Line]]:
     """Return what must be seen, and what may be cut off."""
     match board.mode:
-        case Mode.CARD if members := board.members():
+        case BoardMode.CARD if members := board.members():
             circumstances = _circumstances(board, members, width)
             return _question(members, width, max(room - len(circumstances), room // 2)), circumstances
-        case Mode.CARD:
+        case BoardMode.CARD:
             return [[("", _cut("what the rules leave open shows up here", width))]], []
-        case Mode.SCOPE:
+        case BoardMode.SCOPE:
             return _list(
                 "What is the rule about?", [_scope_text(choice) for choice in board.choices], board, width, room
             )
-        case Mode.STATE:
+        case BoardMode.STATE:
             rows = [_state_text(choice) for choice in board.choices]
             return _list(f"Which state does it get? {_scope_text(board.scope)}", rows, board, width, room)
-        case Mode.QUEUE:
+        case BoardMode.QUEUE:
             groups = board.groups()
             rows = [_row(groups.get(choice.value, [])) for choice in board.choices if isinstance(choice.value, int)]
             return _list("What waits:", rows, board, width, room)
-        case Mode.HELP:
+        case BoardMode.HELP:
             return [], _scrolled(board, [part for line in _HELP.splitlines() for part in wrap(line, width)])
-        case Mode.LOOK:
+        case BoardMode.LOOK:
             return [], _scrolled(board, [part for line in board.looked_at for part in wrap(line, width)])
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from yolofs.cli.output import say
-from yolofs.cli.watch.board import Board, Command, Look, Quit
+from yolofs.cli.watch.board import Board, BoardEffect, EndWatch, LookAtPath
 from yolofs.cli.watch.board_lines import draw
 from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams, PingInfo
@@ -87,7 +87,7 @@ def _talk(project: bytes, board: Board, events: Client, calls: Client, arrived: 
         printed = _print_changes(board, printed)
         for key in _read_keys():
             command = board.key(key)
-            if isinstance(command, Quit):
+            if isinstance(command, EndWatch):
                 return
             if command is not None:
                 _carry_out(project, board, calls, command)
@@ -117,7 +117,7 @@ def _print_changes(board: Board, printed: object) -> object:
     return now
 
 
-def _carry_out(project: bytes, board: Board, calls: Client, command: Command) -> None:
+def _carry_out(project: bytes, board: Board, calls: Client, command: BoardEffect) -> None:
     match command:
         case AnswerParams():
             try:
@@ -126,12 +126,12 @@ def _carry_out(project: bytes, board: Board, calls: Client, command: Command) ->
                 raise
             except YolofsError as error:
                 board.failed(command, error.message)
-        case Look(path=path):
+        case LookAtPath(path=path):
             try:
                 board.show_look(path, preview(project, path))
             except YolofsError as error:
                 board.show_look(path, [error.message])
-        case Quit():
+        case EndWatch():
             pass
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from yolofs.cli.output import local_time
 from yolofs.cli.show.ask_lines import size_text
 from yolofs.paths import display
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Shown
 from yolofs.store.base import open_noatime, read_link
 from yolofs.text import characters
@@ -28,7 +28,7 @@ def preview(project: bytes, path: bytes) -> list[str]:
     Raises:
         YolofsError: the session cannot be read.
     """
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         rel = session.base.relative(path)
         shown = session.state().resolve(rel) if rel is not None else None
         if shown is None or rel is None:

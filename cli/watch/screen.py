@@ -13,7 +13,7 @@ import threading
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import FormattedTextControl
 
-from yolofs.cli.watch.board import Board, Command, Look, Quit
+from yolofs.cli.watch.board import Board, BoardEffect, EndWatch, LookAtPath
 from yolofs.cli.watch.board_lines import draw
 from yolofs.cli.watch.preview import preview
 from yolofs.cli.whole_screen import WholeScreen
@@ -114,21 +114,21 @@ class _Screen:
 
     # ---- what goes out
 
-    def _carry_out(self, command: Command) -> None:
+    def _carry_out(self, command: BoardEffect) -> None:
         match command:
-            case Quit(is_interrupt=is_interrupt):
+            case EndWatch(is_interrupt=is_interrupt):
                 self._screen.leave(KeyboardInterrupt() if is_interrupt else None)
-            case AnswerParams() | Look():
+            case AnswerParams() | LookAtPath():
                 self._screen.start(self._run(command))
 
-    async def _run(self, command: AnswerParams | Look) -> None:
+    async def _run(self, command: AnswerParams | LookAtPath) -> None:
         match command:
             case AnswerParams():
                 try:
                     await asyncio.to_thread(self._answer, command)
                 except YolofsError as error:  # should the daemon have ended, the reader hears of it, too
                     self._board.failed(command, error.message)
-            case Look(path=path):
+            case LookAtPath(path=path):
                 try:
                     lines = await asyncio.to_thread(preview, self._project, path)
                 except YolofsError as error:

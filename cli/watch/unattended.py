@@ -33,7 +33,7 @@ _COMMANDS = 8
 _MAX_OUTPUT = 64 << 10
 
 
-class Reply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CommandAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a command may say as JSON."""
 
     decision: str
@@ -88,7 +88,7 @@ class _Answerer:
         if not is_new:
             return
         if self._decision is not None:
-            self._send(ask, Reply(self._decision))
+            self._send(ask, CommandAnswer(self._decision))
         else:
             self._pool.submit(self._answer_with_command, ask)
 
@@ -117,9 +117,9 @@ class _Answerer:
         except (OSError, ValueError, YolofsError) as error:
             if self._is_waiting(ask.id):
                 warn(f"ask {ask.id} gets the default, as the command failed: {error}")
-                self._send(ask, Reply("default"), by=f"{_BY}, as its command failed")
+                self._send(ask, CommandAnswer("default"), by=f"{_BY}, as its command failed")
 
-    def _run(self, ask: AskInfo) -> Reply:
+    def _run(self, ask: AskInfo) -> CommandAnswer:
         """Run the command for an ask.
 
         Raises:
@@ -156,7 +156,7 @@ class _Answerer:
             raise ValueError(f"it {how}")
         return _parse(said)
 
-    def _send(self, ask: AskInfo, reply: Reply, *, by: str = _BY) -> None:
+    def _send(self, ask: AskInfo, reply: CommandAnswer, *, by: str = _BY) -> None:
         """Give an answer; that somebody was faster is nothing to worry about."""
         scope = quote(os.fsencode(reply.scope)) if reply.scope is not None else None
         params = AnswerParams(ask.id, reply.decision, reply.lifetime, scope, reply.state, only=True, by=by)
@@ -170,12 +170,12 @@ class _Answerer:
             return ask_id in self._waiting
 
 
-def _parse(said: bytes) -> Reply:
+def _parse(said: bytes) -> CommandAnswer:
     word = said.strip()
     if word in (b"allow", b"deny", b"default"):
-        return Reply(word.decode())
+        return CommandAnswer(word.decode())
     try:
-        reply = msgspec.json.decode(word, type=Reply)
+        reply = msgspec.json.decode(word, type=CommandAnswer)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"neither allow, deny, default nor an answer in JSON: {error}") from None
     if reply.decision not in ("allow", "deny", "default"):

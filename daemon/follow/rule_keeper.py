@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from yolofs.config.trust import NEXT, count_text
-from yolofs.rules import Level, Rule, RuleSet, Sources, Subject, subject
+from yolofs.rules import Level, Rule, RuleSet, RuleSubject, Sources, subject
 from yolofs.rules.rule_files import AskSettings, RuleFiles
 
 log = logging.getLogger("yolofs.daemon")
@@ -37,7 +37,7 @@ class RuleKeeper:
         self._take_up = take_up
         self._asks = files.asks
         self._put_in_force = put_in_force
-        self._answers: dict[Subject, Rule] = {}
+        self._answers: dict[RuleSubject, Rule] = {}
         self._lock = threading.Lock()
         """Guards all of it, so that the rules that were made last stay in force."""
         self.sources = files.sources()

@@ -17,7 +17,7 @@ from yolofs.rules.rule_files import FileState, file_state
 
 log = logging.getLogger("yolofs.daemon")
 
-Look: TypeAlias = Mapping[Level, FileState | None]
+FileStates: TypeAlias = Mapping[Level, FileState | None]
 """How the files are."""
 
 _POLL_S = 1.0
@@ -61,7 +61,7 @@ async def watch_rules(keeper: RuleKeeper, warn: Callable[[], object]) -> None:
             nursery.cancel_scope.cancel()
 
 
-async def _settle(paths: Mapping[Level, bytes], before: Look, now: Look) -> None:
+async def _settle(paths: Mapping[Level, bytes], before: FileStates, now: FileStates) -> None:
     """Wait until the files stay as they are ``now``, or some of them have not for a while.
 
     It counts looks, not time: while this process was not scheduled, others may have been.
@@ -84,7 +84,7 @@ def _is_gone(before: FileState | None, now: FileState | None) -> bool:
     return before is not None and (now is None or (now.is_empty and not before.is_empty))
 
 
-def _look(paths: Mapping[Level, bytes]) -> Look:
+def _look(paths: Mapping[Level, bytes]) -> FileStates:
     return {level: file_state(path) for level, path in paths.items()}
 
 

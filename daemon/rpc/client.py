@@ -28,8 +28,8 @@ from yolofs.daemon.rpc.protocol import (
     LendParams,
     Lent,
     LoanKind,
-    Message,
     NoParams,
+    RpcMessage,
     SnapshotParams,
     SnapshotResult,
     StopParams,
@@ -381,7 +381,7 @@ class Client:
         self._socket.settimeout(_LOOK_UP_S)
         while not self._events:
             try:
-                self._take_event(msgspec.json.decode(self._read_line(), type=Message))
+                self._take_event(msgspec.json.decode(self._read_line(), type=RpcMessage))
             except TimeoutError:
                 continue
             except OSError as error:
@@ -444,7 +444,7 @@ class Client:
             check_version(self.described)
             raise DaemonError(f"the daemon's answer makes no sense: {error}", hint="yolofs unmount") from error
 
-    def _exchange(self, request: bytes, meanwhile: Callable[[], None]) -> Message:
+    def _exchange(self, request: bytes, meanwhile: Callable[[], None]) -> RpcMessage:
         """Send a request and return its response; where others have taken our connection, once
         more on another one.
 
@@ -456,10 +456,10 @@ class Client:
                 self._socket.sendall(request)
             meanwhile()
             meanwhile = _nothing
-            message = msgspec.json.decode(self._read_line(), type=Message)
+            message = msgspec.json.decode(self._read_line(), type=RpcMessage)
             while message.method:
                 self._take_event(message)
-                message = msgspec.json.decode(self._read_line(), type=Message)
+                message = msgspec.json.decode(self._read_line(), type=RpcMessage)
             if message.error is None or message.error.code != NO_ROOM or time.monotonic() > deadline:
                 return message
             timeout_s = self._socket.gettimeout()
@@ -469,7 +469,7 @@ class Client:
             self._socket = endpoint.connect(self._path, _CONNECT_TIMEOUT_S)
             self._socket.settimeout(timeout_s)
 
-    def _take_event(self, message: Message) -> None:
+    def _take_event(self, message: RpcMessage) -> None:
         """Keep a notification for :meth:`next_event`; what this version does not know it passes
         over.
         """

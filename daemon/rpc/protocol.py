@@ -43,7 +43,7 @@ class LoanKind(enum.Enum):
 # ---- messages
 
 
-class Request(msgspec.Struct, frozen=True):
+class RpcRequest(msgspec.Struct, frozen=True):
     """A call, or without ``id`` a notification, which gets no answer."""
 
     jsonrpc: Literal["2.0"]
@@ -72,7 +72,7 @@ class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
     data: ErrorData | None = None
 
 
-class Message(msgspec.Struct, frozen=True):
+class RpcMessage(msgspec.Struct, frozen=True):
     """A message as the client reads it: ``result`` or ``error``, or a notification, which has a
     ``method``.
     """

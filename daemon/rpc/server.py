@@ -33,7 +33,7 @@ from yolofs.daemon.rpc.protocol import (
     NO_ROOM,
     PARSE_ERROR,
     ErrorObject,
-    Request,
+    RpcRequest,
     encode_error,
     encode_result,
     error_object,
@@ -308,7 +308,7 @@ async def _handle(connection: Connection, line: bytes, methods: Mapping[str, Met
     request_id: int | str | msgspec.UnsetType | None = None
     outcome: Result | ErrorObject
     try:
-        request = msgspec.json.decode(line, type=Request)
+        request = msgspec.json.decode(line, type=RpcRequest)
     except msgspec.ValidationError as error:
         request_id = _find_id(line)
         outcome = ErrorObject(INVALID_REQUEST, f"not a JSON-RPC 2.0 call: {error}")
@@ -329,7 +329,7 @@ async def _handle(connection: Connection, line: bytes, methods: Mapping[str, Met
         await connection.send(encode_result(request_id, outcome.value), outcome.fd)
 
 
-async def _call(request: Request, methods: Mapping[str, Method]) -> Result | ErrorObject:
+async def _call(request: RpcRequest, methods: Mapping[str, Method]) -> Result | ErrorObject:
     method = methods.get(request.method)
     if method is None:
         return ErrorObject(METHOD_NOT_FOUND, f"there is no method {request.method!r}")

@@ -36,7 +36,7 @@ class RunResult(NamedTuple):
     """The runs that still go on."""
 
 
-class Runs:
+class LiveRuns:
     """Numbers runs, notes their start and end, and tells them apart by their pid namespaces.
 
     :meth:`number_of` may be called from any thread.

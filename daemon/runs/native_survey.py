@@ -63,7 +63,7 @@ _IS_MARK = ord("!")
 _WANTED = b"wanted"
 """The record of what was wanted last; all others are about absolute paths."""
 
-Known = dict[bytes, bytes]
+KnownDirectories = dict[bytes, bytes]
 """What is known of directories, by their paths: which directory it was (device, inode, ctime), then
 ``/NAME`` for each directory in it and ``!NAME`` for each thing found, ``!`` alone for itself, with
 NUL bytes between them."""
@@ -78,7 +78,7 @@ class Survey:
 
     def __init__(
         self,
-        known: Known,
+        known: KnownDirectories,
         *,
         now_ns: Callable[[], int] = time.time_ns,
         mounts: Callable[[], Mapping[bytes, bytes]] | None = None,
@@ -89,7 +89,7 @@ class Survey:
         self._mounts = mounts or read_mounts
         self._types = self._mounts()
         self._is_local_by_device: dict[int, bool] = {}
-        self._seen: Known = {}
+        self._seen: KnownDirectories = {}
         self._tops: list[bytes] = []
         self._on_read = on_read
         self.read_count = 0
@@ -112,7 +112,7 @@ class Survey:
         return found if len(found) <= _MOST else [top]
 
     def _look(self, directory: bytes) -> list[bytes]:
-        """Return what is in a directory, as in :data:`Known`."""
+        """Return what is in a directory, as in :data:`KnownDirectories`."""
         known = self._known.get(directory)
         if known is not None:
             identity, *words = known.split(b"\0")
@@ -153,7 +153,7 @@ class Survey:
             self._is_local_by_device[device] = self._types.get(path) in _LOCAL_TYPES
         return self._is_local_by_device[device]
 
-    def to_keep(self) -> Known:
+    def to_keep(self) -> KnownDirectories:
         """Return what may be kept for the next survey.
 
         A directory in which something is mounted is left out: what is below a mount shows when it
@@ -173,7 +173,7 @@ class Survey:
 
 
 def _words(fd: int, name: bytes) -> list[bytes]:
-    """Return what is in an open directory of that name, as in :data:`Known`."""
+    """Return what is in an open directory of that name, as in :data:`KnownDirectories`."""
     names: set[bytes] = set()
     words: list[bytes] = []
     with os.scandir(fd) as entries:
@@ -227,7 +227,7 @@ def read_mounts() -> dict[bytes, bytes]:
 # ---- what is kept
 
 
-def load(state: int) -> Known:
+def load(state: int) -> KnownDirectories:
     """Return what is kept in an open state directory; nothing if that is damaged, or not the user's
     own.
     """
@@ -251,7 +251,7 @@ def load(state: int) -> Known:
     return {path: known for path, _, known in (record.partition(b"\0") for record in body.split(b"\0\0")) if known}
 
 
-def save(state: int, known: Known) -> None:
+def save(state: int, known: KnownDirectories) -> None:
     """Replace what is kept in an open state directory.  It does without if that fails."""
     body = b"\0\0".join(path + b"\0" + one for path, one in known.items())
     ending = b".%b.new" % NATIVE_SURVEY

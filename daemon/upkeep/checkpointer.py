@@ -11,7 +11,7 @@ import os
 import sys
 
 from yolofs.errors import YolofsError
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 _NICE = 10
 """Nobody waits for it."""
@@ -21,7 +21,7 @@ def main(project: str) -> None:
     """Write the checkpoint of the session in a project, or end with a message."""
     os.nice(_NICE)
     try:
-        with Session.open(os.fsencode(project), Access.READ) as session:
+        with Session.open(os.fsencode(project), SessionAccess.READ) as session:
             session.write_checkpoint()
     except (YolofsError, OSError) as error:
         sys.exit(str(error))

@@ -12,7 +12,7 @@ from tests.cli.program import DEADLINE_S, Program
 from yolofs.changes.changes import compare
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.paths import Generation
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount
 
@@ -45,7 +45,7 @@ def test_what_changes_before_and_after_it_was_read_is_there(yolofs: Program) -> 
         with opened:
             found = compare(before, opened.state_after(before, early.generation, None), opened.base, opened.store)
         assert [os.path.basename(change.path) for change in found] == [b"old", b"one", b"three", b"two"]
-        with Session.open(os.fsencode(yolofs.project), Access.READ) as session:
+        with Session.open(os.fsencode(yolofs.project), SessionAccess.READ) as session:
             assert found == session.compare(Generation(1))
 
 

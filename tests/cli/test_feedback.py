@@ -9,7 +9,7 @@ import pytest
 from tests.cli.program import COMMAND, Program, run_program, with_few_files
 from tests.cli.terminal import Terminal
 from yolofs.cli.show.feedback_lines import lines_of
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.session import feedback
 
 pytestmark = pytest.mark.mount
@@ -114,5 +114,5 @@ def test_what_the_rules_hide_is_not_told() -> None:
 
     things = tuple(feedback.Dropped(path, "text", (b"+" + path,)) for path in (b"p/hidden", b"p/closed", b"p/open"))
     items = [feedback.Item(1, 0, things), feedback.Item(2, 0, things[:1], "about what is hidden")]
-    lines = list(lines_of(items, Place(b"/", None), Guard()))
+    lines = list(lines_of(items, PathDisplay(b"/", None), Guard()))
     assert lines[1:] == ["  text  /p/closed", "  text  /p/open", "    +p/open"]

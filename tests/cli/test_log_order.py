@@ -21,7 +21,7 @@ from tests.mount.asking import CREATE, Reader, reader, settings, wait_for_asks
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.rules import PathRule, RuleState
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount
 
@@ -79,7 +79,11 @@ def trying(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 def lent(yolofs: Program) -> Iterator[Session]:
     """Borrow the session for a commit."""
     project = os.fsencode(yolofs.project)
-    with connected(yolofs) as client, client.lend(LoanKind.COMMIT), Session.open(project, Access.LENT) as session:
+    with (
+        connected(yolofs) as client,
+        client.lend(LoanKind.COMMIT),
+        Session.open(project, SessionAccess.LENT) as session,
+    ):
         yield session
 
 

@@ -25,7 +25,7 @@ from yolofs.commit.apply import cross_device_copies
 from yolofs.errors import CommitError, NotPreparedError
 from yolofs.overlay import Owner
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -105,7 +105,10 @@ def test_what_becomes_immutable_too_late_to_be_seen_is_named_and_goes_when_that_
     remove(view)
     view.close()
     program = Program(disks.project)
-    with flagged(disks.far / "gone/sub/x", _IMMUTABLE), Session.open(bytes(disks.project), Access.WRITE) as session:
+    with (
+        flagged(disks.far / "gone/sub/x", _IMMUTABLE),
+        Session.open(bytes(disks.project), SessionAccess.WRITE) as session,
+    ):
         monkeypatch.setattr(cross_device_copies, "check", lambda *_: None)
         with pytest.raises(CommitError, match="could not be closed: Operation not permitted") as raised:
             commit(session, force=True)
@@ -170,7 +173,7 @@ def commit_as_nobody(
         view = CoreDriver(bytes(disks.project))
         view.rename(b"far/gone", b"moved")
         view.close()
-        with Session.open(bytes(disks.project), Access.WRITE) as session:
+        with Session.open(bytes(disks.project), SessionAccess.WRITE) as session:
             if refusal is None:
                 commit(session)
                 return

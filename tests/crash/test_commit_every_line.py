@@ -25,7 +25,7 @@ from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(300)
 TRACED = (
@@ -142,7 +142,7 @@ def _act_and_die(line: int, project: bytes, act: Callable[[Session], object], wr
         return trace
 
     try:
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             sys.settrace(trace)
             act(session)
             sys.settrace(None)
@@ -164,7 +164,7 @@ def test_a_commit_killed_at_a_line_is_finished_and_base_is_the_view(tmp_path: Pa
     for line in lines(total, share, SHARES):
         expected = prepare(directory)
         killed_at(line, project)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             was_interrupted += session.interrupted_commit() is not None
             finish_interrupted(session)
             commit(session)
@@ -186,7 +186,7 @@ def exactly(project: Path) -> dict[str, tuple[int, ...]]:
 
 def has_way_back(project: bytes) -> bool:
     """Tell whether a commit was interrupted, and that before all of it was durable."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         found = session.interrupted()
         if found is not None and found.way_back is None:
             finish_interrupted(session)
@@ -208,13 +208,13 @@ def test_a_commit_killed_at_a_line_is_taken_back_even_if_that_is_killed_too(tmp_
         killed_at(line, project)
         if has_way_back(project):
             dies_at(drawing.randrange(20, 320), project, roll_back_interrupted)
-            with Session.open(project, Access.WRITE) as session:
+            with Session.open(project, SessionAccess.WRITE) as session:
                 roll_back_interrupted(session)
                 assert session.interrupted_commit() is None, where
             assert exactly(directory) == before, where
             assert by_first_name(dict(walk_tree(project))) == contents, where
             taken_back += 1
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             commit(session)
         assert by_first_name(dict(walk_tree(project))) == expected, where
     assert taken_back >= POINTS // 6
@@ -234,7 +234,7 @@ def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, 
         where = f"killed at line {line} of {total}, and at line {back} of taking back"
         killed_at(line, project)
         dies_at(back, project, roll_back_interrupted)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             finished += finish_interrupted(session) is not None
             commit(session)
         assert by_first_name(dict(walk_tree(project))) == expected, where
@@ -264,7 +264,7 @@ def test_a_commit_of_some_paths_is_finished_and_the_rest_stays_staged(tmp_path: 
         where = f"killed at line {line} of {total}"
         expected = prepare(directory)
         killed_at(line, project, SOME)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             seen.add(session.interrupted_commit() is not None)
             finish_interrupted(session)
         now = by_first_name(dict(walk_tree(project)))
@@ -298,7 +298,7 @@ def test_nothing_is_lost_between_the_journal_that_ends_and_the_one_that_follows(
         view = CoreDriver(project)
         if view.session.interrupted_commit() is not None:
             view.close()
-            with Session.open(project, Access.WRITE) as session:
+            with Session.open(project, SessionAccess.WRITE) as session:
                 finish_interrupted(session)
             view = CoreDriver(project)
         assert view.tree() == expected, f"killed at line {line} of {total}"

@@ -24,7 +24,7 @@ from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, YolofsError
 from yolofs.session.commit import CommitResult, commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT)
@@ -61,7 +61,7 @@ def staged(place: Path, number: int) -> Staged:
         view.close()
         before = scan(project)
         if name == "done":
-            with Session.open(project, Access.WRITE) as session:
+            with Session.open(project, SessionAccess.WRITE) as session:
                 commit(session)
         found.append((project, before, without_times(scan(project))))
     return Staged(found[1][0], found[1][1], found[0][2])
@@ -73,7 +73,7 @@ def without_times(nodes: dict[bytes, Node]) -> dict[bytes, Node]:
 
 def attempt(project: bytes, faults: Faults) -> CommitResult | YolofsError:
     """Commit with faults, and return what comes of it; anything but our own errors is a defect."""
-    with Session.open(project, Access.WRITE) as session, faults.at_work():
+    with Session.open(project, SessionAccess.WRITE) as session, faults.at_work():
         try:
             return commit(session)
         except YolofsError as error:
@@ -96,7 +96,7 @@ def check_said(result: CommitResult | YolofsError) -> str:
 
 def end_it(project: bytes, *, goes_back: bool) -> str:
     """Do what the next command does."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         found = session.interrupted()
         if found is None:
             return "nothing"
@@ -176,7 +176,7 @@ def test_what_was_prepared_and_cannot_be_removed_counts_as_interrupted(place: Pa
         one = staged(place, call)
         result = attempt(one.project, Faults(errno.EROFS, range(call, 1 << 30)))
         said = check_said(result)
-        with Session.open(one.project, Access.WRITE) as session:
+        with Session.open(one.project, SessionAccess.WRITE) as session:
             is_there = session.interrupted() is not None
         assert is_there == (said == "interrupted"), f"call {call}"
         if said == "interrupted" and "not begun" in str(result):

@@ -17,7 +17,7 @@ from tests.support.commit_model import scan
 from tests.support.required import do_without
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 KIB = 1 << 10
 _REMOUNT = 32
@@ -74,14 +74,14 @@ def test_base_is_as_before_or_as_after_however_little_room_there_is(
         expected = {path for path, _ in view.tree().items()}
         view.close()
         before = scan(root)
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             resize(kib)
             said = what_comes_of_it(session)
         seen[said] += 1
         if said in ("NotPreparedError", "RolledBackError"):
             assert scan(root) == before, kib
         resize(64 * KIB)
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             found = session.interrupted()
             if found is not None and kib % 8 and found.way_back is not None:
                 roll_back_interrupted(session)

@@ -22,7 +22,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.session import session as session_module
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
 FAILED = 12
@@ -183,7 +183,7 @@ def test_a_commit_that_is_done_says_so_whatever_fails_then(
 ) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         path = session.journal.path
         paths = Selection(session.regions, paths=() if selection == "all" else (RelPath(b"c"), RelPath(b"new")))
         with monkeypatch.context() as patch:
@@ -204,7 +204,7 @@ def test_a_commit_that_is_done_says_so_whatever_fails_then(
             done = commit(session, selection=paths)
     assert done.number == 1
     assert "No space left on device" in done.unfinished
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         assert session.interrupted_commit() is None
         if selection == "some":
             assert (project / "c").read_text() == "new c"

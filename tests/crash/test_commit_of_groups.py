@@ -35,7 +35,7 @@ from yolofs.errors import RolledBackError
 from yolofs.overlay import Owner
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
@@ -166,16 +166,16 @@ def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path, stat
     def act() -> None:
         assert staged(project) == expected
         assert listing(project) == before
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             commit(session)
         assert listing(project) == expected
         for path in (b"file", b"shared/page", b"own/roots", b"own/others"):
             assert os.lstat(os.path.join(project, path)).st_ino == before_numbers[path][0], path
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             undo(session, choose(session, None))
         assert listing(project) == before
         assert numbers(project) == before_numbers
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             commit(session)
         assert listing(project) == expected
 
@@ -188,7 +188,7 @@ def test_the_script_of_a_commit_does_the_same(place: Path) -> None:
 
     def act() -> None:
         staged(project)
-        with Session.open(project, Access.READ) as session:
+        with Session.open(project, SessionAccess.READ) as session:
             plan = plan_commit(session.present().tree, session.base, session.store)
             lines = list(script(plan, session.store, place=bytes(place / "state")))
             told = list(plan_lines(plan, session.base, session.store))
@@ -206,9 +206,9 @@ def test_setgid_that_only_its_group_may_give_is_told_when_an_undo_cannot_give_it
         view = CoreDriver(project)
         view.chmod(b"shared/old", 0o770)
         view.close()
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             assert commit(session).left_out == {}
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             assert undo(session, choose(session, None)).left_out == {b"shared/old": ("mode",)}
 
     as_user(place, act)
@@ -253,7 +253,7 @@ def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, 
     staged(project)
     before_numbers = numbers(project)
     dies_at(line, project, commit)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         if goes_back and _is_taken_back(session):
             assert (listing(project), numbers(project)) == (before, before_numbers), f"killed at line {line}"
         finish_interrupted(session)
@@ -270,7 +270,7 @@ def test_an_undo_killed_at_a_line_is_brought_to_its_end(place: Path, goes_back: 
 
     def count() -> None:
         staged(first)
-        with Session.open(first, Access.WRITE) as session:
+        with Session.open(first, SessionAccess.WRITE) as session:
             commit(session)
         total.write_text(str(dies_at(0, first, _undo_last)))
 
@@ -290,7 +290,7 @@ def test_a_name_of_a_file_that_cannot_be_copied_is_kept_as_a_link_and_the_redo_f
         view.link(b"shared/page", b"shared/other name")
         view.close()
         for do in (commit, _undo_last, commit):
-            with Session.open(project, Access.WRITE) as session:
+            with Session.open(project, SessionAccess.WRITE) as session:
                 do(session)
         assert b"shared/other name" in listing(project)
 
@@ -310,11 +310,11 @@ def test_what_was_taken_back_of_another_users_files_is_no_change_of_the_host(pla
         really(steps, step)
 
     def twice(act: Callable[[Session], object]) -> None:
-        with Session.open(project, Access.WRITE) as session, pytest.MonkeyPatch.context() as patch:
+        with Session.open(project, SessionAccess.WRITE) as session, pytest.MonkeyPatch.context() as patch:
             patch.setattr(Steps, "do", fail)
             with pytest.raises(RolledBackError):
                 act(session)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             act(session)
 
     def act() -> None:
@@ -337,15 +337,15 @@ def _undo_last(session: Session) -> None:
 def _die_in_undo(project: bytes, line: int, expected: Listing, before: Listing, *, goes_back: bool) -> None:
     staged(project)
     before_numbers = numbers(project)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
     after_numbers = numbers(project)
     dies_at(line, project, _undo_last)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         if goes_back and _is_taken_back(session):
             assert (listing(project), numbers(project)) == (expected, after_numbers), f"killed at line {line}"
         finish_interrupted(session)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         if listing(project) != before:  # it was taken back, or had not begun
             assert listing(project) == expected, f"killed at line {line}"
             _undo_last(session)
@@ -381,7 +381,7 @@ def test_setgid_of_a_closed_directory_that_cannot_be_given_back_is_told(place: P
 
     def act() -> None:
         _stage_in_closed(project)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             left_out = commit(session).left_out
         assert [left_out.get(RelPath(path)) for path in (b"closed", b"closed/sub")] == [("mode",), ("mode",)]
         assert _modes(project) == [0o555, 0o555]
@@ -401,7 +401,7 @@ def test_a_closed_setgid_directory_is_closed_after_a_kill_at_any_line(place: Pat
     def die_and_end(project: bytes, line: int) -> None:
         _stage_in_closed(project)
         dies_at(line, project, commit)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             found = session.interrupted()
             if goes_back and found is not None and found.way_back is not None:
                 back = roll_back_interrupted(session)

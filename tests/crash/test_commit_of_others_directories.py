@@ -21,7 +21,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.errors import NotPreparedError
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 from yolofs.state.regions import Region
 
@@ -79,18 +79,18 @@ def test_they_are_renamed_and_removed_and_come_back(place: Path) -> None:
 
     def act() -> None:
         staged(project)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             left_out = commit(session).left_out
         assert left_out == dict.fromkeys((b"own/empty", b"replaced"), ("group", "owner"))
         assert listing(project) == expected
         assert os.lstat(os.path.join(project, b"renamed")).st_ino == before_numbers[b"full"][0]
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             undo(session, choose(session, None))
         after = listing(project)
         assert after.keys() == before.keys()
         assert without_owners(after) == without_owners(before)
         assert os.lstat(os.path.join(project, b"full")).st_ino == before_numbers[b"full"][0]
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             commit(session)
         assert listing(project) == expected
 
@@ -111,7 +111,7 @@ def _die_and_end(project: bytes, line: int, expected: Listing, before: Listing, 
     staged(project)
     before_numbers = numbers(project)
     dies_at(line, project, commit)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         found = session.interrupted()
         if goes_back and found is not None and found.way_back is not None:
             roll_back_interrupted(session)
@@ -139,13 +139,13 @@ def test_what_cannot_be_done_is_refused_before_base_is_touched(
         view = CoreDriver(project)
         act(view)
         view.close()
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             with pytest.raises(NotPreparedError, match=f"{path}: it is another user's directory, and who may not"):
                 commit(session)
             assert listing(project) == before
             regions = frozenset(Region)
             commit(session, selection=Selection(session.regions, regions, (RelPath(path.encode()),)))
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             commit(session)
         assert sorted(os.listdir(os.path.join(project, b"moved"))) == [b"file", b"other"]
 

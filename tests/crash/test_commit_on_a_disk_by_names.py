@@ -24,7 +24,7 @@ from tests.support.fault_points import points
 from tests.support.required import do_without
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount, pytest.mark.root_only]
@@ -95,10 +95,10 @@ def test_it_is_undone_and_done_again(disk: Path) -> None:
     project = disk / "project"
     expected, before = expected_on(disk), prepared(project)
     for _ in range(2):
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
         assert listing(bytes(project)) == expected
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             undo(session, choose(session, None))
         assert listing(bytes(project)) == before
 
@@ -123,12 +123,12 @@ def test_a_kill_at_any_line_leaves_what_can_be_ended(disk: Path, numbers: Number
         dies_at(line, bytes(project), commit)
         if way == "taken back" and not has_way_back(bytes(project)):
             continue
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             interrupted += WAYS[way](session) is not None
         now = listing(bytes(project))
         if way == "taken back" or now != expected:
             assert now == before, where
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             try:
                 commit(session)
             except ConflictError as error:

@@ -21,7 +21,7 @@ from tests.support.overlay import Container, container
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = [
@@ -112,13 +112,13 @@ def test_directories_of_the_image_are_moved_and_removed_and_come_back(image: Con
     expected = prepared(image)
     before = base_of(image)
     root = os.fsencode(image.project)
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         commit(session)
     assert base_of(image) == expected
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         undo(session, choose(session, None))
     assert base_of(image) == before
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         commit(session)
     assert base_of(image) == expected
 
@@ -142,12 +142,12 @@ def test_a_kill_at_any_line_leaves_what_can_be_ended(image: Container, way: str)
         if way == "taken back" and not has_way_back(root):
             continue
         dies_at(line % 300, root, WAYS[way])
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             interrupted += WAYS[way](session) is not None
         now = base_of(image)
         if way == "taken back" or now != expected:
             assert now == before, where
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             try:
                 commit(session)
             except ConflictError as error:

@@ -35,7 +35,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
@@ -127,7 +127,7 @@ def record(project: Path, *paths: bytes) -> Recorded:
     work(view)
     view.close()
     root = os.fsencode(project)
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         Sealer.open(session.directory, make=True)
         directory = session.directory
         staged = journal_of(directory)
@@ -199,7 +199,7 @@ def next_command(recorded: Recorded, way: str) -> str:
     """Open the session as the next command does, and bring a commit that was interrupted to its
     end.
     """
-    with Session.open(recorded.project, Access.WRITE) as session:
+    with Session.open(recorded.project, SessionAccess.WRITE) as session:
         found = session.interrupted()
         if found is None:
             return "nothing was interrupted"

@@ -21,7 +21,7 @@ from tests.support.fault_points import points
 from yolofs.commit.apply import execution, steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 from yolofs.system import syscalls
 
@@ -121,7 +121,7 @@ def test_new_content_is_durable_before_the_first_step(tmp_path: Path, monkeypatc
     noting(steps.Steps, "_make_file", "make")
     noting(syscalls, "sync_filesystem", "sync")
     noting(execution, "_do_one", "step")
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
     first = order.index("step")
     assert "make" in order
@@ -150,14 +150,14 @@ def test_what_the_host_puts_where_a_new_file_is_to_go_is_not_taken_for_it(tmp_pa
 def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tmp_path / "project"
     prepare(project)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
 
     def no_room(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), b"a")
 
     monkeypatch.setattr(steps.Steps, "make", no_room)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         with pytest.raises(NotPreparedError) as raised:
             undo(session, choose(session, None))
         assert raised.value.message.startswith("the undo of commit 1 was not begun: ")
@@ -170,14 +170,14 @@ def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monke
 def test_an_undo_that_cannot_begin_offers_to_undo_other_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = tmp_path / "project"
     prepare(project)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
 
     def forbidden(*_: object) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM), b"a")
 
     monkeypatch.setattr(steps.Steps, "make", forbidden)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         with pytest.raises(NotPreparedError) as raised:
             undo(session, choose(session, None))
         assert raised.value.hint == "fix that, or undo other paths: yolofs undo 1 PATH..."

@@ -25,7 +25,7 @@ from yolofs.paths import RelPath, StoreIno
 from yolofs.registry.seal import digest_of_file, read_plainly
 from yolofs.registry.search import find
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, prepare
 from yolofs.session.undo_notes import read_undoes
 from yolofs.state.link_names import find_name_near, find_names, find_names_at
@@ -84,7 +84,7 @@ def test_the_journal_in_force_is_not_put_away_with_a_commit_that_is_already(plac
     view.close()
     archived, in_force = archive.read_bytes(), journal.read_bytes()
     failures = 0
-    for failure in each_read_fails(place, lambda: Session.open(project, Access.WRITE).close()):
+    for failure in each_read_fails(place, lambda: Session.open(project, SessionAccess.WRITE).close()):
         failures += failure is not None
         assert archive.read_bytes() == archived
         assert in_force in journal.read_bytes()
@@ -104,12 +104,12 @@ def test_what_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.Monk
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    with monkeypatch.context() as patch, Session.open(project, Access.WRITE) as session:
+    with monkeypatch.context() as patch, Session.open(project, SessionAccess.WRITE) as session:
         patch.setattr(execution, "note_parted", fail)
         with pytest.raises(CommitError):
             commit(session)
     after = exactly(Path(os.fsdecode(project)))
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         found = session.interrupted()
         assert found is not None
         assert found.is_settled
@@ -233,7 +233,7 @@ def test_what_the_last_check_cannot_look_at_is_no_defect_of_the_plan(place: Path
     view = CoreDriver(project)
     work(view)
     view.close()
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         tree = session.state()
         plan = plan_commit(tree, session.base, session.store)
         ends = list(each_read_fails(place, lambda: check_names(plan, tree, session.base)))
@@ -249,7 +249,7 @@ def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: P
     view.close()
     with open(os.path.join(project, b"new", b"of the host"), "wb"):  # so that the directory has to stay
         pass
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         scratch = Store(os.fsencode(place / "scratch"))
         commit_1 = choose(session, 1)
 

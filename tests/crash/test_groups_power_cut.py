@@ -31,7 +31,7 @@ from tests.support.model_steps import how_many
 from yolofs.overlay import Owner
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
@@ -67,7 +67,7 @@ def as_ordinary_user() -> Iterator[None]:
 
 def record(root: bytes, act: Act) -> Recorded:
     """Record what something does that the user does."""
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         Sealer.open(session.directory, make=True)
         directory, before, staged = session.directory, shown(root), journal_of(session.directory)
         recorder = Recorder(root, directory)
@@ -136,7 +136,7 @@ def test_the_next_command_ends_with_base_as_before_or_as_after(place: Path, what
             work(view)
             view.close()
             if what == "undo":
-                with Session.open(project, Access.WRITE) as session:
+                with Session.open(project, SessionAccess.WRITE) as session:
                     commit(session)
             recorded = record(project, _undo_last if what == "undo" else _commit_all)
         check_states(recorded, b"2" if what == "undo" else b"1")

@@ -23,7 +23,7 @@ from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import as_user, check_said, kill_points, run, users
 from tests.support.model_steps import how_many
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.changes.hunks import Hunk, hunks_of
 from yolofs.paths import RelPath
 from yolofs.session.journal_copy import JournalCopy
@@ -45,7 +45,7 @@ def text_hunks(path: bytes, before: bytes, after: bytes) -> Sequence[Hunk]:
                 file.write(data)
             st = os.lstat(full)
             sides.append(Side(0o100000, 0o644, 0, 0, st.st_mtime_ns, len(data), 0, full, full, None))
-        change = Change(Kind.MODIFIED, RelPath(path), old=sides[0], new=sides[1], content=True)
+        change = Change(ChangeKind.MODIFIED, RelPath(path), old=sides[0], new=sides[1], content=True)
         return hunks_of(change, Store(os.path.join(os.fsencode(directory), b"store"))).hunks
 
 

@@ -20,7 +20,7 @@ from tests.support.injected_faults import Faults
 from tests.support.killed_command import is_in_switch
 from tests.support.memory_disk import memory_directory
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = pytest.mark.timeout(300)
@@ -71,12 +71,12 @@ def remove_and_commit(project: bytes) -> None:
     view.rmdir(b"d/sub")
     view.rmdir(b"d")
     view.close()
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
 
 
 def undo_last(project: bytes) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         result = undo(session, choose(session, 1))
     assert not result.stays
 
@@ -103,7 +103,7 @@ def undo_and_be_killed(project: bytes, call: int) -> None:
 
 
 def end(project: bytes, way: Callable[[Session], object]) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         found = session.interrupted()
         if found is not None:
             (way if found.way_back is not None else finish_interrupted)(session)

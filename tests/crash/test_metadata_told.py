@@ -18,7 +18,7 @@ from tests.support.injected_faults import Faults
 from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -48,16 +48,16 @@ def stopped_at_its_end(session: Session, call: str, monkeypatch: pytest.MonkeyPa
 def test_whoever_finishes_a_commit_is_told_what_could_not_be_set_before(
     project: bytes, call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         stopped_at_its_end(session, call, monkeypatch)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         result = finish_interrupted(session)
     assert result is not None
     assert any(CALLS[call] in left_out for left_out in result.left_out.values()), result.left_out
 
 
 def test_a_torn_end_of_what_was_noted_is_passed_over(project: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         stopped_at_its_end(session, "utime", monkeypatch)
         note = Path(os.fsdecode(session.directory), "commits/1/unset")
         note.write_bytes(note.read_bytes()[:-3])
@@ -73,10 +73,10 @@ def test_whoever_takes_a_commit_back_is_told_what_could_not_be_set(
     project: bytes, call: str, is_killed_again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = scan(project)
-    with Session.open(project, Access.READ) as session:
+    with Session.open(project, SessionAccess.READ) as session:
         steps = len(_plan(session))
     interrupt(Path(os.fsdecode(project)), steps - 1, "commit", "--yes")
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         with Faults(errno.EPERM, range(1 << 30), only=call).at_work(), monkeypatch.context() as patch:
             if is_killed_again:
                 patch.setattr("yolofs.commit.apply.rollback.BackSteps.sync", _fails)

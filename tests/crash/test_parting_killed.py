@@ -21,7 +21,7 @@ from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, part_links
 from yolofs.paths import Generation
 from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 from yolofs.session.up_to import commit_up_to
 
@@ -60,7 +60,7 @@ def stage_some_and_all(project: bytes) -> None:
 
 
 def commit_some(project: bytes) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit_up_to(session, split=split_staged(session, None, tree=session.state(Generation(1))))
 
 
@@ -70,7 +70,7 @@ def stage_links(project: bytes) -> None:
     view.link(b"a", b"new")
     view.link(b"d/c", b"d/new")
     view.close()
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
     view = CoreDriver(project)
     for name in (b"a", b"a too", b"a as well", b"new", b"d/c", b"d/c too", b"d/c as well", b"d/new"):
@@ -80,7 +80,7 @@ def stage_links(project: bytes) -> None:
 
 
 def undo_all(project: bytes) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         undo(session, choose(session, 1))
 
 
@@ -136,7 +136,7 @@ def test_a_file_that_lost_names_is_not_taken_for_changed(
         project = project_with_links(place, call)
         stages(project)
         goes_on = is_killed(project, does, call)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             assert (finish_interrupted(session) is not None) or not goes_on or session.interrupted() is None
             where = f"killed at call {call}"
             assert look_at_base(session, split_staged(session, None)).conflicts == [], where
@@ -153,6 +153,6 @@ def test_a_file_that_lost_names_and_that_the_host_changed_is_taken_for_changed(p
         assert is_killed(project, commit_some, call)
         left = Path(os.fsdecode(project), "a as well")
         left.chmod(0o600)
-        with Session.open(project, Access.WRITE) as session:
+        with Session.open(project, SessionAccess.WRITE) as session:
             finish_interrupted(session)
             assert look_at_base(session, split_staged(session, None)).conflicts == [b"a as well", b"a too"], call

@@ -20,7 +20,7 @@ from tests.unit.commit.old_base import killed_after
 from yolofs.commit.apply.steps import Steps
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, finish_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 __all__ = ["project"]
@@ -172,12 +172,12 @@ def committed(project: Path, work: View = lambda _: None) -> None:
     view = CoreDriver(bytes(project))
     work(view)
     view.close()
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         commit(session)
 
 
 def undone(project: Path, number: int | None, *, force: bool = False) -> None:
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         result = undo(session, choose(session, number), force=force)
         assert result.is_whole
         assert not result.stays
@@ -221,7 +221,7 @@ def test_what_was_copied_is_known_when_the_notes_of_its_times_are_gone(project: 
     committed(project, FIRST[first])
     committed(project, SECOND[second])
     undone(project, 2)
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         abort(session)
     committed(project, lambda view: view.create(b"later", b"later", 0o644))
     undone(project, 1)
@@ -282,7 +282,7 @@ def test_an_undo_that_is_killed_while_it_tidies_up_causes_no_conflict(project: P
     after = exactly(project)
     calls = itertools.count(1)
     killed_after(Steps, "_discard", lambda *_: next(calls) == number, lambda: undone(project, None))
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         finish_interrupted(session)
     assert exactly(project) == between
     committed(project)
@@ -296,7 +296,7 @@ def test_what_the_host_has_put_meanwhile_into_such_a_directory_is_a_conflict(pro
     committed(project, remove_all)
     killed_after(Steps, "_discard", lambda *_: True, lambda: undone(project, None))
     (project / "far/d/by the host").write_text("by the host")
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         finish_interrupted(session)
         with pytest.raises(ConflictError):
             commit(session)
@@ -318,7 +318,7 @@ def test_an_undo_of_an_earlier_commit_that_is_killed_when_it_has_tidied_up_cause
     _kill_when_tidied_up(project, first)
     if has_lost_its_time:
         os.utime(project / "far/d")
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         finish_interrupted(session)
     assert exactly(project) == before
     committed(project)
@@ -331,7 +331,7 @@ def test_what_the_host_puts_into_it_then_is_a_conflict(project: Path) -> None:
     _kill_when_tidied_up(project, "edit")
     (project / "far/d/sub/by the host").write_text("by the host")
     (project / "far/d/by the host").write_text("by the host")
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         finish_interrupted(session)
         with pytest.raises(ConflictError):
             commit(session)

@@ -23,7 +23,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.errors import NotPreparedError, YolofsError
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.system import syscalls
 
 __all__ = ["prepare", "project"]
@@ -57,7 +57,7 @@ def test_all_is_made_on_its_device_and_durable_before_the_first_step(
     noting(syscalls, "sync_filesystem", lambda arguments: f"sync {os.fstat(arguments[0]).st_dev}")
     noting(execution, "_do_one", lambda _: "step")
     noting(keeping, "copy_tree", lambda arguments: f"copy to {os.stat(os.path.dirname(arguments[1])).st_dev}")
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
     assert base_of(project) == expected
     first = order.index("step")
@@ -81,7 +81,7 @@ def test_what_was_copied_is_deleted_when_its_copy_is_durable_and_that_is_durable
     noting(steps.Steps, "sync", lambda _: "sync")
     noting(steps.Steps, "_discard", lambda _: "delete")
     noting(execution, "write_new", lambda arguments: arguments[1].decode())
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
     deleted = order.count("delete")
     assert deleted > 1
@@ -96,7 +96,7 @@ def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
     before = base_of(project)
     times = {path: path.lstat().st_mtime_ns for path in (project, *project.rglob("*"))}
     monkeypatch.setattr(Steps, "look", no_room)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         with pytest.raises(NotPreparedError, match="No space left on device"):
             commit(session)
         assert session.interrupted_commit() is None
@@ -125,7 +125,7 @@ def test_what_there_was_no_place_to_make_before_is_durable_before_a_note_says_th
     )
     noting(os, "symlink", lambda arguments: "note" if b"-is-" in arguments[1] else "symlink")
     noting(syscalls, "rename_noreplace", lambda arguments: "copied" if arguments[3].endswith(b"-copied") else "rename")
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
     assert base_of(project) == expected
     devices = {f"sync {path.stat().st_dev}" for path in (project, project / "far")}
@@ -165,7 +165,7 @@ def test_the_folder_on_the_other_device_is_gone_for_good_before_the_commit_has_e
             monkeypatch.setattr(Steps, "look", no_room)
         case _:
             pass
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         if ends == "well":
             commit(session)
         else:

@@ -36,7 +36,7 @@ from yolofs.commit.plan.plan import Place, Step
 from yolofs.errors import ConflictError
 from yolofs.paths import Generation
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted, split_staged
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.up_to import commit_up_to
 
 __all__ = ["prepare", "project"]
@@ -65,7 +65,7 @@ def test_a_commit_killed_at_a_line_is_finished(project: Path, prepare: Prepare, 
     for line in lines(share, total):
         expected = prepare()
         killed_at(line, root)
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             finish_interrupted(session)
             commit(session)
         assert base_of(project) == expected, f"killed at line {line} of {total}"
@@ -84,11 +84,11 @@ def test_a_commit_killed_at_a_line_is_taken_back(project: Path, prepare: Prepare
         killed_at(line, root)
         if has_way_back(root):
             dies_at(line % 400, root, roll_back_interrupted)
-            with Session.open(root, Access.WRITE) as session:
+            with Session.open(root, SessionAccess.WRITE) as session:
                 roll_back_interrupted(session)
             assert base_of(project) == before, f"killed at line {line} of {total}"
             assert not [name for name in os.listdir(project / "far") if name.startswith(".yolofs")]
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             commit(session)
         assert base_of(project) == expected, f"killed at line {line} of {total}"
 
@@ -111,7 +111,7 @@ def test_a_commit_of_some_paths_is_finished_and_the_rest_stays_staged(
         where = f"killed at line {line} of {total}"
         expected = prepare()
         killed_at(line, root, SOME)
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             seen.add(session.interrupted_commit() is not None)
             finish_interrupted(session)
         assert base_of(project) in (before, after), where
@@ -142,13 +142,13 @@ def test_a_directory_has_its_time_back_though_the_deleting_of_what_was_copied_fr
                 if b"/.yolofs-" in path:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-            with pytest.MonkeyPatch.context() as patch, Session.open(root, Access.WRITE) as session:
+            with pytest.MonkeyPatch.context() as patch, Session.open(root, SessionAccess.WRITE) as session:
                 patch.setattr(steps, "remove_tree", remove_and_die)
                 commit(session)
         finally:
             os._exit(1)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         finish_interrupted(session)
     assert base_of(project) == expected
     assert times_of(project, times) == times
@@ -171,7 +171,7 @@ def test_a_step_that_is_done_and_not_in_the_log_is_not_done_twice(
         times, last = times_shown(project), next(count)
         if not killed_before_line(root, last):
             break
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             directory = session.interrupted_commit()
             assert directory is not None
             if loses_log:
@@ -192,12 +192,12 @@ def test_a_name_that_another_user_has_seen_and_taken_blocks_no_commit(project: P
     for last in range(1, 12, 2):
         assert killed_before_line(root, last)
         names.update(project.rglob(".yolofs-*"))
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             roll_back_interrupted(session)
     assert {path.name.rpartition("-")[2].isdigit() for path in names} == {False, True}
     for path in names:
         path.mkdir()
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         commit(session)
     for path in names:
         path.rmdir()
@@ -226,7 +226,7 @@ def test_what_was_copied_before_a_kill_is_no_conflict_with_what_stays_staged(
                 os.kill(os.getpid(), signal.SIGKILL)
 
         try:
-            with pytest.MonkeyPatch.context() as patch, Session.open(root, Access.WRITE) as session:
+            with pytest.MonkeyPatch.context() as patch, Session.open(root, SessionAccess.WRITE) as session:
                 patch.setattr(Steps, "do", do)
                 commit_up_to(session, split=split_staged(session, None, tree=session.state(Generation(1))))
         finally:
@@ -235,9 +235,9 @@ def test_what_was_copied_before_a_kill_is_no_conflict_with_what_stays_staged(
     assert os.WIFSIGNALED(status), status
     if by_the_host:
         (project / "far/moved/x").write_text("the host's")
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         finish_interrupted(session)
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         if by_the_host:
             with pytest.raises(ConflictError):
                 commit(session)

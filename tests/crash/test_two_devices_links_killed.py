@@ -22,7 +22,7 @@ from tests.support.seed import dice
 from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 __all__ = ["project"]
@@ -105,7 +105,7 @@ def undo_last(session: Session) -> None:
 
 
 def done(project: Path, act: Callable[[Session], object]) -> None:
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         act(session)
 
 

@@ -27,7 +27,7 @@ from tests.support.model_steps import how_many
 from tests.support.second_disk import mounted_disk
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = [
@@ -94,7 +94,7 @@ def carried_out(project: Path, act: Act) -> None:
         view = CoreDriver(bytes(project))
         act.stage(view)
         view.close()
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         act.does(session)
 
 
@@ -104,7 +104,7 @@ def recorded(project: Path, act: Act) -> Recorded:
         act.stage(view)
         view.close()
     root = bytes(project)
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         Sealer.open(session.directory, make=True)
         directory, staged, before = session.directory, journal_of(session.directory), scan(root)
         recorder = Recorder(root, directory)

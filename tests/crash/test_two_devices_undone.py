@@ -12,7 +12,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 __all__ = ["project"]
@@ -42,14 +42,14 @@ def test_what_was_changed_and_moved_is_committed_again_after_an_undo(
         view.overwrite(file.encode(), b"view")
     view.rename(f"{source}{top}".encode(), f"{target}{top}".encode())
     view.close()
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         commit(session)
     after = by_first_name(dict(walk_tree(bytes(project))))
     for _ in range(2):
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             undo(session, choose(session, None))
         assert (project / file).read_text() == "before"
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
         assert by_first_name(dict(walk_tree(bytes(project)))) == after
 
@@ -64,14 +64,14 @@ def test_a_directory_that_was_removed_is_removed_again_after_an_undo(project: Pa
     view.rmdir(b"far/gone")
     view.close()
     for _ in range(2):
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
         assert not (project / "far/gone").exists()
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             undo(session, choose(session, None))
         assert (project / "far/gone/sub/x").read_text() == "x"
     (project / "far/gone/sub/x").write_text("y")
-    with Session.open(bytes(project), Access.WRITE) as session, pytest.raises(ConflictError):
+    with Session.open(bytes(project), SessionAccess.WRITE) as session, pytest.raises(ConflictError):
         commit(session)
 
 
@@ -93,10 +93,10 @@ def test_of_a_changed_file_that_moved_along_each_name_is_staged_by_itself_after_
         view.overwrite(f"{source}moved/one".encode(), b"view")
     view.rename(f"{source}moved".encode(), f"{target}moved".encode())
     view.close()
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         commit(session)
     committed = base_of(project)
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         undone = undo(session, choose(session, None))
     assert set(undone.left_out) == {f"{target}moved/{name}".encode() for name in ("one", "two")}
     assert [(directory / name).read_text() for name in ("one", "two")] == ["before", "before"]
@@ -105,6 +105,6 @@ def test_of_a_changed_file_that_moved_along_each_name_is_staged_by_itself_after_
     shown = view.tree()
     view.close()
     assert {path: what[:5] for path, what in shown.items()} == {path: what[:5] for path, what in committed.items()}
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         commit(session)
     assert base_of(project) == shown

@@ -21,7 +21,7 @@ from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from yolofs.errors import YolofsError
 from yolofs.session.commit import CommitResult, commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import UndoResult, choose, undo
 
 pytestmark = pytest.mark.timeout(300)
@@ -40,7 +40,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def attempt(project: bytes, faults: Faults) -> UndoResult | YolofsError:
     """Undo with faults, and return what comes of it; anything but our own errors is a defect."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         last = choose(session, None)
         with faults.at_work():
             try:
@@ -51,7 +51,7 @@ def attempt(project: bytes, faults: Faults) -> UndoResult | YolofsError:
 
 def view_of(project: bytes) -> dict[bytes, Node]:
     """Return what the view shows, found by committing it, which is undone again."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
         shown = scan(project)
         result = undo(session, choose(session, None))
@@ -71,7 +71,7 @@ def test_an_undo_of_which_one_call_fails_ends_before_or_after(place: Path, numbe
     before = scan(project)
     work(view)
     view.close()
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
     after = scan(project)
     faults = Faults(0, range(0))
@@ -80,7 +80,7 @@ def test_an_undo_of_which_one_call_fails_ends_before_or_after(place: Path, numbe
     assert total > 100
     assert scan(project) == before
     assert view_of(project) == after
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
     seen: Counter[str] = Counter()
     for call in points(range(total), "undo", number, some=POINTS):
@@ -102,7 +102,9 @@ def test_an_undo_of_which_one_call_fails_ends_before_or_after(place: Path, numbe
             assert is_told or now[path]._replace(mtime_ns=0) == node._replace(mtime_ns=0), (where, path)
         assert now.keys() == before.keys(), where
         before = now  # with what was told that it could not be carried over
-        with Session.open(project, Access.WRITE) as session:  # the same again; a time that stayed out is no drift
+        with Session.open(
+            project, SessionAccess.WRITE
+        ) as session:  # the same again; a time that stayed out is no drift
             assert isinstance(commit(session), CommitResult)
         again = scan(project)
         for path, node in without_times(again).items():

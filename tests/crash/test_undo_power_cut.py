@@ -30,7 +30,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = pytest.mark.timeout(300)
@@ -79,7 +79,7 @@ def record(
     """Record what something does; ``before`` and ``staged`` are what base and the journal were
     before all of it.
     """
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         Sealer.open(session.directory, make=True)
         directory = session.directory
         before = before if before is not None else scan(root)
@@ -97,7 +97,7 @@ def undo_last(session: Session) -> None:
 
 def committed(root: bytes) -> bytes:
     """Commit what is staged in a project, and return its root."""
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         commit(session)
     return root
 
@@ -105,7 +105,7 @@ def committed(root: bytes) -> bytes:
 def record_end(root: bytes, act: Callable[[Session], object]) -> Recorded:
     """Record how a commit is brought to its end that was killed half way."""
     before = scan(root)
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         staged = journal_of(session.directory)
         with broken_off(60), pytest.raises(KilledError):
             commit(session)

@@ -19,7 +19,7 @@ from tests.support.clocks import let_clocks_pass
 from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, look_at_base, roll_back_interrupted, split_staged
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device")
@@ -66,15 +66,15 @@ def test_what_has_its_number_on_the_other_disk_is_no_change_by_the_host(project:
         view.create(f"two/{name}".encode(), b"made, and longer", 0o640)
     view.rename(b"two/f5", b"two/moved")
     view.close()
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         commit(session)
     assert made(project, "one") & made(project, "two")
     after = tree_of(project)
     for _ in range(2):
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             undo(session, choose(session, None))
         assert tree_of(project) == before
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
         assert tree_of(project) == after
 
@@ -85,10 +85,10 @@ def test_what_the_host_has_changed_on_either_disk_is_told(project: Path, disk: s
     for one in DISKS:
         view.create(f"{one}/new".encode(), b"new", 0o644)
     view.close()
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         commit(session)
     (project / disk / "new").write_text("by the host")
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         with pytest.raises(ConflictError) as raised:
             undo(session, choose(session, None))
         assert raised.value.paths == (f"{disk}/new".encode(),)
@@ -112,7 +112,7 @@ def test_what_was_taken_back_is_no_conflict_for_the_next_commit(project: Path) -
     prepare()
     seen = set[bool]()
     total = killed_at(0, root)
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         undo(session, choose(session, None))
     for line in range(total // 10, total, total // 30):
         killed_at(line, root)
@@ -121,10 +121,10 @@ def test_what_was_taken_back_is_no_conflict_for_the_next_commit(project: Path) -
                 break
             continue
         seen.add(tree_of(project) != before)
-        with Session.open(root, Access.WRITE) as session:
+        with Session.open(root, SessionAccess.WRITE) as session:
             roll_back_interrupted(session)
         assert tree_of(project) == before
-        with Session.open(root, Access.READ) as session:
+        with Session.open(root, SessionAccess.READ) as session:
             assert look_at_base(session, split_staged(session, None)).conflicts == []
     assert True in seen
 
@@ -138,10 +138,10 @@ def test_what_a_later_commit_has_changed_on_the_other_disk_is_no_reason_to_leave
         view = CoreDriver(bytes(project))
         view.chmod(f"{disk}/f4".encode(), 0o600)
         view.close()
-        with Session.open(bytes(project), Access.WRITE) as session:
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
     (project / "one/f4").write_text("by the host")
-    with Session.open(bytes(project), Access.WRITE) as session:
+    with Session.open(bytes(project), SessionAccess.WRITE) as session:
         with pytest.raises(ConflictError) as raised:
             undo(session, choose(session, 1))
         assert raised.value.paths == (b"one/f4",)
@@ -158,16 +158,16 @@ def test_what_a_forced_commit_would_replace_on_one_disk_is_a_conflict_there_alon
     host_commits_later(project / "one/f3")
 
     def conflicts() -> list[bytes]:
-        with Session.open(root, Access.READ) as session:
+        with Session.open(root, SessionAccess.READ) as session:
             return list(look_at_base(session, split_staged(session, None)).conflicts)
 
     assert conflicts() == [b"one/f3"]
     before = tree_of(project)
     total = dies_at(0, root, lambda session: commit(session, force=True))
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         undo(session, choose(session, None))
     assert tree_of(project) == before
-    with Session.open(root, Access.WRITE) as session:
+    with Session.open(root, SessionAccess.WRITE) as session:
         abort(session)
     view = CoreDriver(root)
     for disk in DISKS:
@@ -179,7 +179,7 @@ def test_what_a_forced_commit_would_replace_on_one_disk_is_a_conflict_there_alon
         dies_at(line, root, lambda session: commit(session, force=True))
         if has_way_back(root):
             was_touched = not (project / "two/f3").exists()
-            with Session.open(root, Access.WRITE) as session:
+            with Session.open(root, SessionAccess.WRITE) as session:
                 roll_back_interrupted(session)
             assert conflicts() == [b"one/f3"], f"killed at line {line} of {total}"
             if was_touched:

@@ -18,7 +18,7 @@ from tests.support.injected_faults import Faults
 from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
 from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 pytestmark = pytest.mark.timeout(300)
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.timeout(300)
 def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[bytes]:
     """A project of which something of every kind has been committed."""
     with staged_metadata(monkeypatch) as path:
-        with Session.open(path, Access.WRITE) as session:
+        with Session.open(path, SessionAccess.WRITE) as session:
             commit(session)
         yield path
 
@@ -46,7 +46,7 @@ def test_what_could_not_be_set_is_told_and_no_drift(
     project: bytes, call: str, number: int, then: str, ends: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after = scan(project)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         faults = Faults(number, range(1 << 30), only=call)
         if ends == "at once":
             with faults.at_work():
@@ -57,7 +57,7 @@ def test_what_could_not_be_set_is_told_and_no_drift(
             with faults.at_work(), pytest.raises(CommitError):
                 undo(session, choose(session, 1))
             monkeypatch.setattr(execution, "write_new", commit_directory.write_new)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         if ends == "when it goes on":
             assert finish_interrupted(session) is not None
         check_no_drift(session)
@@ -72,7 +72,7 @@ def test_what_could_not_be_set_is_told_and_no_drift(
 
 
 def test_what_the_host_changes_then_is_drift_again(project: bytes) -> None:
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         with Faults(errno.EPERM, range(1 << 30), only="utime").at_work():
             undo(session, choose(session, 1))
         check_no_drift(session)

@@ -24,7 +24,7 @@ from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 Prepare = Callable[[], dict[bytes, tuple[Any, ...]]]
 
@@ -119,7 +119,7 @@ def base_of(project: Path) -> dict[bytes, tuple[Any, ...]]:
 
 def times_shown(project: Path) -> dict[bytes, int]:
     """Return the mtimes that the view shows of directories in which names came or went."""
-    with Session.open(os.fsencode(project), Access.READ) as session:
+    with Session.open(os.fsencode(project), SessionAccess.READ) as session:
         times: dict[bytes, int] = {path: entry.touched_ns for path, entry in session.state().walk() if entry.touched_ns}
     assert b"far" in times
     return times
@@ -145,7 +145,7 @@ def killed_before_line(root: bytes, last: int) -> bool:
 
             # in a child, which ends: nothing has to be put back
             Steps.seen = seen  # type: ignore[method-assign]
-            with Session.open(root, Access.WRITE) as session:
+            with Session.open(root, SessionAccess.WRITE) as session:
                 commit(session)
         finally:
             os._exit(1)

@@ -36,7 +36,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import BusyFilesError
 from yolofs.paths import Generation
 from yolofs.session.commit import abort, commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.hard_links import staged_for
 from yolofs.system import syscalls
 from yolofs.system.clock import coarse_clock_ns
@@ -459,7 +459,7 @@ class ContentMachine(RuleBasedStateMachine):
         self._look()
 
     def _session(self) -> Session:
-        return Session.open(os.fsencode(self._project), Access.LENT)
+        return Session.open(os.fsencode(self._project), SessionAccess.LENT)
 
     # ---- comparing
 
@@ -498,7 +498,7 @@ class ContentMachine(RuleBasedStateMachine):
 
     def _look_at_generation(self, number: int) -> None:
         """Compare what a generation has staged: what was written after it is not to be in it."""
-        with Session.open(os.fsencode(self._project), Access.READ) as session:
+        with Session.open(os.fsencode(self._project), SessionAccess.READ) as session:
             tree = session.state(Generation(number))
             for name, place in self._model.generations[number].items():
                 shown = tree.resolve(os.fsencode(name))

@@ -15,7 +15,7 @@ import pytest
 
 from tests.mount.in_process import MountedView
 from yolofs.access.questions import Decision, Question
-from yolofs.rules import Index, PathRule, Rule, RuleBook, RuleSet, RuleState
+from yolofs.rules import PathRule, Rule, RuleBook, RuleIndex, RuleSet, RuleState
 
 Mounter = Callable[..., MountedView]
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -67,7 +67,7 @@ def rule_set(base: Path, *rules: Rule) -> RuleSet:
 def replace_rules(view: MountedView, *rules: Rule) -> None:
     """Put other rules in force while mounted, as the daemon does; all else in base is allowed."""
     gate = view.mount.gate
-    stale = view.mount.call(lambda: gate.replace_rules(Index(rule_set(Path(os.fsdecode(view.base)), *rules))))
+    stale = view.mount.call(lambda: gate.replace_rules(RuleIndex(rule_set(Path(os.fsdecode(view.base)), *rules))))
     view.mount.invalidate(stale())
 
 

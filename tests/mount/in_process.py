@@ -16,7 +16,7 @@ from yolofs.fuse.handlers import Handlers
 from yolofs.fuse.mount import Mount
 from yolofs.overlay import Overlay
 from yolofs.overlay.inodes import Inode
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Tree
 
 
@@ -35,7 +35,7 @@ class MountedView(PlainDirectory):
         self._open()
 
     def _open(self) -> None:
-        self.session = Session.open(self.base, Access.WRITE, root=self.base)
+        self.session = Session.open(self.base, SessionAccess.WRITE, root=self.base)
         state = self.session.present()
         self.overlay = Overlay(
             self.session.base, self.session.store, self.session.journal, state.tree, fresh_from=state.fresh_from

@@ -11,14 +11,14 @@ from tests.cli.program import Program, wait_until
 from yolofs.journal.records import Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.session.generations import CHECKPOINT_RECORDS
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount
 
 
 def known_records(project: Path) -> int:
     """Return how many records a session that is opened now need not look at."""
-    with Session.open(os.fsencode(project), Access.READ) as session:
+    with Session.open(os.fsencode(project), SessionAccess.READ) as session:
         return session.checkpointed_records
 
 
@@ -29,7 +29,7 @@ def test_commands_need_not_replay_what_a_checkpoint_holds(tmp_path: Path) -> Non
     yolofs.start_session()
     with yolofs.mounted() as view:
         (view / "f").write_text("staged")
-    with Session.open(os.fsencode(yolofs.project), Access.WRITE) as session:
+    with Session.open(os.fsencode(yolofs.project), SessionAccess.WRITE) as session:
         staged = session.state().resolve(b"f")
         assert staged is not None
         assert staged.staged is not None

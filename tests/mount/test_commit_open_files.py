@@ -17,7 +17,7 @@ import pytest
 from tests.cli.program import Program, connected
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import StoreIno
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Tree
 
 pytestmark = pytest.mark.mount
@@ -122,7 +122,7 @@ def everything(directory: Path) -> dict[str, tuple[object, ...]]:
 
 def store_inodes(yolofs: Program) -> dict[str, int]:
     """Return the inode numbers, on the disk, of the staged files by their names."""
-    with Session.open(os.fsencode(yolofs.project), Access.READ) as session:
+    with Session.open(os.fsencode(yolofs.project), SessionAccess.READ) as session:
         tree: Tree = session.state()
         return {
             os.fsdecode(entry.name): os.lstat(session.store.path(ino)).st_ino
@@ -210,6 +210,6 @@ def test_the_daemon_tells_what_is_in_use(yolofs: Program) -> None:
             file.flush()
             with client.lend(LoanKind.ABORT) as in_use:
                 assert in_use is not None
-                with Session.open(os.fsencode(yolofs.project), Access.READ) as session:
+                with Session.open(os.fsencode(yolofs.project), SessionAccess.READ) as session:
                     staged = session.state().staged
                     assert {entry.name for ino in in_use for entry in staged[StoreIno(ino)].names} == {b"open"}

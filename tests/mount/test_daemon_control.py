@@ -24,7 +24,7 @@ from yolofs.daemon.rpc.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
 from yolofs.session.commit import abort, commit
 from yolofs.session.lock import locked
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount
 
@@ -198,7 +198,7 @@ def test_while_lent_the_mount_waits_and_then_goes_on(yolofs: Program, view: Path
     (view / "a.txt").write_text("two\n")
     read: list[str] = []
     with connected(yolofs) as client:
-        with client.lend(LoanKind.COMMIT), Session.open(os.fsencode(yolofs.project), Access.LENT) as session:
+        with client.lend(LoanKind.COMMIT), Session.open(os.fsencode(yolofs.project), SessionAccess.LENT) as session:
             reader = threading.Thread(target=lambda: read.append((view / "new").read_text()))
             reader.start()
             commit(session)
@@ -258,11 +258,11 @@ def test_a_borrower_that_dies_between_committing_and_saying_so_has_committed(yol
 import os, sys
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.commit import commit
 project = os.fsencode(sys.argv[1])
 Session.put_away = lambda *_: os.kill(os.getpid(), 9)
-with Client.connect(project + b"/.yolofs").lend(LoanKind.COMMIT), Session.open(project, Access.LENT) as session:
+with Client.connect(project + b"/.yolofs").lend(LoanKind.COMMIT), Session.open(project, SessionAccess.LENT) as session:
     commit(session)
 """
     done = subprocess.run([sys.executable, "-c", script, yolofs.project], check=False)
@@ -305,7 +305,7 @@ def test_others_wait_while_the_session_is_lent(yolofs: Program, view: Path) -> N
         waiting = threading.Thread(target=snapshot)
         waiting.start()
         assert client.info().generation == 0
-        with Session.open(os.fsencode(yolofs.project), Access.LENT) as session:
+        with Session.open(os.fsencode(yolofs.project), SessionAccess.LENT) as session:
             abort(session)
         assert generations == []
     waiting.join(DEADLINE_S)

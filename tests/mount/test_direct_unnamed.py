@@ -19,7 +19,7 @@ from tests.mount.gate_tools import Answers, path_rule, refused, replace_rules
 from tests.mount.hard_links import Mounter
 from tests.mount.in_process import MountedView
 from yolofs.access.questions import Decision, Operation
-from yolofs.changes.changes import Kind
+from yolofs.changes.changes import ChangeKind
 from yolofs.fuse.direct.transport import DirectTransport
 from yolofs.rules import RuleState
 
@@ -176,7 +176,7 @@ def test_a_name_that_was_given_is_there_after_a_remount_and_committed(
     fd = unnamed(root(view) / "d", b"content", mode=0o640)
     link(fd, root(view) / "named")
     os.close(fd)
-    assert [(change.path, change.kind) for change in view.changes()] == [(b"named", Kind.ADDED)]
+    assert [(change.path, change.kind) for change in view.changes()] == [(b"named", ChangeKind.ADDED)]
     view.remount()
     assert (root(view) / "named").read_bytes() == b"content"
     view.commit()

@@ -27,7 +27,7 @@ from tests.mount.gate_tools import (
 )
 from tests.mount.in_process import MountedView
 from yolofs.access.questions import Operation
-from yolofs.rules import Index, NameRule, Rule, RuleSet, RuleState, SuffixRule
+from yolofs.rules import NameRule, Rule, RuleIndex, RuleSet, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount
 HIDDEN = RuleState.HIDDEN
@@ -132,13 +132,13 @@ def test_the_root_itself_and_what_is_above_it_can_be_hidden(base: Path, mounted:
     for name in ("top", "top/free", "top/s/deep/deeper/x"):
         os.stat(at(view, name))
     kept = path_rule(base, "top/s/file", RuleState.READ_ONLY)
-    stale = view.mount.call(lambda: gate.replace_rules(Index(RuleSet((path_rule(base, path, HIDDEN), kept)))))
+    stale = view.mount.call(lambda: gate.replace_rules(RuleIndex(RuleSet((path_rule(base, path, HIDDEN), kept)))))
     view.mount.invalidate(stale())
     for name in ("top/free", "top/s/deep", "top/s/deep/deeper/x"):
         with refused(errno.ENOENT):
             os.stat(at(view, name))
     assert Path(at(view, "top/s/file")).read_text() == "x" * 77
-    stale = view.mount.call(lambda: gate.replace_rules(Index(RuleSet((path_rule(base, path, HIDDEN),)))))
+    stale = view.mount.call(lambda: gate.replace_rules(RuleIndex(RuleSet((path_rule(base, path, HIDDEN),)))))
     view.mount.invalidate(stale())
     for name in (".", "top", "top/s/file"):
         with refused(errno.ENOENT):

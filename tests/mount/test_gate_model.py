@@ -17,7 +17,7 @@ from tests.property.gate_machine import GateMachine
 from tests.property.gate_world import NOTE, Seen
 from tests.support.model_steps import model_settings
 from yolofs.access.questions import Decision
-from yolofs.rules import Index, RuleBook, RuleSet, RuleState
+from yolofs.rules import RuleBook, RuleIndex, RuleSet, RuleState
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(600)]
 
@@ -197,7 +197,7 @@ class MountDriver:
         self.answers.decision = Decision.ALLOW if yes else Decision.DENY
 
     def replace_rules(self, *sources: RuleSet) -> None:
-        stale: Any = self.view.mount.call(lambda: self.view.mount.gate.replace_rules(Index(*sources)))
+        stale: Any = self.view.mount.call(lambda: self.view.mount.gate.replace_rules(RuleIndex(*sources)))
         self.view.mount.invalidate(stale())
 
     def snapshot(self) -> int:

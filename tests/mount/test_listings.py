@@ -24,7 +24,7 @@ from tests.support.core_in_python import core_in_python
 from tests.support.transports import IS_DIRECT
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
-from yolofs.rules import Index, RuleBook, RuleSet, RuleState
+from yolofs.rules import RuleBook, RuleIndex, RuleSet, RuleState
 from yolofs.store.base import Base
 
 pytestmark = pytest.mark.mount
@@ -224,9 +224,9 @@ def test_what_a_rule_hides_from_now_on_is_not_told_again(base: Path, mounted: Mo
     shown = look(directory)
     assert look(directory) == shown
     hidden = RuleSet((allowed, path_rule(base, "d/b", RuleState.HIDDEN)))
-    view.mount.invalidate(view.mount.call(lambda: view.mount.gate.replace_rules(Index(hidden)))())
+    view.mount.invalidate(view.mount.call(lambda: view.mount.gate.replace_rules(RuleIndex(hidden)))())
     assert look(directory) == {name: of for name, of in shown.items() if name != "b"}
-    view.mount.call(lambda: view.mount.gate.replace_rules(Index(RuleSet((allowed,)))))
+    view.mount.call(lambda: view.mount.gate.replace_rules(RuleIndex(RuleSet((allowed,)))))
     assert look(directory) == shown
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.mount.in_process import MountedView
-from yolofs.rules import Index, RuleBook, RuleSet, parse_rules
+from yolofs.rules import RuleBook, RuleIndex, RuleSet, parse_rules
 
 pytestmark = pytest.mark.mount
 Mounter = Callable[..., MountedView]
@@ -26,7 +26,7 @@ def rules(base: Path, keys: dict[str, str]) -> RuleSet:
 def replace(view: MountedView, now: RuleSet) -> None:
     """Put other rules in force as the daemon does."""
     gate = view.mount.gate
-    index = Index(now)
+    index = RuleIndex(now)
     view.mount.invalidate(view.mount.call(lambda: gate.replace_rules(index))())
 
 

@@ -34,7 +34,7 @@ from yolofs.errors import (
 from yolofs.paths import RelPath, is_below, split
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit, look_at_base
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
@@ -121,7 +121,7 @@ class World:
 
     @contextlib.contextmanager
     def session(self) -> Iterator[Session]:
-        with Session.open(self.root, Access.WRITE) as session:
+        with Session.open(self.root, SessionAccess.WRITE) as session:
             yield session
 
 

@@ -17,7 +17,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.overlay import Overlay, Owner
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Tree
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class CoreDriver:
         self._open()
 
     def _open(self) -> None:
-        self.session = Session.open(self.project, Access.WRITE, root=self.root)
+        self.session = Session.open(self.project, SessionAccess.WRITE, root=self.root)
         state = self.session.present()
         count = self.session.collect_unseen(state)
         assert not count or self.may_leave, "what nothing shows is removed when it is let go of"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yolofs.audit.runs import ALSO, run_of
-from yolofs.journal.records import Change, Delete, Keep, Rename, Stage
+from yolofs.journal.records import ChangeRecord, Delete, Keep, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.session.attribution import NO_RUN, Attribution
 from yolofs.session.authors import authors_of
@@ -41,7 +41,7 @@ records = st.one_of(
 
 
 @given(st.lists(records, max_size=12))
-def test_runs_are_those_of_all_records(found: list[Change]) -> None:
+def test_runs_are_those_of_all_records(found: list[ChangeRecord]) -> None:
     authors, whole = authors_of(lambda: found), Attribution(found)
     for path in PATHS:
         signed = authors.sign(Keep(0, path, StoreIno(9)), None)

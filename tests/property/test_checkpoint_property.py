@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.property.core_driver import CoreDriver
 from yolofs.paths import Generation, RelPath
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state import checkpoint
 from yolofs.state.tree import Entry, Staged, Tree
 
@@ -60,7 +60,7 @@ def test_a_session_is_the_same_with_and_without_its_checkpoint(program: list[tup
                 if word == "reopen":
                     reopen(driver, with_checkpoint=arguments[0])
                 elif word == "checkpoint":
-                    with Session.open(root, Access.READ, root=root) as other:
+                    with Session.open(root, SessionAccess.READ, root=root) as other:
                         assert other.write_checkpoint(least_records=0)
                 elif word == "travel":
                     driver.travel(arguments[0] % (driver.session.timeline.present + 1))
@@ -85,7 +85,7 @@ def reopen(driver: CoreDriver, *, with_checkpoint: bool) -> None:
         return
     os.rename(path, path + b".away")
     try:
-        with Session.open(driver.root, Access.READ, root=driver.root) as replayed:
+        with Session.open(driver.root, SessionAccess.READ, root=driver.root) as replayed:
             assert not replayed.journal.known_bytes
             assert session.journal.markers == replayed.journal.markers
             assert session.journal.segment_counts() == replayed.journal.segment_counts()

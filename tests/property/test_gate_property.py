@@ -25,8 +25,8 @@ from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Overlay
 from yolofs.overlay.inodes import ROOT_NUMBER, Attr
-from yolofs.rules import Index, RuleBook, RuleSet, RuleState
-from yolofs.session.session import Access, Session
+from yolofs.rules import RuleBook, RuleIndex, RuleSet, RuleState
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class HandlersDriver:
 
     def __init__(self, base: bytes) -> None:
         Session.create(base)
-        self.session = Session.open(base, Access.WRITE, root=base)
+        self.session = Session.open(base, SessionAccess.WRITE, root=base)
         state = self.session.present()
         self.overlay = Overlay(
             self.session.base, self.session.store, self.session.journal, state.tree, fresh_from=state.fresh_from
@@ -356,7 +356,7 @@ class HandlersDriver:
         self.is_yes = yes
 
     def replace_rules(self, *sources: RuleSet) -> None:
-        self.gate.replace_rules(Index(*sources))()
+        self.gate.replace_rules(RuleIndex(*sources))()
 
     def snapshot(self) -> int:
         generation = self.session.snapshot()

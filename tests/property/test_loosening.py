@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.model_steps import so_many
-from yolofs.rules import Index, NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule, Verdict, subject
+from yolofs.rules import NameRule, PathRule, Rule, RuleIndex, RuleSet, RuleState, SuffixRule, Verdict, subject
 from yolofs.rules.budget import Budget
 from yolofs.rules.loosening import blamed, judge
 from yolofs.rules.tightening import find_sure
@@ -42,7 +42,7 @@ def _rules(source: str) -> st.SearchStrategy[list[Rule]]:
 _exempt = st.sampled_from((frozenset[bytes](), frozenset({b".git"})))
 
 
-def _reachable(index: Index, path: bytes) -> Verdict | None:
+def _reachable(index: RuleIndex, path: bytes) -> Verdict | None:
     """Return the verdict over a path, None if nothing leads there."""
     verdict = index.at(b"/")
     for name in path.split(b"/"):
@@ -52,7 +52,7 @@ def _reachable(index: Index, path: bytes) -> Verdict | None:
     return verdict
 
 
-def _is_looser(before: Index, now: Index, path: bytes) -> bool:
+def _is_looser(before: RuleIndex, now: RuleIndex, path: bytes) -> bool:
     there = _reachable(now, path)
     if there is None or there.seems_absent:
         return False
@@ -68,9 +68,9 @@ def test_nothing_gets_through_that_would_not_without_the_tree(
 ) -> None:
     tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
 
-    def index_of(chosen: Sequence[int]) -> Index:
+    def index_of(chosen: Sequence[int]) -> RuleIndex:
         of_tree = RuleSet(tuple(tree[number] for number in chosen))
-        return Index(RuleSet(tuple(near)), of_tree, RuleSet(tuple(far), exempt))
+        return RuleIndex(RuleSet(tuple(near)), of_tree, RuleSet(tuple(far), exempt))
 
     agreed = frozenset(data.draw(st.sets(st.sampled_from(range(len(tree))))) if tree else ())
     judged = judge(tree, agreed, index_of)
@@ -86,8 +86,8 @@ def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes]
 ) -> None:
     tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
-    before = Index(RuleSet(tuple(near)), RuleSet(), RuleSet(tuple(far), exempt))
-    now = Index(RuleSet(tuple(near)), RuleSet(tuple(tree)), RuleSet(tuple(far), exempt))
+    before = RuleIndex(RuleSet(tuple(near)), RuleSet(), RuleSet(tuple(far), exempt))
+    now = RuleIndex(RuleSet(tuple(near)), RuleSet(tuple(tree)), RuleSet(tuple(far), exempt))
     found = blamed(before, now, tree, frozenset(range(len(tree))))
     told = [place.path for places in found.values() for place in places]  # may lie deeper than all of PATHS
     assert bool(found) == any(_is_looser(before, now, path) for path in (*PATHS, *told))
@@ -97,7 +97,7 @@ def test_what_is_looser_deeper_than_where_others_are_told_is_found() -> None:
     tree: list[Rule] = [NameRule(b"a", RuleState.ALLOW, "0", b"/")]
     near = RuleSet((PathRule(b"/", RuleState.ALLOW, "near"),))
     far = RuleSet((SuffixRule(b".x", RuleState.READ_ONLY, "far", b"/a/b/c.x"),))
-    before, now = Index(near, RuleSet(), far), Index(near, RuleSet(tuple(tree)), far)
+    before, now = RuleIndex(near, RuleSet(), far), RuleIndex(near, RuleSet(tuple(tree)), far)
     (places,) = blamed(before, now, tree, frozenset({0})).values()
     assert all(_is_looser(before, now, place.path) for place in places)
 
@@ -105,7 +105,7 @@ def test_what_is_looser_deeper_than_where_others_are_told_is_found() -> None:
 def test_paths_that_stand_for_others_are_told_as_they_are_spelled() -> None:
     tree: list[Rule] = [SuffixRule(b".x", RuleState.ALLOW, "0")]
     far = RuleSet((PathRule(b"/a", RuleState.DENY, "far"),))
-    before, now = Index(far), Index(RuleSet(tuple(tree)), far)
+    before, now = RuleIndex(far), RuleIndex(RuleSet(tuple(tree)), far)
     (places,) = blamed(before, now, tree, frozenset({0})).values()
     assert {(os.fsdecode(place.path), place.before.value) for place in places} >= {("/a/\x01.x", "deny")}
 
@@ -129,9 +129,9 @@ def test_rules_that_are_sure_let_nothing_through_together(
     known = [tree[number] for number in sorted(agreed)]
     most = data.draw(st.sampled_from((10**6, 40)))
 
-    def index_of(chosen: Sequence[Rule]) -> Index:
+    def index_of(chosen: Sequence[Rule]) -> RuleIndex:
         by_subject = {subject(rule): rule for rule in reversed(chosen)}
-        return Index(RuleSet(tuple(near)), RuleSet(tuple(by_subject.values())), RuleSet(tuple(far), exempt))
+        return RuleIndex(RuleSet(tuple(near)), RuleSet(tuple(by_subject.values())), RuleSet(tuple(far), exempt))
 
     before = index_of(known)
     sure = find_sure(tree, agreed, before, PROJECT, lambda rules: rules, _lesser, Budget(most))

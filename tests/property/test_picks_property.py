@@ -13,10 +13,10 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
-from yolofs.changes.picks import Lines, all_but, apply_picks, parse_picks, spell
+from yolofs.changes.picks import LineNumbers, all_but, apply_picks, parse_picks, spell
 from yolofs.cli.commit.chunks import chunks_of, patch_lines
 from yolofs.paths import RelPath
 from yolofs.text import line_diff
@@ -44,8 +44,8 @@ def hunks(before: bytes, after: bytes) -> list[Hunk]:
     ]
 
 
-def picked(data: st.DataObject, found: list[Hunk], *, parts: bool) -> dict[str, Lines | None]:
-    picks: dict[str, Lines | None] = {}
+def picked(data: st.DataObject, found: list[Hunk], *, parts: bool) -> dict[str, LineNumbers | None]:
+    picks: dict[str, LineNumbers | None] = {}
     for hunk in found:
         choice = data.draw(st.sampled_from(("none", "whole", "part") if parts else ("none", "whole")))
         if choice == "whole":
@@ -107,7 +107,7 @@ def test_a_line_is_in_the_result_just_as_often_as_it_was_picked(
 @given(texts, texts, st.data())
 def test_a_pick_and_the_rest_are_all_lines(before: bytes, after: bytes, data: st.DataObject) -> None:
     found = hunks(before, after)
-    file = FileHunks(Change(Kind.MODIFIED, RelPath(b"f")), tuple(found))
+    file = FileHunks(Change(ChangeKind.MODIFIED, RelPath(b"f")), tuple(found))
     picks = picked(data, found, parts=True)
     rest = all_but([file], picks)
     for hunk in found:
@@ -147,9 +147,9 @@ def test_git_makes_the_same_of_what_was_picked(
 ) -> None:
     """The patch is what ``yolofs commit -p`` shows."""
     found = hunks(before, after)
-    chunks = chunks_of(FileHunks(Change(Kind.MODIFIED, RelPath(b"f")), tuple(found)), context=context)
+    chunks = chunks_of(FileHunks(Change(ChangeKind.MODIFIED, RelPath(b"f")), tuple(found)), context=context)
     lines = line_diff.split_lines(before), line_diff.split_lines(after)
-    patch, picks, moved = b"--- a/f\n+++ b/f\n", dict[str, Lines | None](), 0
+    patch, picks, moved = b"--- a/f\n+++ b/f\n", dict[str, LineNumbers | None](), 0
     for chunk in chunks:
         if data is not None and not data.draw(st.booleans()):
             moved += sum(len(hunk.old_lines) - len(hunk.new_lines) for hunk, _ in chunk.parts)

@@ -22,9 +22,9 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import RENAME_EXCHANGE
 from tests.support.model_steps import so_many
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.changes.changes import Kind, compare
+from yolofs.changes.changes import ChangeKind, compare
 from yolofs.changes.hunks import PLACES, FileHunks, Hunk, HunkKind, all_hunks
-from yolofs.changes.picks import Lines, all_but
+from yolofs.changes.picks import LineNumbers, all_but
 from yolofs.errors import HardLinksError, StaleHunkError
 from yolofs.paths import Generation
 from yolofs.session.commit import split_staged
@@ -35,7 +35,7 @@ from yolofs.state.tree import Tree
 pytestmark = pytest.mark.timeout(600)  # on a busy machine
 
 Operation: TypeAlias = tuple[Any, ...]
-Picks: TypeAlias = dict[str, Lines | None]
+Picks: TypeAlias = dict[str, LineNumbers | None]
 
 TEXT = b"".join(b"%d\n" % number for number in range(12))
 BASE = {b"a": TEXT, b"d/a": b"one\ntwo\n", b"d/b": TEXT * 2, b"d/e/a": b"no end", b"d/e/bin": b"\0" * 9, b"e/a": b""}
@@ -187,7 +187,7 @@ def facts_of(file: FileHunks, kept: Picks | None) -> Iterator[tuple[Any, ...]]:
             yield hunk.kind, os.path.basename(hunk.path) if hunk.kind in PLACES else was, was, hunk.old, hunk.new
 
 
-def lines_of(hunk: Hunk, chosen: Lines | None) -> Iterator[tuple[Any, ...]]:
+def lines_of(hunk: Hunk, chosen: LineNumbers | None) -> Iterator[tuple[Any, ...]]:
     for number, line in enumerate((*hunk.old_lines, *hunk.new_lines), 1):
         if chosen is None or number in chosen:
             where = os.path.basename(hunk.old_path or hunk.path)
@@ -238,7 +238,7 @@ def expected(files: list[FileHunks], kept: Picks, held: tuple[HeldHunk, ...], *,
 
 def let_directories_come_back(files: list[FileHunks], kept: dict[str, Any]) -> None:
     """Take out of what is kept the deletions of directories in which something is brought back."""
-    gone = {file.path: file.hunks[0].id for file in files if file.change.kind is Kind.DELETED}
+    gone = {file.path: file.hunks[0].id for file in files if file.change.kind is ChangeKind.DELETED}
     for path, name in gone.items():
         if name not in kept:
             for above, its_name in gone.items():
@@ -368,7 +368,7 @@ def test_what_is_accepted_is_in_base_and_with_the_rest_it_is_what_was_staged(
 @example([("link", b"a", b"d/c")], frozenset({1}))
 @so_many(ci=5, nightly=2000)
 def test_with_hard_links_the_view_stays_and_what_cannot_go_is_refused(
-    program: list[Operation], data: st.DataObject | Lines | None
+    program: list[Operation], data: st.DataObject | LineNumbers | None
 ) -> None:
     """``data`` may be the lines that are picked of the first hunk: None for all."""
     with work(program, ((b"a", b"d/d"), (b"d/e/a", b"e/d"))) as done:

@@ -27,7 +27,7 @@ from tests.property.plain_directory import (
     walk_tree,
 )
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.paths import is_below
 from yolofs.session.session import Session
 
@@ -407,9 +407,9 @@ def names_listed(changes: Iterable[Change]) -> tuple[set[bytes], set[bytes]]:
     went: set[bytes] = set()
     came: set[bytes] = set()
     for change in changes:
-        if change.kind is Kind.ADDED:
+        if change.kind is ChangeKind.ADDED:
             came.add(change.path)
-        elif change.kind is Kind.DELETED:
+        elif change.kind is ChangeKind.DELETED:
             went.add(change.path)
         elif change.old_path is not None:  # renamed; or of another type, below something renamed
             went.add(change.old_path)

@@ -171,9 +171,9 @@ def test_the_listing_says_which_names_come_go_and_stay(yolofs: Program) -> None:
 def test_what_an_older_version_recorded_is_found_by_doctor_and_committed_rightly(yolofs: Program) -> None:
     from yolofs.journal.records import Rename, Stage
     from yolofs.paths import RelPath
-    from yolofs.session.session import Access, Session
+    from yolofs.session.session import Session, SessionAccess
 
-    with Session.open(os.fsencode(yolofs.project), Access.WRITE) as session:
+    with Session.open(os.fsencode(yolofs.project), SessionAccess.WRITE) as session:
         where = os.fsencode(yolofs.project / "a").lstrip(b"/")
         a, b, c = (RelPath(where[:-1] + name) for name in (b"a", b"b", b"c"))
         ino = session.store.copy_up(b"/" + a, data=False)

@@ -38,7 +38,7 @@ from yolofs.registry.state import state_directory
 from yolofs.session.archive import CARRIED
 from yolofs.session.commit import finish_interrupted
 from yolofs.session.interrupted import examine
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.timeout(300)
 COMMANDS = (
@@ -288,7 +288,7 @@ def test_a_machine_that_was_set_up_anew_does_not_finish_it(tmp_path: Path) -> No
     before = tree_of(project)
     other = tmp_path / "machine-id"
     other.write_text("0123456789abcdef0123456789abcdef\n")
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         with pytest.raises(TrustError, match="it began on another machine, or this one was set up anew") as caught:
             finish_interrupted(session, machine_files=[os.fsencode(other)])
         assert "yolofs commit --discard-interrupted" in caught.value.hint
@@ -434,7 +434,7 @@ def test_a_state_directory_that_others_may_write_to_stops_a_commit_before_it_beg
 def test_examining_changes_nothing(tmp_path: Path) -> None:
     project, _ = interrupted(tmp_path)
     before = {path: path.lstat().st_mtime_ns for path in project.rglob("*")}
-    with Session.open(os.fsencode(project), Access.READ) as session:
+    with Session.open(os.fsencode(project), SessionAccess.READ) as session:
         found = examine(session.directory, session.base, session.store)
         assert found is not None
         assert isinstance(found.error, CommitError)

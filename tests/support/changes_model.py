@@ -9,7 +9,7 @@ import stat
 from hypothesis import event
 
 from tests.support.scribe import Shot, develop
-from yolofs.changes.changes import Aspect, Change, Kind, compare
+from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
 from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
@@ -18,8 +18,8 @@ from yolofs.store.store import Store
 
 def replay(old: dict[bytes, Shot], new: dict[bytes, Shot], changes: list[Change]) -> dict[bytes, Shot]:
     """Do to ``old`` what the changes say, taking from ``new`` only what they name."""
-    gone = {change.path for change in changes if change.kind is Kind.DELETED}
-    moved = {change.old_path: change for change in changes if change.kind is Kind.RENAMED}
+    gone = {change.path for change in changes if change.kind is ChangeKind.DELETED}
+    moved = {change.old_path: change for change in changes if change.kind is ChangeKind.RENAMED}
     places: dict[bytes, bytes] = {b"": b""}
     result = {}
     for path in sorted(old):  # parents first
@@ -32,12 +32,14 @@ def replay(old: dict[bytes, Shot], new: dict[bytes, Shot], changes: list[Change]
         assert place not in result, "two things in one place"
         result[place] = old[path]
     for change in changes:
-        if change.kind is Kind.ADDED:
+        if change.kind is ChangeKind.ADDED:
             assert change.path not in result, "added over something"
-        if change.kind is Kind.RENAMED:
+        if change.kind is ChangeKind.RENAMED:
             assert change.old_path in old
             assert change.path in result
-        if change.kind is not Kind.DELETED and (change.kind is not Kind.RENAMED or change.content or change.metadata):
+        if change.kind is not ChangeKind.DELETED and (
+            change.kind is not ChangeKind.RENAMED or change.content or change.metadata
+        ):
             result[change.path] = new[change.path]
     return result
 
@@ -53,19 +55,19 @@ def check_each(old: dict[bytes, Shot], new: dict[bytes, Shot], changes: list[Cha
         before, after = old.get(change.old_path or change.path), new.get(change.path)
         event(f"kind {change.kind.value}")
         match change.kind:
-            case Kind.ADDED:
+            case ChangeKind.ADDED:
                 assert after is not None
-            case Kind.DELETED:
+            case ChangeKind.DELETED:
                 assert before is not None
-            case Kind.MODIFIED:
+            case ChangeKind.MODIFIED:
                 assert before is not None
                 assert after is not None
                 assert (before.kind, before.content) != (after.kind, after.content)
-            case Kind.TYPE:
+            case ChangeKind.TYPE:
                 assert before is not None
                 assert after is not None
                 assert before.kind != after.kind
-            case Kind.METADATA:
+            case ChangeKind.METADATA:
                 assert before is not None
                 assert after is not None
                 assert before.content == after.content
@@ -76,13 +78,13 @@ def check_each(old: dict[bytes, Shot], new: dict[bytes, Shot], changes: list[Cha
                     Aspect.XATTRS: before.xattrs != after.xattrs,
                 }
                 assert set(change.metadata) == {aspect for aspect, differs in aspects.items() if differs}
-            case Kind.RENAMED:
+            case ChangeKind.RENAMED:
                 assert change.old_path is not None
                 assert change.old_path != change.path
                 assert before is not None
                 assert after is not None
                 assert change.content == (before.content != after.content)
-    lines = [(change.path, change.kind is Kind.DELETED) for change in changes]
+    lines = [(change.path, change.kind is ChangeKind.DELETED) for change in changes]
     assert len(set(lines)) == len(lines), "two lines for one thing"
     assert lines == sorted(lines, key=lambda line: (line[0], not line[1]))
 

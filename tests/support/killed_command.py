@@ -30,7 +30,7 @@ from tests.support.seed import dice
 from yolofs.cli import main
 from yolofs.commit.apply.commit_directory import DONE, MADE, SETTLED
 from yolofs.overlay import Owner
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 TRACED = (
     "cli.commands.commit",
@@ -210,7 +210,7 @@ def check_said(ran: Ran) -> None:
 
 def is_interrupted(project: bytes) -> bool:
     """Tell whether a commit was interrupted."""
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         return session.interrupted_commit() is not None
 
 

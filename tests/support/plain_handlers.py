@@ -14,7 +14,7 @@ from yolofs.fuse.cache.lifetimes import Lifetimes
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay import Overlay
 from yolofs.rules import PathRule, RuleBook, RuleSet, RuleState
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 
 @contextlib.contextmanager
@@ -22,7 +22,7 @@ def handlers_of(base: Path) -> Iterator[Handlers]:
     """Give handlers for the view of ``base``, without a mount."""
     root = os.fsencode(base)
     Session.create(root)
-    with Session.open(root, Access.WRITE, root=root) as session:
+    with Session.open(root, SessionAccess.WRITE, root=root) as session:
         state = session.present()
         overlay = Overlay(session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from)
         gate = Gate(overlay, RuleBook(RuleSet((PathRule(b"/", RuleState.ALLOW, "test"),))))

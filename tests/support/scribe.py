@@ -10,7 +10,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.journal.records import NOTHING, Change, Delete, Fingerprint, Rename, Stage
+from yolofs.journal.records import NOTHING, ChangeRecord, Delete, Fingerprint, Rename, Stage
 from yolofs.paths import RelPath, StoreIno, join, parse_relpath, split
 from yolofs.state.hard_links import staged_for
 from yolofs.state.tree import Shown, Tree
@@ -24,7 +24,7 @@ class Scribe:
     def __init__(self, base: bytes, store: bytes) -> None:
         self.base = Base(base)
         self.store = Store(store)
-        self.records: list[Change] = []
+        self.records: list[ChangeRecord] = []
         self.tree = Tree()
         self._fresh_from = 1
         self._clock = 0
@@ -228,7 +228,7 @@ class Scribe:
     def _stage(self, path: bytes, ino: StoreIno) -> None:
         self._apply(Stage(self._now(), parse_relpath(path), ino))
 
-    def _apply(self, record: Change) -> None:
+    def _apply(self, record: ChangeRecord) -> None:
         self.records.append(record)
         self.tree.apply(record)
 

@@ -84,7 +84,7 @@ def test_what_the_daemon_imports_before_it_chooses_is_not_of_the_core() -> None:
     assert done.stdout.split() == ["yolofs", "yolofs.checkout_core", "yolofs.daemon", "yolofs.daemon.__main__"]
 
 
-def core_finding(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> doctor_checks.Finding:
+def core_finding(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> doctor_checks.CheckFinding:
     """Return what doctor says of a core in that checkout."""
     core = str(checkout / "build/core")
     monkeypatch.setattr(doctor_checks, "is_compiled", lambda: False)

@@ -23,7 +23,7 @@ from yolofs.access.refusals import RefusedError, UndecidedError
 from yolofs.overlay import RENAME_EXCHANGE, BasePlaces, Invalidation, Overlay, may_write
 from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath
-from yolofs.rules import Index, RuleBook, RuleState, Verdict
+from yolofs.rules import RuleBook, RuleIndex, RuleState, Verdict
 from yolofs.rules.judgement import UNJUDGED, Judgement
 from yolofs.state.link_names import find_names_at
 
@@ -292,7 +292,7 @@ class Gate:
 
     # ---- other rules
 
-    def replace_rules(self, index: Index) -> Callable[[], Invalidation]:
+    def replace_rules(self, index: RuleIndex) -> Callable[[], Invalidation]:
         """Put other rules in force.
 
         Returns a function that finds the names that the kernel must forget, as they are hidden

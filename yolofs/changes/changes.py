@@ -29,7 +29,7 @@ from yolofs.store.base import Base, open_noatime, read_link
 _PROGRESS_STEP = 256
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     """What happened to a file or directory; the value is the letter that users see."""
 
     ADDED = "A"
@@ -130,7 +130,7 @@ def _data_in_base(source: RelPath, base: Base) -> tuple[bytes, int]:
 class Change(msgspec.Struct, frozen=True):
     """One line of difference between two states."""
 
-    kind: Kind
+    kind: ChangeKind
     path: RelPath
     """In the new state; of D in the old one."""
     old_path: RelPath | None = None
@@ -205,7 +205,7 @@ def _order(change: Change) -> tuple[bytes, bool]:
     """Sort by path; where something was deleted and another thing is in its place, the deletion
     goes first.
     """
-    return change.path, change.kind is not Kind.DELETED
+    return change.path, change.kind is not ChangeKind.DELETED
 
 
 def _is_wanted(found: Match, tops: frozenset[RelPath]) -> bool:
@@ -235,9 +235,9 @@ class _Judge:
         """Return the line for a match, None if nothing differs."""
         old, new, _ = found
         if old is None:
-            return Change(Kind.ADDED, new.path, new=side_of(new, self._base)) if new is not None else None
+            return Change(ChangeKind.ADDED, new.path, new=side_of(new, self._base)) if new is not None else None
         if new is None:
-            return Change(Kind.DELETED, old.path, old=side_of(old, self._base))
+            return Change(ChangeKind.DELETED, old.path, old=side_of(old, self._base))
         return self._change_of_both(old, new, found.is_move)
 
     def _change_of_both(self, old: ShownNode, new: ShownNode, is_move: bool) -> Change | None:
@@ -280,14 +280,14 @@ class _Judge:
             return True  # cannot be read, so it cannot be shown to be the same
 
 
-def _kind(left: Side, right: Side, is_move: bool, content: bool, metadata: tuple[Aspect, ...]) -> Kind | None:
+def _kind(left: Side, right: Side, is_move: bool, content: bool, metadata: tuple[Aspect, ...]) -> ChangeKind | None:
     if left.type != right.type:
-        return Kind.TYPE
+        return ChangeKind.TYPE
     if is_move:
-        return Kind.RENAMED
+        return ChangeKind.RENAMED
     if content:
-        return Kind.MODIFIED
-    return Kind.METADATA if metadata else None
+        return ChangeKind.MODIFIED
+    return ChangeKind.METADATA if metadata else None
 
 
 def _differing_metadata(old: ShownNode, new: ShownNode, content: bool) -> tuple[Aspect, ...]:

@@ -21,7 +21,7 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.changes.contents import digest_of
 from yolofs.paths import RelPath
 from yolofs.store import copying
@@ -177,16 +177,16 @@ class _HunkMaker:
     def hunks(self) -> Iterator[Hunk]:
         change = self._change
         match change.kind:
-            case Kind.ADDED:
+            case ChangeKind.ADDED:
                 yield self._added()
                 return
-            case Kind.DELETED:
+            case ChangeKind.DELETED:
                 yield self._deleted()
                 return
-            case Kind.TYPE:
+            case ChangeKind.TYPE:
                 yield self._whole(HunkKind.TYPE, *(self._told(side) for side in (change.old, change.new)))
                 return
-            case Kind.RENAMED:
+            case ChangeKind.RENAMED:
                 yield self._whole(HunkKind.RENAMED, b"", b"")
         if change.content:
             yield from self._content()

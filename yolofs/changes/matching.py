@@ -43,7 +43,7 @@ GONE = (FileNotFoundError, NotADirectoryError, PermissionError)
 Anything else is a disk that does not answer: whoever took that for an absence would show a change
 that there is not.
 """
-Identity: TypeAlias = bytes | int
+FileIdentity: TypeAlias = bytes | int
 """Which file it is, over all its versions and places: its first base path, or the number of its
 first store inode, or a number that stands for a file with several names in base (``Staged.key``).
 """
@@ -79,7 +79,7 @@ class ShownNode:
         """Those attributes; where ``staged`` has an origin, the size may not be true."""
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> FileIdentity:
         """Which file this is."""
         if self.staged is not None:
             return self.staged.key
@@ -123,8 +123,8 @@ class StateReader:
         self._seen_by_links: defaultdict[StoreIno, set[RelPath]] = defaultdict(set)
 
     @functools.cached_property
-    def _by_identity(self) -> Mapping[Identity, list[Entry]]:
-        found: defaultdict[Identity, list[Entry]] = defaultdict(list)
+    def _by_identity(self) -> Mapping[FileIdentity, list[Entry]]:
+        found: defaultdict[FileIdentity, list[Entry]] = defaultdict(list)
         for entry in entries(self.tree.root):
             if entry.staged is not None:
                 found[entry.staged.key].append(entry)
@@ -169,7 +169,7 @@ class StateReader:
                 return names  # gone, replaced or closed since: what it had cannot be told
         return names
 
-    def places(self, identity: Identity) -> Iterator[ShownNode]:
+    def places(self, identity: FileIdentity) -> Iterator[ShownNode]:
         """Yield every place that shows this file: more than one if it has hard links."""
         for entry in self._by_identity.get(identity, ()):
             node = self._at_entry(entry.path(), entry)
@@ -282,7 +282,7 @@ class _Matcher:
         self._matches: list[Match] = []
         self._unsettled: list[tuple[ShownNode | None, ShownNode | None]] = []
         self._directories: list[tuple[ShownNode | None, ShownNode | None]] = []
-        self._moved: set[Identity] = set()
+        self._moved: set[FileIdentity] = set()
         self._by_links: defaultdict[RelPath, set[bytes]] = defaultdict(set)
         """The names in base directories that are, or lead to, names of files with hard links that
         differ.
@@ -393,8 +393,8 @@ class _Matcher:
     def _settle(self) -> None:
         """Pair files that went with files that came, then the two sides of each slot that are
         left."""
-        went: defaultdict[tuple[Identity, int], list[ShownNode]] = defaultdict(list)
-        came: defaultdict[tuple[Identity, int], list[ShownNode]] = defaultdict(list)
+        went: defaultdict[tuple[FileIdentity, int], list[ShownNode]] = defaultdict(list)
+        came: defaultdict[tuple[FileIdentity, int], list[ShownNode]] = defaultdict(list)
         for old, _ in self._unsettled:
             if old is not None and not old.is_directory:
                 went[old.identity, old.kind].append(old)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.changes.patch_notes import Notes, is_refused_by_git
 from yolofs.paths import RelPath, display, is_below
 from yolofs.store.store import Store
@@ -169,7 +169,7 @@ def _pairs(change: Change, prefix: RelPath, notes: Notes) -> Iterator[Pair]:
     old = _version(change.old_path or change.path, change.old, prefix)
     new = _version(change.path, change.new, prefix)
     notes.see(change, has_old=old is not None, has_new=new is not None, is_outside=not _is_inside(change, prefix))
-    if change.kind is Kind.TYPE:
+    if change.kind is ChangeKind.TYPE:
         if old is not None:
             yield Pair(old, None, True)
         if new is not None:

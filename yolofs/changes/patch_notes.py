@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import stat
 
-from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.paths import ROOT, RelPath, display, is_below
 
 _GIT_MODES = frozenset({0o644, 0o755, 0o664, 0o775})
@@ -105,7 +105,9 @@ class Notes:
         return display(path[len(self._prefix) + 1 :] or b".")
 
     def _see_directories(self, change: Change) -> None:
-        if change.kind in (Kind.MODIFIED, Kind.METADATA) or is_refused_by_git(change.path, is_symlink=False):
+        if change.kind in (ChangeKind.MODIFIED, ChangeKind.METADATA) or is_refused_by_git(
+            change.path, is_symlink=False
+        ):
             return
         if change.new is not None and change.new.type == stat.S_IFDIR:
             self._new_directories.append(change.path)
@@ -132,7 +134,7 @@ class Notes:
             self.add(f"mode {new.mode:04o} of {path} cannot be expressed by git")
         if Aspect.OWNER in change.metadata:
             self.add(f"owner {new.uid}:{new.gid} of {path} cannot be expressed by git")
-        if Aspect.TIME in change.metadata and change.kind is Kind.METADATA:
+        if Aspect.TIME in change.metadata and change.kind is ChangeKind.METADATA:
             self.add(f"the changed time of {path} cannot be expressed by git")
         if Aspect.XATTRS in change.metadata:
             self.add(f"extended attributes of {path} cannot be expressed by git")
@@ -146,9 +148,9 @@ def _has_other_mode(change: Change, new: Side) -> bool:
     if Aspect.MODE in change.metadata and change.old is not None:
         if is_directory or not (change.old.mode ^ new.mode) & 0o100:
             return True
-    elif is_directory and change.kind is not Kind.ADDED:
+    elif is_directory and change.kind is not ChangeKind.ADDED:
         return False
-    elif change.kind is Kind.METADATA:
+    elif change.kind is ChangeKind.METADATA:
         return False  # nothing is written, so the mode stays
     return new.mode not in (_GIT_DIRECTORY_MODES if is_directory else _GIT_MODES)
 

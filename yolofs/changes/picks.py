@@ -16,9 +16,9 @@ from yolofs.errors import StaleHunkError, UsageError
 from yolofs.paths import in_shell
 from yolofs.text import line_diff
 
-Lines: TypeAlias = frozenset[int]
+LineNumbers: TypeAlias = frozenset[int]
 """Changed lines of a hunk, counted from 1."""
-Picks: TypeAlias = Mapping[str, Lines | None]
+Picks: TypeAlias = Mapping[str, LineNumbers | None]
 """Hunks by their ids: all of a hunk (None), or some of its lines."""
 
 _pick = re.compile(rf"([0-9a-f]{{{ID_CHARS}}})(?::([0-9,-]+))?").fullmatch
@@ -27,13 +27,13 @@ _MOST_LINES = 16 << 20
 _NAMED = 5
 
 
-def parse_picks(words: Iterable[str]) -> dict[str, Lines | None]:
+def parse_picks(words: Iterable[str]) -> dict[str, LineNumbers | None]:
     """Return what some words pick; lines of one hunk that are picked twice add up.
 
     Raises:
         UsageError: a word is no pick.
     """
-    picks: dict[str, Lines | None] = {}
+    picks: dict[str, LineNumbers | None] = {}
     for word in words:
         name, lines = _parse(word)
         known = picks.get(name, frozenset())
@@ -41,7 +41,7 @@ def parse_picks(words: Iterable[str]) -> dict[str, Lines | None]:
     return picks
 
 
-def spell(name: str, lines: Lines | None) -> str:
+def spell(name: str, lines: LineNumbers | None) -> str:
     """Return a pick as :func:`parse_picks` reads it."""
     if lines is None:
         return name
@@ -54,7 +54,7 @@ def spell(name: str, lines: Lines | None) -> str:
     return f"{name}:" + ",".join(f"{first}-{last}" if last > first else str(first) for first, last in runs)
 
 
-def _parse(word: str) -> tuple[str, Lines | None]:
+def _parse(word: str) -> tuple[str, LineNumbers | None]:
     found = _pick(word)
     if found is None:
         raise UsageError(
@@ -108,7 +108,7 @@ def refuse_missing(ids: Iterable[str]) -> None:
     )
 
 
-def _check_lines(hunk: Hunk, lines: Lines | None) -> None:
+def _check_lines(hunk: Hunk, lines: LineNumbers | None) -> None:
     if lines is None:
         return
     if hunk.kind not in (HunkKind.TEXT, HunkKind.ADDED) or not hunk.line_count:
@@ -119,16 +119,16 @@ def _check_lines(hunk: Hunk, lines: Lines | None) -> None:
         )
 
 
-def whole_if_all(hunk: Hunk, lines: Lines | None) -> Lines | None:
+def whole_if_all(hunk: Hunk, lines: LineNumbers | None) -> LineNumbers | None:
     """Return None where all lines of a hunk are picked, as then it is picked whole."""
     return None if lines is not None and len(lines) == hunk.line_count else lines
 
 
-def all_but(files: Iterable[FileHunks], picks: Picks) -> dict[str, Lines | None]:
+def all_but(files: Iterable[FileHunks], picks: Picks) -> dict[str, LineNumbers | None]:
     """Return what ``picks`` leaves: the hunks that it does not have, and of those that it has a
     part of, the rest.
     """
-    rest: dict[str, Lines | None] = {}
+    rest: dict[str, LineNumbers | None] = {}
     for file in files:
         for hunk in file.hunks:
             if hunk.id not in picks:
@@ -161,7 +161,7 @@ def apply_picks(before: bytes, hunks: Iterable[Hunk], picks: Picks) -> bytes:
     return _joined(result)
 
 
-def _picked_lines(hunk: Hunk, lines: Lines | None) -> list[bytes]:
+def _picked_lines(hunk: Hunk, lines: LineNumbers | None) -> list[bytes]:
     if lines is None:
         return list(hunk.new_lines)
     count = len(hunk.old_lines)

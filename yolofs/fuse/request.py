@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-Name = tuple[int, bytes]
+DirectoryAndName = tuple[int, bytes]
 """A directory's number and a name in it."""
 
 
@@ -65,7 +65,7 @@ _NAMES_AT = {
 """For each kind that locks directories, which of its arguments they are; a name follows each."""
 
 
-class Request:
+class KernelRequest:
     """One request.  Made only for those that wait or are refused: all others are answered without
     it.
     """
@@ -89,7 +89,7 @@ class Request:
         return thread_of(self.args)
 
     @property
-    def names(self) -> list[Name]:
+    def names(self) -> list[DirectoryAndName]:
         """The names that it makes, removes or renames."""
         return [(self.args[at], self.args[at + 1]) for at in _NAMES_AT.get(self.kind, ())]
 

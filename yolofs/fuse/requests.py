@@ -18,7 +18,7 @@ from yolofs.access.refusals import RefusedError, UndecidedError
 from yolofs.fuse.cache.lost_names import Counting
 from yolofs.fuse.copy_workers import CopyWorkers
 from yolofs.fuse.loop.loop import Future, LoopClosedError
-from yolofs.fuse.request import Request
+from yolofs.fuse.request import KernelRequest
 from yolofs.fuse.results import PostponedError, UncountedError
 from yolofs.fuse.sent_back import SentBack
 from yolofs.fuse.transport import Kernel, Served
@@ -94,7 +94,7 @@ class Requests:
 
     # ---- carrying out
 
-    async def carry_out(self, attempt: Callable[[], T], request: Request, obstacle: Obstacle) -> T:
+    async def carry_out(self, attempt: Callable[[], T], request: KernelRequest, obstacle: Obstacle) -> T:
         """Carry out a request that something is in the way of: wait until that is gone, and begin
         anew.
 
@@ -139,7 +139,7 @@ class Requests:
                 raise
         return attempt()
 
-    async def _settle(self, request: Request, question: Question, so_far: _SoFar) -> None:
+    async def _settle(self, request: KernelRequest, question: Question, so_far: _SoFar) -> None:
         """Have a question answered, if it was not during the request's path walk."""
         is_path_walk = request.kind.is_path_walk
         decision = so_far.answers.pop(question.key, None) or await self._decision(question, request)
@@ -172,7 +172,7 @@ class Requests:
                 stack.enter_context(self._handlers.copying_at_once())
             yield
 
-    def errno_of(self, error: OSError | LoopClosedError, request: Request) -> int:
+    def errno_of(self, error: OSError | LoopClosedError, request: KernelRequest) -> int:
         """Return the errno of a request that failed, and note the failure where that is wanted."""
         if isinstance(error, LoopClosedError):  # unmounting: nobody will answer any more
             return errno.EINTR
@@ -195,7 +195,7 @@ class Requests:
 
     # ---- asking
 
-    def _wait_elsewhere(self, request: Request, obstacle: UndecidedError) -> None:
+    def _wait_elsewhere(self, request: KernelRequest, obstacle: UndecidedError) -> None:
         """Send a request back, if it would keep a directory locked while it waits, and comes again.
 
         Raises:
@@ -207,7 +207,7 @@ class Requests:
         if directories:
             raise AnsweredError(errno.ESTALE)
 
-    async def _decision(self, question: Question, request: Request) -> Decision:
+    async def _decision(self, question: Question, request: KernelRequest) -> Decision:
         """Wait for the answer to a question."""
         if request.is_interrupted:
             return Decision.INTERRUPTED
@@ -223,7 +223,7 @@ class Requests:
         finally:
             del self._asked[id(request)]
 
-    def interrupt(self, request: Request) -> None:
+    def interrupt(self, request: KernelRequest) -> None:
         """Let a request's sender go as soon as it waits for an answer: it wants none any more."""
         request.is_interrupted = True
         answer = self._asked.get(id(request))

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from yolofs.access.gate import Grant
 from yolofs.access.questions import Decision, Question
-from yolofs.fuse.request import Name, Request, RequestKind
+from yolofs.fuse.request import DirectoryAndName, KernelRequest, RequestKind
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class _Awaited:
 
     __slots__ = ("answers", "asked", "deadline", "is_seen", "not_allowed", "questions", "request")
 
-    def __init__(self, request: Request, questions: Sequence[Question], deadline: float) -> None:
+    def __init__(self, request: KernelRequest, questions: Sequence[Question], deadline: float) -> None:
         self.request = request
         self.questions = list(questions)
         """What is still to be asked during the path walk."""
@@ -51,7 +51,7 @@ class _Awaited:
         self.deadline = deadline
         """Until when it is awaited."""
 
-    def may_be(self, request: Request) -> bool:
+    def may_be(self, request: KernelRequest) -> bool:
         """Tell whether a request can be this one, perhaps in other directories, as others have
         renamed some.
         """
@@ -80,7 +80,7 @@ class SentBack:
         self._is_open = is_open
         self._clock = clock
 
-    def send_back(self, request: Request, questions: Sequence[Question]) -> Sequence[int]:
+    def send_back(self, request: KernelRequest, questions: Sequence[Question]) -> Sequence[int]:
         """Return the directories whose attributes the kernel must forget before the request is
         answered with ESTALE.
 
@@ -117,7 +117,7 @@ class SentBack:
         del self._unsettled[directory]
         return True
 
-    def question_for(self, thread: int, name: Name | None = None) -> Question | None:
+    def question_for(self, thread: int, name: DirectoryAndName | None = None) -> Question | None:
         """Return what a thread is to be asked while it walks along its path: looks up a ``name``,
         or attributes.
 
@@ -158,7 +158,7 @@ class SentBack:
             if decision is Decision.DENY:
                 awaited.questions.clear()
 
-    def arrived(self, request: Request) -> dict[Grant, Decision] | None:
+    def arrived(self, request: KernelRequest) -> dict[Grant, Decision] | None:
         """Return the answers that a request got during its path walk; None if it cannot have been
         sent back.
 
@@ -171,25 +171,25 @@ class SentBack:
             return None
         return awaited.answers if self._is_it(awaited, request) else {}
 
-    def was_asked(self, request: Request, key: Grant) -> bool:
+    def was_asked(self, request: KernelRequest, key: Grant) -> bool:
         """Tell whether a request that a rule refuses was asked about that during its path walk, and
         not allowed.
         """
         awaited = self._take(request)
         return awaited is not None and key in awaited.not_allowed and self._is_it(awaited, request)
 
-    def _take(self, request: Request) -> _Awaited | None:
+    def _take(self, request: KernelRequest) -> _Awaited | None:
         if not request.kind.locks_directories:
             return None
         awaited = self.awaited.pop(request.thread, None)
         return awaited if awaited is not None and awaited.may_be(request) else None
 
-    def _is_it(self, awaited: _Awaited, request: Request) -> bool:
+    def _is_it(self, awaited: _Awaited, request: KernelRequest) -> bool:
         """Tell whether a request is the very one that was sent back, and in time."""
         return awaited.request.asked_for == request.asked_for and self._clock() < awaited.deadline
 
 
-def _is_bind(request: Request) -> bool:
+def _is_bind(request: KernelRequest) -> bool:
     """Tell whether a request is bind(2)'s, which does not come again."""
     return request.kind is RequestKind.MKNOD and stat.S_ISSOCK(request.args[2])
 

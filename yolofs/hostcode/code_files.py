@@ -28,7 +28,7 @@ _JJ_REPOSITORY = b"/.jj/repo"
 _GIT_SETTINGS = ("~/.gitconfig", "~/.config/git/config")
 
 
-class Table:
+class CodeFileTable:
     """The table as it is for a user and a project: the built-in one, and what settings add."""
 
     def __init__(self, base: Base, project: bytes, home: bytes, more: Iterable[str], mountpoint: bytes | None) -> None:
@@ -72,10 +72,10 @@ class Table:
         return not EXEMPT.isdisjoint(inner.split(b"/")[:-1])
 
 
-class FileMarker:
+class FileMarkFinder:
     """Tells the marks of files by the table, for all changes from one state to another."""
 
-    def __init__(self, table: Table, base: Base, store: StoreFiles, changes: Sequence[Change]) -> None:
+    def __init__(self, table: CodeFileTable, base: Base, store: StoreFiles, changes: Sequence[Change]) -> None:
         self._table = table
         self._base = base
         self._store = store

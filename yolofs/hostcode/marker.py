@@ -15,8 +15,8 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 
-from yolofs.changes.changes import Aspect, Change, Kind, Side
-from yolofs.hostcode.code_files import FileMarker
+from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
+from yolofs.hostcode.code_files import FileMarkFinder
 from yolofs.hostcode.commands import SearchPath
 from yolofs.hostcode.mark import Mark, Marks
 from yolofs.paths import RelPath, is_below, join
@@ -27,10 +27,10 @@ _SPECIAL = _RIGHTS | _ANY_EXECUTE
 _DEVICES = frozenset({stat.S_IFBLK, stat.S_IFCHR})
 
 
-class Marker:
+class MarkFinder:
     """Tells what changes make of files."""
 
-    def __init__(self, path: SearchPath, files: Callable[[Sequence[Change]], FileMarker]) -> None:
+    def __init__(self, path: SearchPath, files: Callable[[Sequence[Change]], FileMarkFinder]) -> None:
         """``files`` returns what tells the marks of files by the table, given all changes."""
         self._search = path
         self._directories = path.directories
@@ -46,7 +46,7 @@ class Marker:
         gone = {change.paths[0] for change in changes if change.old is not None}
         for change in changes:
             new = change.new
-            if new is None or (change.kind is Kind.METADATA and change.metadata == (Aspect.TIME,)):
+            if new is None or (change.kind is ChangeKind.METADATA and change.metadata == (Aspect.TIME,)):
                 continue
             marks = self._of_what_is_there(change.path, new)
             if (mark := files.mark(change)) is not None:
@@ -73,7 +73,7 @@ class Marker:
     def _is_on_path(self, path: RelPath) -> bool:
         return path.rpartition(b"/")[0] in self._directories or path in self._search.linked
 
-    def _in_renamed(self, change: Change, gone: set[RelPath], files: FileMarker) -> set[Mark]:
+    def _in_renamed(self, change: Change, gone: set[RelPath], files: FileMarkFinder) -> set[Mark]:
         """Return what a renamed directory brings along; ``gone``: the old paths of what has a line
         of its own.
         """

@@ -18,7 +18,7 @@ from yolofs.system.symlinks import Follower, HostLinks, follow
 from yolofs.text.path_patterns import ANY_DEPTH, Pattern, is_wild
 from yolofs.text.wildcards import Wildcards
 
-Lines = Iterable[tuple[Pattern, Mark]]
+MarkedPatterns = Iterable[tuple[Pattern, Mark]]
 _MOST_REPOSITORIES = 100
 _HOOKS = (
     b"applypatch-msg pre-applypatch post-applypatch pre-commit pre-merge-commit prepare-commit-msg commit-msg"
@@ -43,7 +43,7 @@ class Links:
         self._links = HostLinks()
         self._follow = Follower(self._target).follow
 
-    def fixed(self, lines: Lines) -> Iterator[tuple[Pattern, Mark]]:
+    def fixed(self, lines: MarkedPatterns) -> Iterator[tuple[Pattern, Mark]]:
         """Yield where else lies what absolute patterns are about, and what links in their
         directories lead to.
         """
@@ -53,7 +53,7 @@ class Links:
                 yield from self._elsewhere(names, mark, looks_in=looks_in)
 
     def of_directories(
-        self, directories: Iterable[RelPath], projects: Iterable[RelPath], lines: Lines
+        self, directories: Iterable[RelPath], projects: Iterable[RelPath], lines: MarkedPatterns
     ) -> Iterator[tuple[Pattern, Mark]]:
         """Yield where else lies what patterns are about, in projects and in those directories that
         are repositories.

@@ -207,8 +207,8 @@ def begin_anew(time_ns: int) -> Travel:
 _ANEW = "anew", b"1"
 
 
-Change: TypeAlias = Stage | Delete | Rename | Keep
+ChangeRecord: TypeAlias = Stage | Delete | Rename | Keep
 """A record that changes the override tree."""
 Marker: TypeAlias = Snapshot | Travel
 """A record that starts a generation."""
-Record: TypeAlias = Change | Marker
+Record: TypeAlias = ChangeRecord | Marker

@@ -104,7 +104,7 @@ class CopyUp:
         if metadata is None:
             self._copy_up_lost(inode, None)
             return
-        ino, fd = self._store.copy_file(copying.Source(metadata))
+        ino, fd = self._store.copy_file(copying.CopySource(metadata))
         os.close(fd)
         with self._removal.removed_on_error(ino):
             self.show(inode, ino, inode.base, metadata.st, xattrs_option(metadata.xattrs))
@@ -219,7 +219,7 @@ class CopyUp:
         """
         if base_st is not None and inode.fd >= 0:
             metadata = copying.read_metadata(inode.fd, st=base_st)
-            source = copying.Source(metadata, fd=inode.fd if keep != 0 else -1)  # which it does not close
+            source = copying.CopySource(metadata, fd=inode.fd if keep != 0 else -1)  # which it does not close
             return *self._store.copy_file(source, keep=keep), metadata
         source = self._store.open_source(self._checked_physical(inode), data=keep != 0)
         try:
@@ -248,7 +248,7 @@ class CopyUp:
         if inode.fd < 0:
             raise os_error(errno.ESTALE)
         metadata = copying.read_metadata(inode.fd)
-        ino, fd = self._store.copy_file(copying.Source(metadata, fd=inode.fd), keep=keep)  # which it does not close
+        ino, fd = self._store.copy_file(copying.CopySource(metadata, fd=inode.fd), keep=keep)  # which it does not close
         inode.is_orphan = True
         inode.entry = None
         self._show_copy(inode, ino, fd, metadata, None)

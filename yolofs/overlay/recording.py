@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from yolofs.journal.records import Change, Stage
+from yolofs.journal.records import ChangeRecord, Stage
 from yolofs.overlay.inodes import Inode
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.state.tree import Entry, Staged
@@ -29,7 +29,7 @@ class Recording:
         self.is_frozen = False
         """Whether nothing may be changed for now."""
 
-    def record(self, *changes: Change) -> Entry | None:
+    def record(self, *changes: ChangeRecord) -> Entry | None:
         """Write records to the journal, apply them, and return the entry of the last one's path, if
         it has one.
 

@@ -3,7 +3,7 @@ at a disk.
 """
 
 from yolofs.rules.book import RuleBook
-from yolofs.rules.index import Index
+from yolofs.rules.index import RuleIndex
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import Level, Sources
 from yolofs.rules.spelling import (
@@ -11,7 +11,7 @@ from yolofs.rules.spelling import (
     PathRule,
     Rule,
     RuleSet,
-    Subject,
+    RuleSubject,
     SuffixRule,
     Waypoint,
     fits,
@@ -23,16 +23,16 @@ from yolofs.rules.spelling import (
 from yolofs.rules.verdict import Verdict
 
 __all__ = [
-    "Index",
     "Level",
     "NameRule",
     "PathRule",
     "Rule",
     "RuleBook",
+    "RuleIndex",
     "RuleSet",
     "RuleState",
+    "RuleSubject",
     "Sources",
-    "Subject",
     "SuffixRule",
     "Verdict",
     "Waypoint",

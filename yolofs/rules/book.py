@@ -18,7 +18,7 @@ older version are worth nothing.
 
 from __future__ import annotations
 
-from yolofs.rules.index import Index, ending
+from yolofs.rules.index import RuleIndex, ending
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import PathRule, Rule, RuleSet
 from yolofs.rules.verdict import Verdict
@@ -34,7 +34,7 @@ class RuleBook:
     def __init__(self, *sources: RuleSet) -> None:
         """``sources``: nearest first."""
         self.version = 0
-        self.adopt(Index(*sources))
+        self.adopt(RuleIndex(*sources))
 
     @property
     def sources(self) -> tuple[RuleSet, ...]:
@@ -43,9 +43,9 @@ class RuleBook:
 
     def replace(self, *sources: RuleSet) -> None:
         """Put other rules in force: every verdict given so far is void."""
-        self.adopt(Index(*sources))
+        self.adopt(RuleIndex(*sources))
 
-    def adopt(self, index: Index) -> None:
+    def adopt(self, index: RuleIndex) -> None:
         """Put rules in force that have been made ready: every verdict given so far is void."""
         self._index = index
         self._hidden_names, self._hidden_endings = index.hidden_names, index.hidden_endings

@@ -9,7 +9,7 @@ from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSet, SuffixRule,
 from yolofs.rules.verdict import EVERY_RANK, NamePatterns, RuleNode, Verdict, counts_everywhere
 
 
-class Index:
+class RuleIndex:
     """The rules of one version, ready for questions; never changes.  Any thread may make one."""
 
     def __init__(self, *sources: RuleSet) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from yolofs.paths import display
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, Waypoint, subject
+from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, Waypoint, subject
 from yolofs.system.symlinks import FollowedPath, Follower, TargetOf, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
@@ -35,7 +35,7 @@ def follow_links(rules: RuleSet, project_dir: bytes, target_of: TargetOf) -> Fol
     it leads to.  Otherwise any program that works in the project could make rules by making links.
     """
     written = {subject(rule) for rule in rules.rules}
-    added: dict[Subject, Rule] = {}
+    added: dict[RuleSubject, Rule] = {}
     notes = []
     follower = Follower(target_of)
     ways = [follower.follow(_path_of(rule)) for rule in rules.rules]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from yolofs.rules.budget import Budget
-from yolofs.rules.index import Index
+from yolofs.rules.index import RuleIndex
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
 from yolofs.rules.verdict import COUNTING_EVERYWHERE, NamePatterns, Verdict
@@ -51,7 +51,7 @@ def _of_anything(_: Rule) -> bool:
 def judge(
     rules: Sequence[Rule],
     agreed: frozenset[int],
-    index_of: Callable[[Sequence[int]], Index],
+    index_of: Callable[[Sequence[int]], RuleIndex],
     is_of_files: Callable[[Rule], bool] = _of_anything,
     budget: Budget | None = None,
 ) -> JudgedRules:
@@ -87,8 +87,8 @@ def judge(
 
 
 def blamed(
-    before: Index,
-    now: Index,
+    before: RuleIndex,
+    now: RuleIndex,
     rules: Sequence[Rule],
     doubtful: frozenset[int],
     is_of_files: Callable[[Rule], bool] = _of_anything,
@@ -134,7 +134,7 @@ def _is_involved(rule: Rule, path: bytes, *, is_above: bool) -> bool:
 class _Walk:
     """A walk over both books at once."""
 
-    def __init__(self, before: Index, now: Index, is_of_files: Callable[[Rule], bool], budget: Budget) -> None:
+    def __init__(self, before: RuleIndex, now: RuleIndex, is_of_files: Callable[[Rule], bool], budget: Budget) -> None:
         self._before = before
         self._budget = budget
         self._is_of_files = is_of_files

@@ -17,7 +17,7 @@ from yolofs.paths import is_below
 from yolofs.rules.preset_table import CONFIG_KEY, SECTIONS, PresetRule
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
-from yolofs.rules.spelling import PathRule, Rule, RuleSet, Subject, parse_rule, spell, subject
+from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, parse_rule, spell, subject
 
 SOURCE = PRESET_SOURCE
 """How it starts where these rules are written, for messages; what follows is a section's title."""
@@ -56,7 +56,7 @@ def preset_rules(
     contains the home directory or the project, has no rule.  ``config_dir`` is where the user's own
     settings are, if not where they are mostly.
     """
-    rules: dict[Subject, Rule] = {}
+    rules: dict[RuleSubject, Rule] = {}
     for section in SECTIONS:
         source = SOURCE + section.title
         for line in section.rules:

@@ -31,7 +31,7 @@ from yolofs.registry.trust import (
     read_agreements,
     remember,
 )
-from yolofs.rules import Level, Rule, RuleSet, Sources, Subject, parse_rules, spell, subject
+from yolofs.rules import Level, Rule, RuleSet, RuleSubject, Sources, parse_rules, spell, subject
 from yolofs.rules.linked_keys import follow_links, waypoints
 from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 from yolofs.system.symlinks import HostLinks
@@ -321,7 +321,7 @@ class RuleFiles:
                 hint=f"see why: ls -l {in_shell(self.directory)}",
             ) from error
 
-    def _learned(self) -> dict[Subject, tuple[str, str]]:
+    def _learned(self) -> dict[RuleSubject, tuple[str, str]]:
         """Return key and state of each learned rule, as the file has them now."""
         try:
             lines = read_learned(self.directory)

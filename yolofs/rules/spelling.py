@@ -68,7 +68,7 @@ class SuffixRule(msgspec.Struct, frozen=True):
 
 
 Rule: TypeAlias = PathRule | NameRule | SuffixRule
-Subject: TypeAlias = tuple[type[Rule], bytes, bytes]
+RuleSubject: TypeAlias = tuple[type[Rule], bytes, bytes]
 """What a rule is about; of several rules with the same one counts."""
 
 
@@ -102,7 +102,7 @@ class RuleSet(msgspec.Struct, frozen=True):
     """What keeps the rules' paths leading to the same places; they change nothing else."""
 
 
-def subject(rule: Rule) -> Subject:
+def subject(rule: Rule) -> RuleSubject:
     """Return what a rule is about; its state, its source and a ``/**`` at its end do not count."""
     match rule:
         case PathRule(path=path):
@@ -159,7 +159,7 @@ def parse_rules(
         ConfigError: a key is no path or pattern, climbs out of the project, or stands for the same
             as another; or a state is none of :class:`RuleState`.
     """
-    rules: dict[Subject, Rule] = {}
+    rules: dict[RuleSubject, Rule] = {}
     for key, state, line in lines:
         source = file_name if line is None else f"{file_name}:{line}"
         try:

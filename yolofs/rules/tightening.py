@@ -30,7 +30,7 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.rules.budget import Budget, BudgetSpentError
-from yolofs.rules.index import Index
+from yolofs.rules.index import RuleIndex
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.spelling import NameRule, PathRule, Rule, SuffixRule, endings, fits, is_in
 from yolofs.rules.verdict import COUNTING_EVERYWHERE, RuleNode, Verdict
@@ -54,7 +54,7 @@ class SureRules(NamedTuple):
 def find_sure(
     rules: Sequence[Rule],
     agreed: frozenset[int],
-    before: Index,
+    before: RuleIndex,
     project: bytes,
     follow: Callable[[tuple[Rule, ...]], tuple[Rule, ...]],
     lesser: Callable[[Rule], Rule | None],
@@ -96,7 +96,7 @@ def find_sure(
 class OtherRules:
     """What holds without the rules in question, looked through once."""
 
-    def __init__(self, index: Index, project: bytes, budget: Budget) -> None:
+    def __init__(self, index: RuleIndex, project: bytes, budget: Budget) -> None:
         """``index``: the rules of all others, and those of the tree that the user has agreed to.
 
         Raises:

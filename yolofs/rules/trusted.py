@@ -16,7 +16,7 @@ from yolofs.config.trust import WaitingLine, toml_text
 from yolofs.paths import display
 from yolofs.registry.trust import Agreed, place_text
 from yolofs.rules.budget import MOST_LOOKS, Budget, BudgetSpentError
-from yolofs.rules.index import Index
+from yolofs.rules.index import RuleIndex
 from yolofs.rules.linked_keys import follow_links, leads_to
 from yolofs.rules.loosening import ANY, JudgedRules, LoosenedPath, blamed, judge
 from yolofs.rules.rule_states import RuleState
@@ -26,7 +26,7 @@ from yolofs.rules.spelling import (
     PathRule,
     Rule,
     RuleSet,
-    Subject,
+    RuleSubject,
     SuffixRule,
     is_in,
     parse_rule,
@@ -78,10 +78,10 @@ class TrustedRules(NamedTuple):
         """
         numbered = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(rules)]
 
-        def index_of(chosen: Sequence[Rule]) -> Index:
+        def index_of(chosen: Sequence[Rule]) -> RuleIndex:
             followed = follow_links(RuleSet(tuple(chosen)), project, target_of).rules
             by_level = {**others, Level.PROJECT: followed}
-            return Index(*(by_level.get(level, RuleSet()) for level in Level))
+            return RuleIndex(*(by_level.get(level, RuleSet()) for level in Level))
 
         known = _agreed(rules, agreed, project, target_of)
         budget = Budget()
@@ -121,7 +121,7 @@ class TrustedRules(NamedTuple):
 
 def _together(rules: Sequence[Rule], known: frozenset[int], sure: SureRules) -> RuleSet:
     """Return the rules agreed to and those that are sure, with the sources of ``rules``."""
-    by_subject: dict[Subject, Rule] = {}
+    by_subject: dict[RuleSubject, Rule] = {}
     written = [(number, rules[number]) for number in sorted(known)]
     written += [(number, bundle[0]) for number, bundle in sure.bundles.items()]
     more = [(number, rule) for number, bundle in sure.bundles.items() for rule in bundle[1:]]
@@ -151,7 +151,7 @@ class _Bundles:
         self,
         rules: Sequence[Rule],
         known: frozenset[int],
-        index_of: Callable[[Sequence[Rule]], Index],
+        index_of: Callable[[Sequence[Rule]], RuleIndex],
         budget: Budget,
         sure: SureRules,
     ) -> None:
@@ -170,8 +170,8 @@ class _Bundles:
         Nor in other sessions' directories, if no pattern lets anything be changed there.
         """
 
-        def index_of(chosen: Sequence[int]) -> Index:
-            by_subject: dict[Subject, Rule] = {}
+        def index_of(chosen: Sequence[int]) -> RuleIndex:
+            by_subject: dict[RuleSubject, Rule] = {}
             for rule in itertools.chain.from_iterable(bundles[number] for number in chosen):
                 by_subject.setdefault(subject(rule), rule)
             return self._index_of(tuple(by_subject.values()))
@@ -239,7 +239,7 @@ class _Bundles:
 
     def in_force(self, rules: Sequence[Rule]) -> Iterator[Rule]:
         """Yield the rules that hold, as they were written: with the sources of ``rules``."""
-        by_subject: dict[Subject, Rule] = {}
+        by_subject: dict[RuleSubject, Rule] = {}
         for number in self.judged.in_force:
             for rule in self._bundles[number]:
                 by_subject.setdefault(subject(rule), msgspec.structs.replace(rule, source=rules[number].source))
@@ -323,7 +323,7 @@ def _opened_without(
     exceptions: Sequence[Rule],
     rules: Sequence[Rule],
     known: frozenset[int],
-    index_of: Callable[[Sequence[Rule]], Index],
+    index_of: Callable[[Sequence[Rule]], RuleIndex],
     budget: Budget,
 ) -> frozenset[int]:
     """Return the numbers of the rules agreed to that let more through for lack of some exceptions.

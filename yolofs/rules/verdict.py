@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
-from yolofs.rules.spelling import NameRule, PathRule, Rule, Subject, SuffixRule, subject
+from yolofs.rules.spelling import NameRule, PathRule, Rule, RuleSubject, SuffixRule, subject
 
 EVERY_RANK = sys.maxsize
 COUNTING_EVERYWHERE = frozenset({b".yolofs"})
@@ -279,7 +279,7 @@ class Verdict:
                 return found
         return None
 
-    def patterns_in_force(self) -> dict[Subject, Rule]:
+    def patterns_in_force(self) -> dict[RuleSubject, Rule]:
         return {
             subject(rule): rule
             for index, patterns in enumerate(self.patterns)

@@ -21,7 +21,7 @@ from yolofs.sandbox import launcher
 from yolofs.sandbox.bubblewrap import PROGRAM, Sandbox
 from yolofs.sandbox.host_files import make_read_only, own_host_files
 from yolofs.sandbox.host_names import HostNames
-from yolofs.sandbox.jobs import Job, Terminal, ignoring_signals
+from yolofs.sandbox.jobs import SandboxJob, Terminal, ignoring_signals
 from yolofs.sandbox.namespaces import find_possible, leave_mounts
 from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter, has_filter
@@ -91,7 +91,7 @@ class Confined:
         """
         terminal = Terminal()
         try:
-            job = Job(
+            job = SandboxJob(
                 self._process,
                 self.info.child_pid,
                 terminal,

@@ -127,7 +127,7 @@ def ignoring_signals() -> Iterator[tuple[int, ...]]:
             signal.signal(number, handler)
 
 
-class Job:
+class SandboxJob:
     """A process that leads a group of its own, and everything that it starts in it."""
 
     def __init__(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from yolofs.paths import is_below
-from yolofs.rules import Index, Level, PathRule, Rule, RuleSet, RuleState, Sources
+from yolofs.rules import Level, PathRule, Rule, RuleIndex, RuleSet, RuleState, Sources
 
 DIRECTORIES = (b"/tmp", b"/var/tmp")
 _OWN = (Level.SESSION, Level.LEARNED, Level.USER)
@@ -59,7 +59,7 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     own = [rule for level in _OWN for rule in sources.rules_of(level)]
     ruled = [found for top in candidates if (found := _rule_in(top, own, shown)) is not None]
     levels = (level for level in Level if level is not Level.PROJECT)
-    index = Index(*(_about(candidates, sources.by_level.get(level, RuleSet())) for level in levels))
+    index = RuleIndex(*(_about(candidates, sources.by_level.get(level, RuleSet())) for level in levels))
     kept = {one.directory for one in ruled}
     private = [top for top in candidates if top not in kept and index.at(top).state is RuleState.ALLOW]
     return TmpChoice(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import assert_never
 
 from yolofs.audit.runs import run_of, runs_in
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import Timeline
@@ -57,7 +57,7 @@ class Attribution:
         tells.
         """
         old = change.old_path if change.old_path is not None else change.path
-        return self.runs_at(change.path, old, is_gone=change.kind is Kind.DELETED)
+        return self.runs_at(change.path, old, is_gone=change.kind is ChangeKind.DELETED)
 
     def runs_at(self, path: RelPath, old: RelPath, *, is_gone: bool) -> frozenset[int]:
         """Return the same of what is at ``path`` and was at ``old`` in the older state, or is gone

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.changes.matching import entries
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, join, split
@@ -33,7 +33,7 @@ from yolofs.store.base_stand_in import BaseStandIn
 from yolofs.store.copying import read_metadata
 from yolofs.system.disks import FilesOnDisks
 
-Place = Callable[[], bytes]
+DirectoryMaker = Callable[[], bytes]
 """Gives a directory that the caller removes when the changes have been read."""
 _NOT_KEPT = b"not-kept"
 """In that directory, where nothing is."""
@@ -42,7 +42,7 @@ _FILE = (stat.S_IFREG | 0o644, os.geteuid(), os.getegid())
 _FOLDER = (stat.S_IFDIR | 0o755, os.geteuid(), os.getegid())
 
 
-class Known(NamedTuple):
+class KnownBefore(NamedTuple):
     """What base had at a path."""
 
     st: os.stat_result
@@ -51,7 +51,7 @@ class Known(NamedTuple):
     kept: KeptBase | None = None
 
 
-class Unknown(NamedTuple):
+class UnknownBefore(NamedTuple):
     """A change of which it is not known what was there before."""
 
     change: Change
@@ -66,7 +66,7 @@ class TakenOverBase:
     (:class:`~yolofs.store.base_stand_in.KnownBase`).
     """
 
-    def __init__(self, now: Base, known: Mapping[RelPath, Known]) -> None:
+    def __init__(self, now: Base, known: Mapping[RelPath, KnownBefore]) -> None:
         """``now``: base as it is, or as it was before a commit."""
         self._now = now
         self._known = known
@@ -122,7 +122,9 @@ class TakenOverBase:
 class TakenOver:
     """What base had where a state has something else, and what of that is not known."""
 
-    def __init__(self, session: Session, chapter: Chapter, base: Base, store: StoreFiles, place: Place) -> None:
+    def __init__(
+        self, session: Session, chapter: Chapter, base: Base, store: StoreFiles, place: DirectoryMaker
+    ) -> None:
         """``base`` and ``store``: as they are if the chapter goes on, else as before its commit.
 
         Raises:
@@ -136,7 +138,7 @@ class TakenOver:
         self._forced = (read_forced(chapter.directory) if self._is_past else None) or FilesOnDisks()
         self._restored = frozenset() if self._is_past else restored.read(session.directory)
         self._unset = frozenset() if self._is_past else restored.read_unset(session.directory)
-        self._known: dict[RelPath, Known] = {}
+        self._known: dict[RelPath, KnownBefore] = {}
         self._gone: set[RelPath] = set()
         self._was: Mapping[RelPath, Fingerprint | None] = {}
 
@@ -215,7 +217,7 @@ class TakenOver:
         content = kept.content if kept is not None else None
         st = self._attributes(staged, kept, now)
         if staged.base is not None and now is not None and stat.S_ISDIR(st.st_mode):
-            self._known[path] = Known(st, self._now.path(path))
+            self._known[path] = KnownBefore(st, self._now.path(path))
             return
         self._add(path, st, content, kept=kept, same=self._path_of_same(staged))
         if now is None:
@@ -265,10 +267,10 @@ class TakenOver:
                 file.write(content)
         else:
             place = same if same is not None else os.path.join(self._place(), _NOT_KEPT, number)
-        self._known[path] = Known(st, place, kept)
+        self._known[path] = KnownBefore(st, place, kept)
         directory, _ = split(path)
         while directory and directory not in self._known and self._now.look(directory) is None:
-            self._known[directory] = Known(self._stat(_FOLDER), os.path.join(self._place(), _NOT_KEPT))
+            self._known[directory] = KnownBefore(self._stat(_FOLDER), os.path.join(self._place(), _NOT_KEPT))
             directory, _ = split(directory)
 
     def _attributes(self, staged: Staged, kept: KeptBase | None, now: os.stat_result | None) -> os.stat_result:
@@ -312,7 +314,7 @@ class TakenOver:
 
     # ---- what is not known
 
-    def check(self, changes: Iterable[Change], old: Tree, new: Tree) -> tuple[list[Change], list[Unknown]]:
+    def check(self, changes: Iterable[Change], old: Tree, new: Tree) -> tuple[list[Change], list[UnknownBefore]]:
         """Return changes from ``old`` to ``new`` over :meth:`base`, without what only the host did
         to extended attributes; and those of which it is not known what was there before.
 
@@ -337,11 +339,11 @@ class TakenOver:
         if digest_of_xattrs(xattrs) != known.kept.owned.xattrs:
             return change
         metadata = tuple(aspect for aspect in change.metadata if aspect is not Aspect.XATTRS)
-        if change.kind is Kind.METADATA and not metadata:
+        if change.kind is ChangeKind.METADATA and not metadata:
             return None
         return msgspec.structs.replace(change, metadata=metadata)
 
-    def _unknown(self, change: Change, old: Tree, new: Tree) -> Unknown | None:
+    def _unknown(self, change: Change, old: Tree, new: Tree) -> UnknownBefore | None:
         side, source = change.old, _source(change, old)
         is_read = change.content or change.new is None
         if side is None or source is None or side.type == stat.S_IFDIR or not is_read or side.ino is not None:
@@ -350,13 +352,13 @@ class TakenOver:
         if known is not None:
             if os.path.lexists(known.path):
                 return None
-            return Unknown(change, source in self._gone, known.st.st_size if known.st.st_mtime_ns else None)
+            return UnknownBefore(change, source in self._gone, known.st.st_size if known.st.st_mtime_ns else None)
         path = change.old_path if change.old_path is not None else change.path
         entry = _nearest(new, path)
         st = self._now.look(source)
         if entry is None or st is None or (entry.staged is not None and entry.staged.home == source):
             return None
-        return Unknown(change, False, None) if self._is_later(source, st, entry) else None
+        return UnknownBefore(change, False, None) if self._is_later(source, st, entry) else None
 
 
 def _place_of(entry: Entry) -> tuple[RelPath, bytes] | None:

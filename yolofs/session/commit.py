@@ -19,13 +19,13 @@ from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.given_ctimes import Arrived, PutInPlace
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
-from yolofs.commit.apply.step_log import Identity
+from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
 from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.link_changes import may_change_links
-from yolofs.commit.plan.overridden_names import Name, survey
+from yolofs.commit.plan.overridden_names import OverriddenName, survey
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split, split_state, takes_all
@@ -92,7 +92,7 @@ def split_staged(session: Session, selection: Selection | None, *, tree: Tree | 
 class BaseLook(NamedTuple):
     """What base has where a commit would change it."""
 
-    names: list[Name]
+    names: list[OverriddenName]
     conflicts: list[RelPath]
     """The paths of the view at which base changed meanwhile, or that have the marks of a merge,
     sorted.
@@ -271,7 +271,9 @@ def put_away(session: Session, directory: bytes) -> str:
     return ""
 
 
-def _note_restored(session: Session, directory: bytes, found: set[Identity], untimed: set[Identity]) -> None:
+def _note_restored(
+    session: Session, directory: bytes, found: set[ObjectIdentity], untimed: set[ObjectIdentity]
+) -> None:
     """Note what a commit that was taken back has put in its place, except for what the host had
     changed; ``untimed``: what of it could not be given the times that it had.
     """

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.counting import counts
 from yolofs.commit.apply.commit_directory import write_new
 from yolofs.system.plain_files import read_plain
@@ -40,7 +40,7 @@ def read_counts(directory: bytes) -> Mapping[str, int] | None:
         found = msgspec.json.decode(read_plain(os.path.join(directory, _COUNTS), _MOST_BYTES), type=dict[str, int])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return {kind.value: max(0, found.get(kind.value, 0)) for kind in Kind}
+    return {kind.value: max(0, found.get(kind.value, 0)) for kind in ChangeKind}
 
 
 def note_runs(directory: bytes, runs: Iterable[int]) -> None:

@@ -24,7 +24,7 @@ from yolofs.config.learned import read_learned
 from yolofs.config.settings import Settings
 from yolofs.errors import SessionBusyError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Change, Delete, Keep, Rename, Stage
+from yolofs.journal.records import ChangeRecord, Delete, Keep, Rename, Stage
 from yolofs.paths import RelPath, display, is_below
 from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.link import exclude_from_git, put_link
@@ -220,7 +220,7 @@ def _resolved(path: bytes) -> bytes:
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
 
 
-def _paths(record: Change) -> Iterator[RelPath]:
+def _paths(record: ChangeRecord) -> Iterator[RelPath]:
     match record:
         case Stage():
             found = (record.path, record.origin)

@@ -13,8 +13,7 @@ import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Change as ChangeRecord
-from yolofs.journal.records import Stage
+from yolofs.journal.records import ChangeRecord, Stage
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation, RelPath, StoreIno
 from yolofs.progress import Progress

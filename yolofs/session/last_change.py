@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
-from yolofs.changes.changes import Kind
+from yolofs.changes.changes import ChangeKind
 from yolofs.errors import YolofsError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.journal.timeline import BASE
@@ -43,7 +43,7 @@ def find_last_change(session: Session, path: RelPath) -> LastChange | None:
     last = _last(session, path, shown)
     if last is not None:
         is_written = last.what == "written" and all(
-            change.kind is not Kind.METADATA for change in session.compare(BASE, paths=[path])
+            change.kind is not ChangeKind.METADATA for change in session.compare(BASE, paths=[path])
         )
         return last if is_written or last.what != "written" else last._replace(what="metadata changed")
     return LastChange("as in base", None, None) if shown is not None else None

@@ -21,7 +21,7 @@ from yolofs.session.archive import commit_numbers
 from yolofs.session.history import Chapter, chapter_of, chapters
 from yolofs.session.past_base import past_ground, states_of
 from yolofs.session.session import Session
-from yolofs.session.state_files import File, Ground, StateFiles
+from yolofs.session.state_files import Ground, StateFile, StateFiles
 from yolofs.state.tree import Tree
 
 _CHANGED_SINCE = frozenset({errno.ESTALE, errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO})
@@ -46,7 +46,7 @@ class _PastFiles(StateFiles):
         self._named = named
         self._place = ground.base.root
 
-    def descriptor(self, file: File) -> int:
+    def descriptor(self, file: StateFile) -> int:
         """Open a regular file.
 
         Raises:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from yolofs.changes.changes import Change, compare
-from yolofs.changes.matching import Identity
+from yolofs.changes.matching import FileIdentity
 from yolofs.commit.select.units import Units, natural_path
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
@@ -21,7 +21,7 @@ from yolofs.paths import Generation, RelPath, is_below_any, join, split
 from yolofs.session.merge import drop
 from yolofs.session.named_states import NamedState
 from yolofs.session.session import Session
-from yolofs.session.state_files import File, StateFiles
+from yolofs.session.state_files import StateFile, StateFiles
 from yolofs.session.view_writer import ViewWriter
 from yolofs.state.link_names import find_all_names_at
 from yolofs.state.tree import Entry, Staged, Tree
@@ -105,7 +105,7 @@ def _found_differing(here: StateFiles, there: StateFiles, paths: Sequence[RelPat
                 todo += [join(path, name) for name, _ in files.inside(file)]
 
 
-def _differ(here: StateFiles, now: File, there: StateFiles, then: File) -> bool:
+def _differ(here: StateFiles, now: StateFile, there: StateFiles, then: StateFile) -> bool:
     one, other = now.side, then.side
     if (one.type, one.mode, one.uid, one.gid, one.rdev) != (other.type, other.mode, other.uid, other.gid, other.rdev):
         return True
@@ -214,7 +214,7 @@ def _copy(session: Session, source: NamedState, paths: Sequence[RelPath]) -> dic
 
 def _links_that_stay(
     here: StateFiles, there: StateFiles, differing: Sequence[RelPath]
-) -> Iterator[tuple[Identity, RelPath]]:
+) -> Iterator[tuple[FileIdentity, RelPath]]:
     """Yield the files that come back and have a name that the view shows as it was then: a hard
     link of that brings them back.
     """
@@ -247,7 +247,7 @@ def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> se
 class _Copying(ViewWriter):
     """Copies paths from one state into the view."""
 
-    def __init__(self, overlay: Overlay, files: StateFiles, links: Mapping[Identity, RelPath]) -> None:
+    def __init__(self, overlay: Overlay, files: StateFiles, links: Mapping[FileIdentity, RelPath]) -> None:
         """``links``: what has a name already that stays, and is only linked."""
         super().__init__(overlay, files, made=links)
         self._brought: set[RelPath] = set()
@@ -296,7 +296,7 @@ class _Copying(ViewWriter):
         with self.parent(path) as (parent, name):
             (self.overlay.unlink if names is None else self.overlay.rmdir)(parent, name)
 
-    def _make(self, path: RelPath, there: File) -> None:
+    def _make(self, path: RelPath, there: StateFile) -> None:
         self._brought.add(path)
         self.make_one(path, there)
         if there.is_directory:

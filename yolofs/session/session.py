@@ -1,11 +1,11 @@
 """A session: one directory (``yolofs/registry/`` has where it lies) and all that belongs to it,
 mounted or not.
 
-At any time one process at most changes a session: it holds the lock (:attr:`Access.WRITE`).  Any
-number may look (:attr:`Access.READ`): the journal only ever grows, and store inodes of older
-generations do not change.  A mount's daemon holds the lock as long as it lives.  To commit or abort
-under a mount, a command asks it to pause and works with :attr:`Access.LENT`, under the daemon's
-lock.
+At any time one process at most changes a session: it holds the lock
+(:attr:`SessionAccess.WRITE`).  Any number may look (:attr:`SessionAccess.READ`): the journal only
+ever grows, and store inodes of older generations do not change.  A mount's daemon holds the lock as
+long as it lives.  To commit or abort under a mount, a command asks it to pause and works with
+:attr:`SessionAccess.LENT`, under the daemon's lock.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from yolofs.session.interrupted import Interrupted
 
 
-class Access(enum.Enum):
+class SessionAccess(enum.Enum):
     """What a process may do with a session that it opens."""
 
     READ = "read"
@@ -67,7 +67,13 @@ class Session(States):
     """An open session.  Use :meth:`open` (or :meth:`create`), and :meth:`close` or ``with``."""
 
     def __init__(
-        self, found: FoundProject, access: Access, settings: Settings, root: bytes, journal: Journal, lock_fd: int
+        self,
+        found: FoundProject,
+        access: SessionAccess,
+        settings: Settings,
+        root: bytes,
+        journal: Journal,
+        lock_fd: int,
     ) -> None:
         """Take over the journal and the lock; use :meth:`open`."""
         directory = found.session
@@ -81,7 +87,7 @@ class Session(States):
         """What is wrong with ``.yolofs.toml``, for which the defaults stand in then: never to
         change anything.
         """
-        self.in_use: frozenset[int] | None = frozenset() if access is Access.WRITE else None
+        self.in_use: frozenset[int] | None = frozenset() if access is SessionAccess.WRITE else None
         """The store inodes that a mount has open for somebody, None if that is not known."""
         self._lock_fd = lock_fd
 
@@ -116,7 +122,7 @@ class Session(States):
         return started
 
     @classmethod
-    def open(cls, project: bytes, access: Access, *, root: bytes | None = None, command: str = "") -> Self:
+    def open(cls, project: bytes, access: SessionAccess, *, root: bytes | None = None, command: str = "") -> Self:
         """Open the session of ``project``.
 
         ``command``: what the lock is taken for, to be told to others.
@@ -132,30 +138,32 @@ class Session(States):
         """
         found = locate(project)
         project, directory = found.project, found.session
-        settings, problem = load_settings(project, directory, read_only=access is Access.READ)
-        lock_fd = take_lock(directory, command) if access is Access.WRITE else -1
+        settings, problem = load_settings(project, directory, read_only=access is SessionAccess.READ)
+        lock_fd = take_lock(directory, command) if access is SessionAccess.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
-            if access is Access.WRITE:
+            if access is SessionAccess.WRITE:
                 finish_move(directory)
                 finish_put_away(directory)
             else:
                 wait_for_journal(directory, path)
             known = checkpoint.read(directory)
-            journal = open_journal(path, known.known if known is not None else None, read_only=access is Access.READ)
+            journal = open_journal(
+                path, known.known if known is not None else None, read_only=access is SessionAccess.READ
+            )
             base_root = settle_root(
                 directory,
                 project,
                 settings.root,
                 root,
                 is_empty=not journal.markers and not any(journal.segment_counts()),
-                may_write=access is Access.WRITE,
+                may_write=access is SessionAccess.WRITE,
             )
             session = cls(found, access, settings, base_root, journal, lock_fd)
             session.settings_problem = problem
             if journal.known_bytes:
                 session._checkpoint = known
-            if access is Access.WRITE:
+            if access is SessionAccess.WRITE:
                 if journal.missing_records:  # before what only they named is collected
                     from yolofs.session.salvage import go_on_without
 
@@ -188,14 +196,14 @@ class Session(States):
         self.close()
 
     def reopen(self) -> None:
-        """Take in what another process did to the session with :attr:`Access.LENT`, should it have
-        died over it too.
+        """Take in what another process did to the session with :attr:`SessionAccess.LENT`, even if
+        it died over it.
         """
         self.journal.close()
         self.store.refresh()
-        if self.access is Access.WRITE:
+        if self.access is SessionAccess.WRITE:
             finish_put_away(self.directory)
-        self._read(Journal.open(self.journal.path, read_only=self.access is Access.READ))
+        self._read(Journal.open(self.journal.path, read_only=self.access is SessionAccess.READ))
 
     def refresh(self) -> bool:
         """Take in what another process has appended; return whether that was possible.
@@ -324,7 +332,7 @@ class Session(States):
     @property
     def at_work(self) -> Holder | None:
         """Who changes base just now, while others look at the session; None if nobody does."""
-        if self.access is not Access.READ or self.interrupted_commit() is None:
+        if self.access is not SessionAccess.READ or self.interrupted_commit() is None:
             return None
         return command_at_work(self.directory)
 

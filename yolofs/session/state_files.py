@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from yolofs.changes.changes import Side, side_of
-from yolofs.changes.matching import Identity, ShownNode, StateReader
+from yolofs.changes.matching import FileIdentity, ShownNode, StateReader
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
 from yolofs.store.as_read import StoreFiles
@@ -33,7 +33,7 @@ class Ground(Protocol):
         ...
 
 
-class File:
+class StateFile:
     """Something that a state shows."""
 
     def __init__(self, node: ShownNode, side: Side) -> None:
@@ -42,7 +42,7 @@ class File:
         """Its attributes, and where to read it."""
         self.st = node.st
         """The same attributes; the size and the number of blocks may not be true."""
-        self.identity: Identity = node.identity
+        self.identity: FileIdentity = node.identity
         """The same for all names of one file."""
         self.node = node
 
@@ -71,7 +71,7 @@ class StateFiles:
         self._store = ground.store
         self.reader = StateReader(tree, ground.base, ground.store)
 
-    def look(self, path: RelPath) -> File | None:
+    def look(self, path: RelPath) -> StateFile | None:
         """Return what is at a path, None if nothing is.
 
         Raises:
@@ -82,7 +82,7 @@ class StateFiles:
             node = self.reader.child(node, name) if node is not None and stat.S_ISDIR(node.st.st_mode) else None
         return self._file(node) if node is not None else None
 
-    def inside(self, directory: File) -> list[tuple[bytes, File]]:
+    def inside(self, directory: StateFile) -> list[tuple[bytes, StateFile]]:
         """Return what is in a directory, by name, sorted.
 
         Raises:
@@ -96,7 +96,7 @@ class StateFiles:
         return found
 
     @contextlib.contextmanager
-    def open(self, file: File) -> Iterator[int]:
+    def open(self, file: StateFile) -> Iterator[int]:
         """Open a regular file for the time of the block, and yield a descriptor to read it from.
 
         Raises:
@@ -108,7 +108,7 @@ class StateFiles:
         finally:
             os.close(fd)
 
-    def descriptor(self, file: File) -> int:
+    def descriptor(self, file: StateFile) -> int:
         """Open a regular file, and return a descriptor that the caller closes.
 
         Raises:
@@ -119,7 +119,7 @@ class StateFiles:
             raise OSError(number, os.strerror(number), file.side.meta)
         return file.side.open(self._store)
 
-    def chunks(self, file: File) -> Iterator[bytes]:
+    def chunks(self, file: StateFile) -> Iterator[bytes]:
         """Yield the content of a regular file.
 
         Raises:
@@ -129,5 +129,5 @@ class StateFiles:
             while data := os.read(fd, _CHUNK_BYTES):
                 yield data
 
-    def _file(self, node: ShownNode) -> File:
-        return File(node, side_of(node, self._base))
+    def _file(self, node: ShownNode) -> StateFile:
+        return StateFile(node, side_of(node, self._base))

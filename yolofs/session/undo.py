@@ -22,7 +22,7 @@ from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import PLAN, DamagedNoteError, write_new
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
-from yolofs.commit.apply.step_log import Identity
+from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
 from yolofs.commit.select.choice import HeldBack
@@ -39,7 +39,7 @@ from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
 from yolofs.errors import CommitError, ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Change as Recorded
+from yolofs.journal.records import ChangeRecord as Recorded
 from yolofs.journal.records import Keep, Snapshot
 from yolofs.paths import RelPath, StoreIno, display
 from yolofs.progress import Progress
@@ -415,7 +415,7 @@ def _undo(
     )
 
 
-def _note_restored(session: Session, found: set[Identity], untimed: set[Identity]) -> None:
+def _note_restored(session: Session, found: set[ObjectIdentity], untimed: set[ObjectIdentity]) -> None:
     """Note what an undo that was taken back has put in its place, and what of it could not be given
     the times that it had.
     """

@@ -9,11 +9,11 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
-from yolofs.changes.matching import Identity
+from yolofs.changes.matching import FileIdentity
 from yolofs.overlay import Overlay, Owner
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, split
-from yolofs.session.state_files import File, StateFiles
+from yolofs.session.state_files import StateFile, StateFiles
 from yolofs.store import copying, file_data
 
 _NOT_PERMITTED = frozenset([errno.EPERM, errno.EACCES, errno.EOPNOTSUPP])
@@ -22,11 +22,11 @@ _NOT_PERMITTED = frozenset([errno.EPERM, errno.EACCES, errno.EOPNOTSUPP])
 class ViewWriter:
     """Looks at a view by paths, and makes in it what another state has."""
 
-    def __init__(self, overlay: Overlay, files: StateFiles, *, made: Mapping[Identity, RelPath] = {}) -> None:
+    def __init__(self, overlay: Overlay, files: StateFiles, *, made: Mapping[FileIdentity, RelPath] = {}) -> None:
         """``files`` are those of the other state; ``made`` is where the view has some already."""
         self.overlay = overlay
         self.files = files
-        self._made: dict[Identity, RelPath] = dict(made)
+        self._made: dict[FileIdentity, RelPath] = dict(made)
         """Where each file was made, of which the other state may have more names."""
         self.left_out: dict[RelPath, tuple[str, ...]] = {}
         """What of a path could not be set: ``owner``, ``xattr NAME``, ``mode``, ``times``."""
@@ -73,7 +73,7 @@ class ViewWriter:
         with self.held(directory) as inode:
             yield inode, name
 
-    def make_one(self, path: RelPath, there: File) -> None:
+    def make_one(self, path: RelPath, there: StateFile) -> None:
         """Make what is at a path, with its content, but without its metadata."""
         overlay = self.overlay
         first = self._made.setdefault(there.identity, path) if not there.is_directory else path
@@ -100,7 +100,7 @@ class ViewWriter:
                     inode, _ = overlay.mknod(parent, name, there.st.st_mode, there.side.rdev, owner)
             overlay.forget(inode.number, 1)
 
-    def finish_one(self, path: RelPath, there: File) -> None:
+    def finish_one(self, path: RelPath, there: StateFile) -> None:
         """Give what is at a path its metadata and times."""
         with self.looked_up(path) as (inode, here):
             missed = list(MetadataWriter(self.overlay, inode, here).become(there))
@@ -117,7 +117,7 @@ class MetadataWriter:
         self._inode = inode
         self._here = here
 
-    def become(self, there: File) -> Iterator[str]:
+    def become(self, there: StateFile) -> Iterator[str]:
         """Set all that differs; yield what the user may not set."""
         side = there.side
         yield from self.set_owner(side.uid, side.gid)

@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import Iterable
 
-from yolofs.journal.records import Change, Keep, Stage
+from yolofs.journal.records import ChangeRecord, Keep, Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.tree import Staged, Tree, link_key
 from yolofs.store.base import Base
@@ -50,7 +50,7 @@ def nlink_of(tree: Tree, base: Base, st: os.stat_result) -> int:
     return max(1, st.st_nlink - tree.unlinked.get(base.number(st), 0))
 
 
-def misnamed(records: Iterable[Change]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
+def misnamed(records: Iterable[ChangeRecord]) -> tuple[Tree, list[tuple[Staged, RelPath]]]:
     """Return the tree of some records, and what it shows of which they have the base path of a name
     that did not move.
 

@@ -34,7 +34,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, assert_never
 
 from yolofs.errors import JournalError
-from yolofs.journal.records import NOTHING, Change, Delete, Fingerprint, Keep, Rename, Stage
+from yolofs.journal.records import NOTHING, ChangeRecord, Delete, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 
 
@@ -160,7 +160,7 @@ class Shown(NamedTuple):
 class Tree:
     """The override tree of one state; empty at first, which is base itself."""
 
-    def __init__(self, records: Iterable[Change] = ()) -> None:
+    def __init__(self, records: Iterable[ChangeRecord] = ()) -> None:
         self.root = Entry(None, b"", base=ROOT)
         self.staged: dict[StoreIno, Staged] = {}
         self.linked: dict[int, Staged] = {}
@@ -268,7 +268,7 @@ class Tree:
 
     # ---- changing
 
-    def apply(self, record: Change) -> Entry | None:
+    def apply(self, record: ChangeRecord) -> Entry | None:
         """Apply one record and return the entry of its path (``dst`` of a rename), None if there is
         none after it.
 
@@ -289,7 +289,7 @@ class Tree:
             case _:
                 assert_never(record)
 
-    def _directory(self, path: bytes, record: Change) -> Entry:
+    def _directory(self, path: bytes, record: ChangeRecord) -> Entry:
         """Return the entry of the directory ``path``, making passing entries on the way."""
         last = self._last_dir
         if last is not None and last[0] == path:
@@ -301,7 +301,7 @@ class Tree:
         self._last_dir = (path, entry)
         return entry
 
-    def _child(self, parent: Entry, name: bytes, record: Change) -> Entry:
+    def _child(self, parent: Entry, name: bytes, record: ChangeRecord) -> Entry:
         """Return the live entry ``name`` of ``parent``, making it if the name so far comes from
         base.
         """
@@ -609,7 +609,7 @@ def _kept_file(record: Keep, ino: StoreIno) -> Staged:
     return staged
 
 
-def _misfit(record: Change, why: str) -> JournalError:
+def _misfit(record: ChangeRecord, why: str) -> JournalError:
     path = record.src if isinstance(record, Rename) else record.path
     return JournalError(
         f"the journal's record {type(record).__name__} of {display(path)} does not fit: {why}",

@@ -36,7 +36,7 @@ class Metadata(NamedTuple):
     """The xattrs that could not be read, each as ``xattr NAME``."""
 
 
-class Source(NamedTuple):
+class CopySource(NamedTuple):
     """A file about to be copied: all that is needed is read or open, so its path may change or be
     closed off.
     """
@@ -90,7 +90,7 @@ def copy_node(src: bytes, dst: bytes, *, data: bool = True) -> tuple[str, ...]:
         source.close()
 
 
-def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Source:
+def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> CopySource:
     """Read the metadata of ``path`` and, of a regular file whose ``data`` is wanted, open it.
 
     Reading leaves the access time alone where that is permitted.  ``is_base``: the path is
@@ -103,9 +103,9 @@ def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Sou
     try:
         st = os.fstat(fd)
         if stat.S_ISLNK(st.st_mode):
-            return Source(read_metadata(PathDescriptor(fd), st=st), target=os.readlink(b"", dir_fd=fd))
+            return CopySource(read_metadata(PathDescriptor(fd), st=st), target=os.readlink(b"", dir_fd=fd))
         if not data or not stat.S_ISREG(st.st_mode):
-            return Source(read_metadata(PathDescriptor(fd), st=st))
+            return CopySource(read_metadata(PathDescriptor(fd), st=st))
     finally:
         os.close(fd)
     fd = _open_to_read(path, open_by_no_link if is_base else os.open)
@@ -113,13 +113,13 @@ def open_source(path: bytes, *, data: bool = True, is_base: bool = False) -> Sou
         st = os.fstat(fd)
         if not stat.S_ISREG(st.st_mode):
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), path)
-        return Source(read_metadata(fd, st=st), fd=fd)
+        return CopySource(read_metadata(fd, st=st), fd=fd)
     except BaseException:
         os.close(fd)
         raise
 
 
-def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
+def write_copy(source: CopySource, dst: bytes) -> tuple[str, ...]:
     """Make ``dst`` a copy of what :func:`open_source` read; returns and raises as
     :func:`copy_node`.
     """
@@ -142,7 +142,7 @@ def write_copy(source: Source, dst: bytes) -> tuple[str, ...]:
         raise
 
 
-def write_file(source: Source, dst: bytes, *, keep: int | None = None) -> tuple[int, tuple[str, ...]]:
+def write_file(source: CopySource, dst: bytes, *, keep: int | None = None) -> tuple[int, tuple[str, ...]]:
     """Make ``dst`` a copy of a regular file, of its first ``keep`` bytes (None: all of it).
 
     Returns a descriptor for reading and writing, which the caller owns, and what could not be

@@ -150,7 +150,7 @@ def shown(st: os.stat_result, owner: tuple[int, int]) -> os.stat_result:
     return os.stat_result((*fields[:4], *owner, *fields[6:]), more)
 
 
-def shown_source(source: copying.Source, owner: tuple[int, int]) -> copying.Source:
+def shown_source(source: copying.CopySource, owner: tuple[int, int]) -> copying.CopySource:
     """Return what is to be copied with another user and group."""
     metadata = source.metadata
     return source._replace(metadata=metadata._replace(st=shown(metadata.st, owner)))

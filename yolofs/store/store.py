@@ -289,7 +289,7 @@ class Store:
         finally:
             source.close()
 
-    def copy_file(self, source: copying.Source, *, keep: int | None = None) -> tuple[StoreIno, int]:
+    def copy_file(self, source: copying.CopySource, *, keep: int | None = None) -> tuple[StoreIno, int]:
         """Make a store inode that is a copy of a regular file, or of its first ``keep`` bytes.
 
         Returns its number and a descriptor for reading and writing, which the caller owns; raises
@@ -333,7 +333,7 @@ class Store:
             self.owners.note(new, *owner)
         os.rename(self.path(ino), self.path(new))
 
-    def open_source(self, src: bytes, *, data: bool) -> copying.Source:
+    def open_source(self, src: bytes, *, data: bool) -> copying.CopySource:
         """Open what is to be copied, a path in base or in this store; the caller closes it.
 
         Raises:
@@ -346,7 +346,7 @@ class Store:
         owner = self.owners.of.get(int(os.path.basename(src))) if self.owners.of else None
         return source if owner is None else shown_source(source, owner)
 
-    def _open_inode(self, path: bytes, *, data: bool) -> copying.Source:
+    def _open_inode(self, path: bytes, *, data: bool) -> copying.CopySource:
         with self._modes:
             st = os.lstat(path)
             if not _is_closed_to_us(st):

@@ -16,7 +16,7 @@ from yolofs.access.gate import Gate
 from yolofs.access.questions import Operation
 from yolofs.access.refusals import RefusedError
 from yolofs.overlay.inodes import Inode
-from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Verdict
+from yolofs.rules import NameRule, PathRule, RuleBook, RuleIndex, RuleSet, RuleState, Verdict
 
 FILES = 200
 
@@ -60,7 +60,7 @@ class Judged:
         return found[0]
 
     def change(self, *more: PathRule | NameRule) -> None:
-        self.gate.replace_rules(Index(RuleSet((*more, *self.rules.rules))))
+        self.gate.replace_rules(RuleIndex(RuleSet((*more, *self.rules.rules))))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scribe import Scribe
-from yolofs.changes.changes import Aspect, Change, Kind, compare
+from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath
 from yolofs.state.tree import Tree
@@ -47,7 +47,7 @@ def lines(found: list[Change]) -> list[str]:
     """
     return [
         change.kind.value
-        + ("+M" if change.kind is Kind.RENAMED and change.content else "")
+        + ("+M" if change.kind is ChangeKind.RENAMED and change.content else "")
         + (f" {change.old_path.decode()} ->" if change.old_path is not None else "")
         + f" {change.path.decode()}"
         for change in found
@@ -96,7 +96,7 @@ class TestNet:
     def test_same_size_and_bytes_is_not_modified_but_its_time_is_told(self, scribe: Scribe) -> None:
         scribe.write(b"a", b"a\n")
         (change,) = changes(scribe)
-        assert change.kind is Kind.METADATA
+        assert change.kind is ChangeKind.METADATA
         assert change.metadata == (Aspect.TIME,)
 
     def test_same_size_and_other_bytes_is_modified(self, scribe: Scribe) -> None:
@@ -316,7 +316,7 @@ class TestMetadata:
     def test_a_mode_that_alone_differs_is_told(self, scribe: Scribe) -> None:
         scribe.chmod(b"a", 0o600)
         (change,) = changes(scribe)
-        assert (change.kind, change.metadata, change.content) == (Kind.METADATA, (Aspect.MODE,), False)
+        assert (change.kind, change.metadata, change.content) == (ChangeKind.METADATA, (Aspect.MODE,), False)
         assert change.old is not None
         assert change.new is not None
         assert (change.old.mode, change.new.mode) == (0o644, 0o600)
@@ -337,7 +337,7 @@ class TestMetadata:
         scribe.write(b"a", b"other")
         scribe.chmod(b"a", 0o755)
         (change,) = changes(scribe)
-        assert (change.kind, change.metadata) == (Kind.MODIFIED, (Aspect.MODE,))
+        assert (change.kind, change.metadata) == (ChangeKind.MODIFIED, (Aspect.MODE,))
 
     def test_another_mode_of_a_directory_is_a_change_of_metadata(self, scribe: Scribe) -> None:
         scribe.chmod(b"d", 0o700)
@@ -356,7 +356,7 @@ class TestMetadata:
             pytest.skip("no xattrs here")
         os.utime(scribe.store.path(ino), ns=(0, LONG_AGO_NS))
         (change,) = changes(scribe)
-        assert (change.kind, change.metadata) == (Kind.METADATA, (Aspect.XATTRS,))
+        assert (change.kind, change.metadata) == (ChangeKind.METADATA, (Aspect.XATTRS,))
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
     def test_an_owner_that_alone_differs_is_told(self, scribe: Scribe) -> None:
@@ -430,7 +430,7 @@ class TestHost:
         scribe.chmod(b"a", 0o600)
         os.unlink(scribe.base.path(b"a"))
         (change,) = changes(scribe)
-        assert (change.kind, change.path) == (Kind.ADDED, b"a")
+        assert (change.kind, change.path) == (ChangeKind.ADDED, b"a")
         assert change.new is not None
         with pytest.raises(FileNotFoundError):
             change.new.open(scribe.store)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.scribe import Scribe
 from tests.unit.changes.patching import check, files, git_apply, make, patch_of, repository, scribe, target
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.patch import write_patch
 from yolofs.changes.patch_notes import is_refused_by_git
 from yolofs.state.tree import Tree
@@ -152,7 +152,7 @@ class TestNotes:
         scribe.chmod(b"text", 0o755)
         scribe.rename(b"text", b"new")
         found: list[Change] = compare(Tree(), scribe.tree, scribe.base, scribe.store, expand_renames=True)
-        assert [change.kind for change in found] == [Kind.RENAMED]
+        assert [change.kind for change in found] == [ChangeKind.RENAMED]
         os.unlink(scribe.base.path(b"text"))
         os.mkfifo(scribe.base.path(b"text"))
         found = compare(Tree(), scribe.tree, scribe.base, scribe.store, expand_renames=True)

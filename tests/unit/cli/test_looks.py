@@ -11,7 +11,7 @@ import pytest
 from yolofs.cli import command_line, output
 from yolofs.cli.doctor_checks import is_in_range
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.patch_colour import PatchPainter
 from yolofs.errors import BusyFilesError, ConflictError
 from yolofs.paths import RelPath, absolute
@@ -34,12 +34,12 @@ def test_a_path_of_base_becomes_absolute(root: bytes, path: bytes, expected: byt
 
 
 def test_paths_are_shown_relative_to_the_project_or_absolute() -> None:
-    place = Place(b"/", RelPath(b"home/p"))
-    assert place.show_path(b"home/p/a/b") == "a/b"
-    assert place.show_path(b"home/p") == "."
-    assert place.show_path(b"home/p2/a") == "/home/p2/a"
-    assert Place(b"/r", RelPath(b"")).show_path(b"a") == "a"
-    assert Place(b"/r", None).show_path(b"a") == "/r/a"
+    path_display = PathDisplay(b"/", RelPath(b"home/p"))
+    assert path_display.show_path(b"home/p/a/b") == "a/b"
+    assert path_display.show_path(b"home/p") == "."
+    assert path_display.show_path(b"home/p2/a") == "/home/p2/a"
+    assert PathDisplay(b"/r", RelPath(b"")).show_path(b"a") == "a"
+    assert PathDisplay(b"/r", None).show_path(b"a") == "/r/a"
 
 
 def painted(patch: bytes, size: int) -> bytes:

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from tests.crash.test_commit_every_step import in_child
-from yolofs.cli.path_types import PATH, Directory
+from yolofs.cli.path_types import PATH, ExistingDirectory
 
 
 def test_a_path_that_the_user_may_not_read_may_be_named() -> None:
@@ -29,7 +29,7 @@ def test_a_path_that_the_user_may_not_read_may_be_named() -> None:
 
 def test_a_directory_has_to_be_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    directory = Directory()
+    directory = ExistingDirectory()
     assert directory.convert(str(tmp_path), None, None) == os.fsencode(tmp_path)
     for name, said in (("none", "does not exist"), ("file", "is a file"), ("file/x", "does not exist")):
         with pytest.raises(click.BadParameter, match=said):

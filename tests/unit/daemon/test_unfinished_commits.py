@@ -14,7 +14,7 @@ from tests.crash.test_commit_every_line import exactly, prepare
 from tests.security.planting import interrupt_commit
 from yolofs.commit.apply.step_log import Log, LoggedStep
 from yolofs.daemon.unfinished_commits import finish_for_borrower
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 
 def test_a_log_that_cannot_be_written_ends_in_taking_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,6 +27,6 @@ def test_a_log_that_cannot_be_written_ends_in_taking_back(tmp_path: Path, monkey
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Log, "add", add)
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         assert "taken it back, as it cannot be finished: no space left" in finish_for_borrower(session).lower()
     assert exactly(project) == before

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.hand_clock import HandClock
 from yolofs.access.questions import Decision, Operation, Question
-from yolofs.fuse.request import Request, RequestKind
+from yolofs.fuse.request import KernelRequest, RequestKind
 from yolofs.fuse.sent_back import SentBack
 from yolofs.rules import RuleState
 
@@ -44,8 +44,8 @@ def requests(clock: HandClock, settled: set[Question]) -> SentBack:
 
 
 def sent_back(requests: SentBack, *questions: Question) -> None:
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) is None
-    assert requests.send_back(Request(RequestKind.CREATE, ARGS), questions or [NEW]) == [3]
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) is None
+    assert requests.send_back(KernelRequest(RequestKind.CREATE, ARGS), questions or [NEW]) == [3]
 
 
 WAYS = pytest.mark.parametrize("name", [(1, b"d"), None], ids=["look-up", "attributes"])
@@ -61,7 +61,7 @@ def test_a_request_is_asked_about_once_on_the_way_and_arrives_with_the_answer(
     assert requests.question_for(7, name) is NEW
     requests.answered(7, decision)
     assert requests.question_for(7, name) is None
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {NEW.key: decision}
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {NEW.key: decision}
     assert not requests.awaited
 
 
@@ -71,7 +71,10 @@ def test_all_questions_are_asked_on_the_way(requests: SentBack) -> None:
         assert requests.question_for(7) is asked
         requests.answered(7, Decision.ALLOW)
     assert requests.question_for(7) is None
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {NEW.key: Decision.ALLOW, OTHER.key: Decision.ALLOW}
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {
+        NEW.key: Decision.ALLOW,
+        OTHER.key: Decision.ALLOW,
+    }
 
 
 def test_after_a_no_nothing_more_is_asked(requests: SentBack) -> None:
@@ -103,7 +106,9 @@ def test_what_is_to_be_judged_anew_is_asked_again_if_it_is_open(
 
 def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, clock: HandClock) -> None:
     assert requests.is_settled(3)
-    assert requests.send_back(Request(RequestKind.RENAME, (3, b"old", 4, b"new", 0, Context(7))), [OTHER, NEW]) == [
+    assert requests.send_back(
+        KernelRequest(RequestKind.RENAME, (3, b"old", 4, b"new", 0, Context(7))), [OTHER, NEW]
+    ) == [
         3,
         4,
     ]
@@ -117,7 +122,7 @@ def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, c
 
 def test_what_nobody_asked_on_the_way_is_asked_on_arrival_and_not_sent_back_again(requests: SentBack) -> None:
     sent_back(requests)
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {}
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {}
 
 
 def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests: SentBack) -> None:
@@ -127,7 +132,7 @@ def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests
     sent_back(requests)
     assert requests.question_for(7, (3, b"new")) is None
     assert requests.question_for(7, (1, b"d")) is None
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {}
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {}
 
 
 def test_what_does_not_come_soon_is_not_asked_about(requests: SentBack, clock: HandClock) -> None:
@@ -149,7 +154,7 @@ def test_an_answer_is_for_what_was_asked_alone(requests: SentBack, kind: Request
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.ALLOW)
-    assert requests.arrived(Request(kind, args)) == {}
+    assert requests.arrived(KernelRequest(kind, args)) == {}
     assert not requests.awaited
 
 
@@ -166,19 +171,19 @@ def test_what_did_not_come_leaves_no_answer_for_the_next_system_call(
     requests: SentBack, asked: RequestKind, kind: RequestKind, args: tuple[object, ...]
 ) -> None:
     """Somebody else had made the name; what is asked next waits where nothing is locked, too."""
-    assert requests.send_back(Request(asked, ARGS), [NEW])
+    assert requests.send_back(KernelRequest(asked, ARGS), [NEW])
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.ALLOW)
-    assert requests.arrived(Request(kind, args)) is None
+    assert requests.arrived(KernelRequest(kind, args)) is None
     assert not requests.awaited
 
 
 def test_a_rename_that_may_replace_is_not_the_one_that_may_not(requests: SentBack) -> None:
-    assert requests.send_back(Request(RequestKind.RENAME, (3, b"old", 3, b"new", 1, Context(7))), [OTHER, NEW])
+    assert requests.send_back(KernelRequest(RequestKind.RENAME, (3, b"old", 3, b"new", 1, Context(7))), [OTHER, NEW])
     for _ in range(2):
         assert requests.question_for(7)
         requests.answered(7, Decision.ALLOW)
-    assert requests.arrived(Request(RequestKind.RENAME, (3, b"old", 3, b"new", 0, Context(7)))) == {}
+    assert requests.arrived(KernelRequest(RequestKind.RENAME, (3, b"old", 3, b"new", 0, Context(7)))) == {}
 
 
 def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: HandClock) -> None:
@@ -186,21 +191,21 @@ def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: Ha
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.ALLOW)
     clock.now += 6
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) == {}
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {}
 
 
 def test_whoever_was_interrupted_does_not_come_again(requests: SentBack) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.INTERRUPTED)
-    assert requests.arrived(Request(RequestKind.CREATE, ARGS)) is None
+    assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) is None
 
 
 def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
     """The kernel tries again but once."""
     requests.told_stale(7)
-    assert not requests.send_back(Request(RequestKind.CREATE, ARGS), [NEW])
-    assert requests.send_back(Request(RequestKind.CREATE, ARGS), [NEW])  # by now that is another system call
+    assert not requests.send_back(KernelRequest(RequestKind.CREATE, ARGS), [NEW])
+    assert requests.send_back(KernelRequest(RequestKind.CREATE, ARGS), [NEW])  # by now that is another system call
 
 
 @pytest.mark.parametrize(
@@ -215,13 +220,13 @@ def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> No
 def test_what_would_not_come_again_or_could_not_be_known_waits_where_it_is(
     requests: SentBack, kind: RequestKind, args: tuple[object, ...]
 ) -> None:
-    assert not requests.send_back(Request(kind, args), [NEW])
+    assert not requests.send_back(KernelRequest(kind, args), [NEW])
     assert not requests.awaited
 
 
 def test_not_all_threads_are_remembered_for_ever(requests: SentBack) -> None:
     for thread in range(1, 70_000):
-        assert requests.send_back(Request(RequestKind.CREATE, (*ARGS[:-1], Context(thread))), [NEW])
+        assert requests.send_back(KernelRequest(RequestKind.CREATE, (*ARGS[:-1], Context(thread))), [NEW])
         requests.told_stale(-thread)
     assert len(requests.awaited) < 66_000
     assert len(requests._were_told) < 66_000

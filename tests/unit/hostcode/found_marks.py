@@ -8,9 +8,9 @@ import pytest
 
 from tests.support.scribe import Scribe
 from yolofs.changes.changes import compare
-from yolofs.hostcode.code_files import FileMarker, Table
+from yolofs.hostcode.code_files import CodeFileTable, FileMarkFinder
 from yolofs.hostcode.commands import SearchPath
-from yolofs.hostcode.marker import Marker
+from yolofs.hostcode.marker import MarkFinder
 from yolofs.state.tree import Tree
 
 HARMLESS = b'[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/x\n'
@@ -23,15 +23,15 @@ def marks(scribe: Scribe, *more: str, search: tuple[str, ...] = ()) -> dict[str,
     """Return the marks of what has been done, by paths relative to the home directory."""
     base = scribe.base
     home = base.path(b"home/u")
-    table = Table(base, home + b"/p", home, more, None)
-    marker = Marker(
+    table = CodeFileTable(base, home + b"/p", home, more, None)
+    marker = MarkFinder(
         SearchPath(base, [base.path(path.encode()) for path in search]),
-        lambda changes: FileMarker(table, base, scribe.store, changes),
+        lambda changes: FileMarkFinder(table, base, scribe.store, changes),
     )
     changes = compare(Tree(), scribe.tree, base, scribe.store)
     found = marker.marks(changes)
     with pytest.MonkeyPatch.context() as patch:  # the shortcut that most files take says nothing else
-        patch.setattr(FileMarker, "_is_plain", lambda *_: False)
+        patch.setattr(FileMarkFinder, "_is_plain", lambda *_: False)
         assert marker.marks(changes) == found
     words = {path: " ".join(mark.value for mark in one) for path, one in found.items()}
     return {os.fsdecode(path).removeprefix("home/u/"): word for path, word in words.items()}

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.scribe import Scribe
 from tests.unit.hostcode.found_marks import marks, write
-from yolofs.hostcode.code_files import Table
+from yolofs.hostcode.code_files import CodeFileTable
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse
 
@@ -175,7 +175,7 @@ ORDINARY = (
 
 
 def test_start_files_of_the_system_and_of_other_users_are_code() -> None:
-    patterns = Table(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None).fixed(())
+    patterns = CodeFileTable(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None).fixed(())
     assert [path for path in SYSTEM if not patterns.fits(path[1:].encode())] == []
     assert [path for path in ORDINARY if patterns.fits(path[1:].encode())] == []
 
@@ -412,7 +412,7 @@ def test_of_most_names_is_seen_at_a_glance_that_they_are_no_code(name: bytes) ->
     """Else each file of a large commit is compared with all patterns, which takes five times as
     long.
     """
-    table = Table(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None)
+    table = CodeFileTable(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None)
     for patterns in (table.anywhere, table.fixed(())):
         assert not patterns.first_names.may_hold(name)
     assert table.anywhere.first_names.may_hold(b".envrc.local")

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tests.support.core_in_python import core_in_python
-from yolofs.rules import Index, NameRule, PathRule, RuleBook, RuleSet, RuleState, Waypoint, parse_rules
+from yolofs.rules import NameRule, PathRule, RuleBook, RuleIndex, RuleSet, RuleState, Waypoint, parse_rules
 
 HOME, PROJECT = b"/home/u", b"/home/u/p"
 
@@ -288,15 +288,15 @@ def test_what_mostly_has_a_state_is_found_once_for_two_threads(monkeypatch: pyte
     """A run and the survey for it ask at the same time, and it takes long."""
     together = threading.Barrier(2)
     found: list[RuleState] = []
-    find = Index._find_mostly
+    find = RuleIndex._find_mostly
 
-    def find_slowly(index: Index, state: RuleState) -> dict[bytes, list[bytes]]:
+    def find_slowly(index: RuleIndex, state: RuleState) -> dict[bytes, list[bytes]]:
         found.append(state)
         with contextlib.suppress(threading.BrokenBarrierError):
             together.wait(0.3)
         return find(index, state)
 
-    monkeypatch.setattr(Index, "_find_mostly", find_slowly)
+    monkeypatch.setattr(RuleIndex, "_find_mostly", find_slowly)
     read_only = book({"/a": "read-only"})
     threads = [threading.Thread(target=read_only.mostly, args=(RuleState.READ_ONLY,)) for _ in range(2)]
     for thread in threads:

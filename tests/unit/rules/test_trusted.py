@@ -13,7 +13,7 @@ from tests.support.fault_points import points
 from yolofs.config.settings import RuleLine
 from yolofs.config.trust import WaitingLine
 from yolofs.registry.trust import Agreed
-from yolofs.rules import Index, Level, PathRule, RuleSet, RuleState, parse_rules
+from yolofs.rules import Level, PathRule, RuleIndex, RuleSet, RuleState, parse_rules
 from yolofs.rules import budget as budgets
 from yolofs.rules.preset import preset_rules
 from yolofs.rules.trusted import TrustedRules
@@ -38,13 +38,13 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return taken
 
 
-def part(keys: Mapping[str, State], user: RuleSet = RuleSet()) -> tuple[Index, tuple[WaitingLine, ...]]:  # noqa: B008 - it is frozen
+def part(keys: Mapping[str, State], user: RuleSet = RuleSet()) -> tuple[RuleIndex, tuple[WaitingLine, ...]]:  # noqa: B008 - it is frozen
     lines = [RuleLine(key, state, at) for at, (key, state) in enumerate(keys.items(), 1)]
     rules = parse_rules(lines, PROJECT, HOME).rules
     others = {Level.USER: user, Level.PRESET: PRESET}
     parted = TrustedRules.find(lines, rules, others, Agreed(), PROJECT, HOME, lambda _: None)
     by_level = {**others, Level.PROJECT: parted.in_force}
-    return Index(*(by_level.get(level, RuleSet()) for level in Level)), parted.waiting
+    return RuleIndex(*(by_level.get(level, RuleSet()) for level in Level)), parted.waiting
 
 
 SHAPES: dict[str, Callable[[int], str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.journal.records import Delete, Record, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.session.attribution import NO_RUN, Attribution
@@ -27,7 +27,7 @@ def rename(run: int, src: bytes, dst: bytes, *, exchange: bool = False) -> Renam
 
 
 def change(kind: str, path: bytes, old_path: bytes | None = None) -> Change:
-    return Change(Kind(kind), RelPath(path), RelPath(old_path) if old_path is not None else None)
+    return Change(ChangeKind(kind), RelPath(path), RelPath(old_path) if old_path is not None else None)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from yolofs.errors import MissingInodeError
 from yolofs.journal.timeline import BASE
 from yolofs.overlay import Overlay, Owner
 from yolofs.session.looking_again import LaterState, look_again_if_gone
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 OWNER = Owner(os.geteuid(), os.getegid())
 
@@ -27,7 +27,7 @@ def project(tmp_path: Path) -> bytes:
 
 
 def open_for_work(project: bytes) -> tuple[Session, Overlay]:
-    session = Session.open(project, Access.WRITE, root=project)
+    session = Session.open(project, SessionAccess.WRITE, root=project)
     state = session.present()
     return session, Overlay(session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from)
 
@@ -47,7 +47,7 @@ def test_a_file_that_is_removed_meanwhile_is_looked_for_no_more(project: bytes) 
     with writer:
         make(overlay, b"goes")
         make(overlay, b"stays")
-        with Session.open(project, Access.READ) as reader:
+        with Session.open(project, SessionAccess.READ) as reader:
             overlay.unlink(overlay.root, b"goes")
             with pytest.raises(MissingInodeError):
                 seen(reader)
@@ -62,7 +62,7 @@ def test_a_file_that_nothing_has_removed_is_damage(project: bytes) -> None:
         overlay.close()
         (ino,) = writer.store.since(0)
         os.unlink(writer.store.path(ino))
-    with Session.open(project, Access.READ) as reader, pytest.raises(MissingInodeError):
+    with Session.open(project, SessionAccess.READ) as reader, pytest.raises(MissingInodeError):
         look_again_if_gone(reader, lambda: seen(reader))
 
 
@@ -87,7 +87,7 @@ def test_a_file_that_is_replaced_during_each_look_is_shown_as_it_is_then(project
             make(overlay, b"new")
             overlay.rename(overlay.root, b"new", overlay.root, b"busy")
 
-        with Session.open(project, Access.READ) as reader:
+        with Session.open(project, SessionAccess.READ) as reader:
             changes = followed(reader, replace)
             assert [change.path for change in changes] == [b"busy", b"stays"]
             assert all(change.new is not None and os.path.exists(change.new.meta) for change in changes)
@@ -107,7 +107,7 @@ def test_a_snapshot_between_two_looks_at_a_file_is_gone_on_from(project: bytes) 
             overlay.mark(writer.store.next_ino)
             make(overlay, b"busy")
 
-        with Session.open(project, Access.READ) as reader:
+        with Session.open(project, SessionAccess.READ) as reader:
             assert [change.path for change in followed(reader, replace)] == [b"busy"]
         overlay.close()
 
@@ -118,6 +118,9 @@ def test_a_missing_file_is_damage_also_where_others_come(project: bytes) -> None
         make(overlay, b"lost")
         (ino,) = writer.store.since(0)
         os.unlink(writer.store.path(ino))
-        with Session.open(project, Access.READ) as reader, pytest.raises(MissingInodeError, match="shown as lost"):
+        with (
+            Session.open(project, SessionAccess.READ) as reader,
+            pytest.raises(MissingInodeError, match="shown as lost"),
+        ):
             followed(reader, lambda: None)
         overlay.close()

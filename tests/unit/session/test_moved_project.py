@@ -18,7 +18,7 @@ from yolofs.registry.search import FoundProject, find
 from yolofs.session import moved_project as session_move
 from yolofs.session.moved_project import move_session
 from yolofs.session.root import is_in_line
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 
 
 class KilledError(BaseException):
@@ -64,7 +64,7 @@ def start(top: Path, *of: Record, root: bytes | None = None) -> FoundProject:
     """Start a session in ``old``, give it records, and move the project to ``new``."""
     project = os.fsencode(top / "old")
     directory = Session.create(project).found.session
-    with Session.open(project, Access.WRITE, root=root if root is not None else os.fsencode(top)):
+    with Session.open(project, SessionAccess.WRITE, root=root if root is not None else os.fsencode(top)):
         pass
     with Journal.open(os.path.join(directory, b"journal")) as journal:
         journal.append(*of)
@@ -86,7 +86,7 @@ def test_every_path_of_the_project_follows_and_no_other(top: Path) -> None:
     assert find(os.fsencode(top / "new")) == after
     assert after.moved_from is None
     assert os.readlink(top / "new/.yolofs") == os.fsdecode(after.session)
-    with Session.open(os.fsencode(top / "new"), Access.READ) as session:
+    with Session.open(os.fsencode(top / "new"), SessionAccess.READ) as session:
         assert session.base.root == os.fsencode(top)
 
 
@@ -94,7 +94,7 @@ def test_where_the_project_is_base_only_base_moves(top: Path) -> None:
     of: list[Record] = [Stage(1, rel("new"), StoreIno(1)), Rename(1, rel("dir"), rel("other"))]
     after = move_session(start(top, *of, root=os.fsencode(top / "old")))
     assert journal_of(after) == of
-    with Session.open(os.fsencode(top / "new"), Access.READ) as session:
+    with Session.open(os.fsencode(top / "new"), SessionAccess.READ) as session:
         assert session.base.root == os.fsencode(top / "new")
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_follow_is_refused_and_nothing_changes(top: Path, record: Re
     (top / "old").rename(top / "above/old")
     project = os.fsencode(top / "above/old")
     directory = Session.create(project).found.session
-    with Session.open(project, Access.WRITE, root=os.fsencode(top)):
+    with Session.open(project, SessionAccess.WRITE, root=os.fsencode(top)):
         pass
     with Journal.open(os.path.join(directory, b"journal")) as journal:
         journal.append(record)
@@ -151,7 +151,7 @@ def test_what_cannot_follow_is_refused_and_nothing_changes(top: Path, record: Re
     assert f"move the project back to {top / 'above/old'}" in caught.value.hint
     assert journal_of(found) == [record]
     (top / "above/new").rename(top / "above/old")
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         assert session.journal.record_count == 1
 
 
@@ -176,7 +176,7 @@ def test_a_project_that_came_back_before_all_had_followed_is_brought_in_line(
     assert back.moved_from is None
     assert not is_in_line(back)
     with pytest.raises(UsageError, match="has been moved"):
-        Session.open(os.fsencode(top / "old"), Access.READ)
+        Session.open(os.fsencode(top / "old"), SessionAccess.READ)
     assert journal_of(move_session(back)) == records("old")
     assert is_in_line(_found(top / "old"))
 
@@ -243,7 +243,7 @@ def test_a_move_that_is_killed_is_done_by_the_next_command(top: Path, killed: No
     if again.moved_from is not None:
         again = move_session(again)
     assert journal_of(again) == records("new")
-    with Session.open(os.fsencode(top / "new"), Access.WRITE) as session:
+    with Session.open(os.fsencode(top / "new"), SessionAccess.WRITE) as session:
         assert session.base.root == os.fsencode(top)
         assert session.journal.record_count == len(records("new"))
     assert _found(top / "new").moved_from is None

@@ -10,7 +10,7 @@ import pytest
 
 from yolofs.overlay import Overlay, Owner, removal
 from yolofs.session.commit import abort
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.store.readers import reading_store
 
 OWNER = Owner(os.geteuid(), os.getegid())
@@ -20,7 +20,7 @@ class View:
     """A view of an empty project, as a mount has it."""
 
     def __init__(self, project: bytes) -> None:
-        self.session = Session.open(project, Access.WRITE, root=project)
+        self.session = Session.open(project, SessionAccess.WRITE, root=project)
         state = self.session.present()
         self.overlay = Overlay(
             self.session.base, self.session.store, self.session.journal, state.tree, fresh_from=state.fresh_from

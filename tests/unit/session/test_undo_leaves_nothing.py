@@ -10,7 +10,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from yolofs.errors import NotPreparedError
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 from yolofs.store.store import Store
 
@@ -46,7 +46,7 @@ def test_a_disk_that_gets_full_has_as_much_room_afterwards(
         return found
 
     monkeypatch.setattr(Store, "copy_into", copy)
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         before = list(session.store)
         if fails_at < 7:
             with pytest.raises(NotPreparedError):

@@ -15,7 +15,7 @@ from yolofs.session import ended_commits as ended
 from yolofs.session import undo as undoing
 from yolofs.session.ended_commits import ended_commits
 from yolofs.session.retention import put_aside, remove_gone
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.store import restored
@@ -29,9 +29,9 @@ def test_an_undo_of_an_undo_is_one_also_when_the_commit_is_not_kept_any_more(tmp
     view.commit()
     view.close()
     for number in (1, 2):
-        with Session.open(os.fsencode(project), Access.WRITE) as session:
+        with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
             undo(session, choose(session, number))
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         put_aside(ended_commits(session)[:2])
         remove_gone(session.directory)
         last = choose(session, None)
@@ -80,7 +80,7 @@ def test_a_commit_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, mo
                 view.create(name, b"new", 0o644)
         view.commit()
     view.close()
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         assert not undo(session, choose(session, 2)).is_whole
         everything = ended_commits(session)
         third = msgspec.structs.replace(everything[2], is_given_up=True)
@@ -103,7 +103,7 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
         view.create(b"%d" % number, b"new", 0o644)
         view.commit()
     view.close()
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         for number in range(24, 14, -1):
             undo(session, choose(session, number))
         assert choose(session, None).number == 14

@@ -13,7 +13,7 @@ from yolofs.journal.header import header
 from yolofs.journal.journal import Journal
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state import checkpoint
 from yolofs.state.tree import Shown
 
@@ -143,7 +143,7 @@ def test_few_records_are_not_worth_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_readers_use_it_and_a_commit_ends_it(driver: CoreDriver) -> None:
-    with Session.open(driver.root, Access.READ, root=driver.root) as session:
+    with Session.open(driver.root, SessionAccess.READ, root=driver.root) as session:
         assert session.journal.known_bytes
     driver.commit()
     assert not path_of(driver).exists()
@@ -151,7 +151,7 @@ def test_readers_use_it_and_a_commit_ends_it(driver: CoreDriver) -> None:
 
 
 def test_a_reader_writes_one_while_the_session_goes_on(driver: CoreDriver) -> None:
-    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+    with Session.open(driver.root, SessionAccess.READ, root=driver.root) as reader:
         driver.create(b"c", b"4", 0o644)
         driver.snapshot()
         driver.append(b"c", b"5")
@@ -166,7 +166,7 @@ def test_a_reader_writes_one_while_the_session_goes_on(driver: CoreDriver) -> No
 def test_what_another_process_has_written_need_not_be_written_again(driver: CoreDriver) -> None:
     driver.create(b"c", b"4", 0o644)
     driver.create(b"d", b"5", 0o644)
-    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+    with Session.open(driver.root, SessionAccess.READ, root=driver.root) as reader:
         assert reader.write_checkpoint(least_records=1)
     written = path_of(driver).read_bytes()
     assert not driver.session.write_checkpoint(least_records=1)
@@ -190,7 +190,7 @@ def test_a_checkpoint_of_another_journal_does_not_count_as_written(driver: CoreD
 
 
 def test_a_reader_whose_journal_has_ended_writes_none(driver: CoreDriver) -> None:
-    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+    with Session.open(driver.root, SessionAccess.READ, root=driver.root) as reader:
         driver.session.put_away(None)
         assert not path_of(driver).exists()
         assert not reader.write_checkpoint(least_records=0)
@@ -206,7 +206,7 @@ def test_what_a_killed_writer_has_left_of_one_goes_with_the_journal(driver: Core
 
 def test_two_states_are_compared_without_reading_what_it_holds(driver: CoreDriver) -> None:
     driver.create(b"c", b"4", 0o644)
-    with Session.open(driver.root, Access.READ, root=driver.root) as reader:
+    with Session.open(driver.root, SessionAccess.READ, root=driver.root) as reader:
         with open(reader.journal.path, "r+b") as file:
             file.seek(len(header(0)) + 5)
             file.write(b"damage, which who reads it would find")

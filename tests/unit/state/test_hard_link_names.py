@@ -19,10 +19,10 @@ from yolofs.commit import Plan, plan_commit
 from yolofs.commit.plan.last_check import check_names, check_rest
 from yolofs.commit.plan.plan import Create, Link, MakeDirectory, Park, Place, Remove, Step
 from yolofs.errors import YolofsError
-from yolofs.journal.records import Change, Keep, Rename, Stage
+from yolofs.journal.records import ChangeRecord, Keep, Rename, Stage
 from yolofs.paths import RelPath, StoreIno
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Tree
 
@@ -41,18 +41,18 @@ class OldSession:
         (root / "b").hardlink_to(root / "a")
         Session.create(os.fsencode(root))
 
-    def write(self, make: Callable[[Session, StoreIno], list[Change]]) -> None:
-        with Session.open(os.fsencode(self.root), Access.WRITE, root=os.fsencode(self.root)) as session:
+    def write(self, make: Callable[[Session, StoreIno], list[ChangeRecord]]) -> None:
+        with Session.open(os.fsencode(self.root), SessionAccess.WRITE, root=os.fsencode(self.root)) as session:
             ino = session.store.copy_up(os.fsencode(self.root / "a"), data=False)
             os.chmod(session.store.path(ino), 0o600)
             session.journal.append(*make(session, ino))
 
     def commit(self) -> None:
-        with Session.open(os.fsencode(self.root), Access.WRITE, root=os.fsencode(self.root)) as session:
+        with Session.open(os.fsencode(self.root), SessionAccess.WRITE, root=os.fsencode(self.root)) as session:
             commit(session)
 
     def misnamed(self) -> list[tuple[RelPath | None, RelPath]]:
-        with Session.open(os.fsencode(self.root), Access.READ, root=os.fsencode(self.root)) as session:
+        with Session.open(os.fsencode(self.root), SessionAccess.READ, root=os.fsencode(self.root)) as session:
             return [(staged.home, recorded) for staged, recorded in misnamed(session.live_changes())[1]]
 
     def check(self, *names: str) -> None:
@@ -98,7 +98,7 @@ def test_a_file_whose_two_names_both_moved_is_named_right(old: OldSession) -> No
 
 
 def test_what_a_partial_commit_of_an_older_version_left(old: OldSession) -> None:
-    def left(session: Session, ino: StoreIno) -> list[Change]:
+    def left(session: Session, ino: StoreIno) -> list[ChangeRecord]:
         stage = staged_as(session, C, ino, B)
         assert stage.base is not None
         kept = Keep(1, C, ino, origin=B, home=A, base=stage.base, key=-stage.base.ino, links=2)

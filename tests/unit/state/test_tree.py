@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from yolofs.errors import JournalError
-from yolofs.journal.records import NOTHING, Change, Delete, Fingerprint, Keep, Rename, Stage
+from yolofs.journal.records import NOTHING, ChangeRecord, Delete, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno
 from yolofs.state.tree import Shown, Tree
 
@@ -288,7 +288,7 @@ def moved(
     ],
 )
 def test_the_tree_tells_what_base_had_at_each_path_that_something_else_shows_at(
-    records: list[Change], was: dict[bytes, Fingerprint | None]
+    records: list[ChangeRecord], was: dict[bytes, Fingerprint | None]
 ) -> None:
     tree = Tree(records)
     assert tree.was == was

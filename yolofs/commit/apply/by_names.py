@@ -28,22 +28,22 @@ from yolofs.system.plain_files import open_plain, read_plain
 
 HALF = b"-half"
 """How the name ends of a directory into which another is being moved."""
-Listing: TypeAlias = dict[bytes, MetadataBefore]
+DirectoryListing: TypeAlias = dict[bytes, MetadataBefore]
 """Each directory, by its path in the one that is moved, with a slash before it, parents first;
 itself: empty.
 """
-Spot: TypeAlias = tuple[int, bytes]
+OpenSpot: TypeAlias = tuple[int, bytes]
 """An open directory, and a name in it."""
 _MOST_BYTES = 1 << 30
 
 
-def listing_of(top: Spot) -> Listing:
+def listing_of(top: OpenSpot) -> DirectoryListing:
     """Return what the directories of a tree are.
 
     Raises:
         OSError: one cannot be looked at.
     """
-    found: Listing = {}
+    found: DirectoryListing = {}
     todo = [b""]
     while todo:
         rel = todo.pop()
@@ -58,7 +58,7 @@ def listing_of(top: Spot) -> Listing:
     return found
 
 
-def write(listing: Listing, path: bytes, *, durable: bool) -> None:
+def write(listing: DirectoryListing, path: bytes, *, durable: bool) -> None:
     """Write a listing to a file that is not there yet, whole or not at all."""
     fd = open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     with open(fd, "wb") as file:
@@ -69,14 +69,14 @@ def write(listing: Listing, path: bytes, *, durable: bool) -> None:
     os.rename(path + b".new", path)
 
 
-def read(path: bytes) -> Listing | None:
+def read(path: bytes) -> DirectoryListing | None:
     """Return the listing in a file, None if there is none.
 
     Raises:
         OSError: it cannot be read.
     """
     try:
-        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=Listing)
+        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=DirectoryListing)
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as error:
@@ -84,7 +84,10 @@ def read(path: bytes) -> Listing | None:
 
 
 def move(
-    source: Spot, target: Spot, listing: Listing, note: Callable[[Sequence[Copied]], object] = lambda _: None
+    source: OpenSpot,
+    target: OpenSpot,
+    listing: DirectoryListing,
+    note: Callable[[Sequence[Copied]], object] = lambda _: None,
 ) -> None:
     """Move what is left in the directories of a tree to others, which are made where they are not
     there yet.
@@ -113,7 +116,7 @@ def move(
             os.rmdir(name, dir_fd=fd)
 
 
-def _made_for(source: Spot, target: Spot, listing: Listing) -> Iterator[Copied]:
+def _made_for(source: OpenSpot, target: OpenSpot, listing: DirectoryListing) -> Iterator[Copied]:
     """Yield which new directory stands for which old one, as far as these are there still."""
     for rel in listing:
         with contextlib.suppress(FileNotFoundError), _parent(source, rel) as old, _parent(target, rel) as new:
@@ -125,7 +128,7 @@ def _thing(path: bytes) -> ObjectByDevice:
     return ObjectByDevice.at(path, os.lstat(path))
 
 
-def _move_names(source: Spot, target: Spot, rel: bytes, listing: Listing) -> None:
+def _move_names(source: OpenSpot, target: OpenSpot, rel: bytes, listing: DirectoryListing) -> None:
     """Move what is no directory, or came only after the listing, from one directory to the
     other.
     """
@@ -136,7 +139,7 @@ def _move_names(source: Spot, target: Spot, rel: bytes, listing: Listing) -> Non
 
 
 @contextlib.contextmanager
-def _parent(top: Spot, rel: bytes) -> Iterator[tuple[int, bytes]]:
+def _parent(top: OpenSpot, rel: bytes) -> Iterator[tuple[int, bytes]]:
     """Give the directory that one of a tree lies in, and its name there; no link is followed."""
     *above, name = top[1], *rel.split(b"/")[1:]
     with contextlib.ExitStack() as opened:
@@ -148,7 +151,7 @@ def _parent(top: Spot, rel: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 @contextlib.contextmanager
-def _opened(top: Spot, rel: bytes, *, as_it_is: bool = False) -> Iterator[int]:
+def _opened(top: OpenSpot, rel: bytes, *, as_it_is: bool = False) -> Iterator[int]:
     """Open a directory of a tree, which its owner may read, enter and change from then on, unless
     ``as_it_is``.
     """

@@ -20,14 +20,14 @@ from yolofs.system.plain_files import open_plain, read_note
 
 _NAME = b"copied"
 _MOST_BYTES = 1 << 30
-File: TypeAlias = tuple[int, int]
+FileNumbers: TypeAlias = tuple[int, int]
 """Which file it is: device and inode number."""
 
 
 class ObjectByDevice(NamedTuple):
     """Something on a disk."""
 
-    file: File
+    file: FileNumbers
     birth_ns: int
     """0 if nobody knows."""
 

@@ -36,7 +36,7 @@ from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import Restored, take_back
+from yolofs.commit.apply.taking_back import TellRestored, take_back
 from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
@@ -99,7 +99,7 @@ def execute(
     *,
     parking: bytes,
     seals: Seals | None = None,
-    restored: Restored = lambda *_: None,
+    restored: TellRestored = lambda *_: None,
     arrived: Arrived | None = None,
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,

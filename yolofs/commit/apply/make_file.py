@@ -18,7 +18,7 @@ from yolofs.store.as_read import StoreFiles
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def open_inode(store: StoreFiles, ino: int) -> copying.Source:
+def open_inode(store: StoreFiles, ino: int) -> copying.CopySource:
     """Open a store inode to be copied; the caller closes it.
 
     Raises:
@@ -28,10 +28,10 @@ def open_inode(store: StoreFiles, ino: int) -> copying.Source:
     st = store.lstat(ino)
     if not stat.S_ISREG(st.st_mode):
         target = os.readlink(path) if stat.S_ISLNK(st.st_mode) else b""
-        return copying.Source(copying.read_metadata(path, st=st), target=target)
+        return copying.CopySource(copying.read_metadata(path, st=st), target=target)
     fd = _open_file(store, ino)
     try:
-        return copying.Source(copying.read_metadata(fd, st=st), fd=fd)
+        return copying.CopySource(copying.read_metadata(fd, st=st), fd=fd)
     except BaseException:
         os.close(fd)
         raise
@@ -62,7 +62,7 @@ class MadeFile(NamedTuple):
     st: os.stat_result
 
 
-def make_file(source: copying.Source, folder: int, name: bytes) -> MadeFile:
+def make_file(source: copying.CopySource, folder: int, name: bytes) -> MadeFile:
     """Make ``name`` in an open folder, which :func:`is_plain`, a copy of a regular file.
 
     As nobody else gets at it there, it may have its mode from the beginning.

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.copy_log import Copied, File, ObjectByDevice
+from yolofs.commit.apply.copy_log import Copied, FileNumbers, ObjectByDevice
 from yolofs.commit.plan.plan import MetadataBefore
 from yolofs.store import copying
 from yolofs.system import syscalls
@@ -67,15 +67,15 @@ class PartedCopy(NamedTuple):
     copy: bytes
     names: list[bytes]
     """The file's paths in ``replaced``."""
-    file: File
+    file: FileNumbers
 
 
 def copy_apart(
     replaced: bytes,
     new: bytes,
-    originals: Callable[[], Mapping[File, Original]],
+    originals: Callable[[], Mapping[FileNumbers, Original]],
     first: Collection[int],
-    parted: Mapping[bytes, File],
+    parted: Mapping[bytes, FileNumbers],
 ) -> list[PartedCopy]:
     """Copy, into the folder ``new``, the files in ``replaced`` that have names elsewhere too, or
     were changed before they were moved there; return the copies.
@@ -108,12 +108,12 @@ def copy_apart(
 
 
 def _files_changed(
-    replaced: bytes, known: Mapping[File, Original], parted: Mapping[bytes, File]
-) -> list[tuple[File, list[bytes]]]:
+    replaced: bytes, known: Mapping[FileNumbers, Original], parted: Mapping[bytes, FileNumbers]
+) -> list[tuple[FileNumbers, list[bytes]]]:
     """Return the files in ``replaced`` that are, or are copies of, what is ``known`` to have been
     changed in place, and all their paths.
     """
-    found: dict[File, tuple[File, list[bytes]]] = {}
+    found: dict[FileNumbers, tuple[FileNumbers, list[bytes]]] = {}
     for path, st in _walk(replaced):
         kept = st.st_dev, st.st_ino
         file = parted.get(os.path.relpath(path, replaced), kept)
@@ -122,7 +122,7 @@ def _files_changed(
     return list(found.values())
 
 
-def parted_from(directory: bytes) -> dict[bytes, File]:
+def parted_from(directory: bytes) -> dict[bytes, FileNumbers]:
     """Return the files of base of which the commit keeps a copy, by the paths of their names in
     ``replaced``.
 
@@ -137,7 +137,7 @@ def parted_from(directory: bytes) -> dict[bytes, File]:
     return {name: (device, inode) for name, device, inode in found}
 
 
-def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
+def note_parted(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
     """Note durably, in a commit's directory, of which files the names in ``replaced`` were that it
     keeps a copy of.
 
@@ -151,7 +151,7 @@ def note_parted(directory: bytes, names: Mapping[bytes, File]) -> None:
     replace_note(os.path.join(directory, _NOTE), text)
 
 
-def names_in(copies: list[PartedCopy], replaced: bytes) -> dict[bytes, File]:
+def names_in(copies: list[PartedCopy], replaced: bytes) -> dict[bytes, FileNumbers]:
     """Return which file each name was that gets a copy, by its path in ``replaced``."""
     return {os.path.relpath(name, replaced): apart.file for apart in copies for name in apart.names}
 
@@ -165,7 +165,7 @@ def copies_noted(copies: Iterable[PartedCopy]) -> list[Copied]:
     return found
 
 
-def names_of_several(place: bytes, name: bytes) -> dict[bytes, File]:
+def names_of_several(place: bytes, name: bytes) -> dict[bytes, FileNumbers]:
     """Return which file each name is, in what lies at a place, of the files that have several;
     ``name``: its own.
     """
@@ -274,9 +274,9 @@ def _put_one(apart: PartedCopy) -> None:
                 os.unlink(path)
 
 
-def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[File, list[bytes]]]:
-    names: dict[File, list[bytes]] = {}
-    counts: dict[File, int] = {}
+def _files_with_names_elsewhere(replaced: bytes) -> list[tuple[FileNumbers, list[bytes]]]:
+    names: dict[FileNumbers, list[bytes]] = {}
+    counts: dict[FileNumbers, int] = {}
     for path, st in _walk(replaced):
         if syscalls.has_several_names(path, st):
             file = st.st_dev, st.st_ino

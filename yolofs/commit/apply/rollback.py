@@ -129,7 +129,7 @@ class BackSteps(BackInPlace):
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
 
-    def restored(self) -> tuple[set[step_log.Identity], set[step_log.Identity]]:
+    def restored(self) -> tuple[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]]:
         """Return the identities of all that was moved or changed and is as it was again, and of
         what among it is so but for its times.
 
@@ -153,16 +153,16 @@ class BackSteps(BackInPlace):
             with contextlib.suppress(OSError):
                 st = os.lstat(os.path.join(self._plan.root, path))
                 if (st.st_ino, looks_of(st)) in self._untimed:
-                    untimed.add(step_log.Identity.of(st))
+                    untimed.add(step_log.ObjectIdentity.of(st))
                 elif looks_of(st) in self._looks.get(st.st_ino, ()):
-                    found.add(step_log.Identity.of(st))
+                    found.add(step_log.ObjectIdentity.of(st))
         return found | untimed, untimed
 
-    def _restored_by_names(self) -> set[step_log.Identity]:
+    def _restored_by_names(self) -> set[step_log.ObjectIdentity]:
         """Return the same of directories that were moved name by name and back, and so were made
         anew, and of all in them: each name has moved.
         """
-        found: set[step_log.Identity] = set()
+        found: set[step_log.ObjectIdentity] = set()
         for step in self._plan.steps:
             if not isinstance(step, Park | Remove):
                 continue
@@ -171,8 +171,10 @@ class BackSteps(BackInPlace):
                 st = os.lstat(path)
                 is_anew = stat.S_ISDIR(st.st_mode) and not syscalls.look(path).keeps_birth
                 if is_anew and looks_of(st) in self._looks.get(step.inode, ()):
-                    found.add(step_log.Identity.of(st))
-                    found.update(step_log.Identity.of(inside) for inside in _all_in(path, before_ns=st.st_ctime_ns))
+                    found.add(step_log.ObjectIdentity.of(st))
+                    found.update(
+                        step_log.ObjectIdentity.of(inside) for inside in _all_in(path, before_ns=st.st_ctime_ns)
+                    )
         return found
 
     def clear_backups(self) -> None:

@@ -28,7 +28,7 @@ _MOST_BYTES = 1 << 30
 """As much as ten million steps write."""
 
 
-class Identity(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """What a thing was at one moment; whoever changes it later changes that."""
 
     device: int
@@ -42,7 +42,7 @@ class Identity(NamedTuple):
         return self.inode, self.ctime_ns
 
     @classmethod
-    def of(cls, st: os.stat_result) -> Identity:
+    def of(cls, st: os.stat_result) -> ObjectIdentity:
         """Return that of what was looked at."""
         return cls(st.st_dev, st.st_ino, st.st_ctime_ns, st.st_size)
 
@@ -50,8 +50,8 @@ class Identity(NamedTuple):
 class LoggedStep(NamedTuple):
     """What the log says of one step."""
 
-    came: Identity | None = None
-    went: Identity | None = None
+    came: ObjectIdentity | None = None
+    went: ObjectIdentity | None = None
 
 
 def lies_in(directory: bytes) -> bool:
@@ -85,10 +85,10 @@ def _read(directory: bytes) -> list[tuple[int, LoggedStep]]:
 
 
 def _decode(words: list[bytes]) -> LoggedStep:
-    found: dict[bytes, Identity] = {}
+    found: dict[bytes, ObjectIdentity] = {}
     with contextlib.suppress(ValueError, TypeError):
         for start in range(0, len(words), 5):
-            found[words[start]] = Identity(*map(int, words[start + 1 : start + 5]))
+            found[words[start]] = ObjectIdentity(*map(int, words[start + 1 : start + 5]))
     return LoggedStep(found.get(b"came"), found.get(b"went"))
 
 
@@ -142,7 +142,7 @@ class Log:
         """How many steps it says are done."""
         return len(self._ends) - 1
 
-    def hold(self, came: Identity) -> None:
+    def hold(self, came: ObjectIdentity) -> None:
         """Note that the next step is done.  What is at its path tells that as well, so the line may
         be written later.
 

@@ -18,12 +18,12 @@ from typing import assert_never
 from yolofs.commit.apply import part_links
 from yolofs.commit.apply.bringing_in import BringingIn
 from yolofs.commit.apply.changing_in_place import ChangingInPlace
-from yolofs.commit.apply.copy_log import File
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.keeping import MADE_BY_STEP, UNMADE
 from yolofs.commit.apply.moving_out import MovingOut
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.apply.ready import MadeObject
-from yolofs.commit.apply.step_log import UNKNOWN_NS, Identity, LoggedStep
+from yolofs.commit.apply.step_log import UNKNOWN_NS, LoggedStep, ObjectIdentity
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.plan.plan import (
     Create,
@@ -106,13 +106,13 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
                     went = self._seen(Spot(self._replaced, b"%d" % step.number))
                 return LoggedStep(came, went)
 
-    def seen_linked(self, made: MadeObject) -> Identity:
+    def seen_linked(self, made: MadeObject) -> ObjectIdentity:
         """Return what the log is to say of a store inode that has got a name in base just now."""
-        return Identity(self._device, made.inode, UNKNOWN_NS, made.size)
+        return ObjectIdentity(self._device, made.inode, UNKNOWN_NS, made.size)
 
-    def _seen(self, spot: Spot) -> Identity | None:
+    def _seen(self, spot: Spot) -> ObjectIdentity | None:
         try:
-            return Identity.of(os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False))
+            return ObjectIdentity.of(os.stat(spot.name, dir_fd=self._fd(spot), follow_symlinks=False))
         except OSError:
             return None
 
@@ -189,9 +189,9 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         parted = part_links.parted_from(self._parking) if first else {}
         return part_links.copy_apart(self._replaced.path, self._new.path, self._originals, first, parted)
 
-    def _originals(self) -> dict[File, part_links.Original]:
+    def _originals(self) -> dict[FileNumbers, part_links.Original]:
         """Return what those files were that were changed in place."""
-        originals: dict[File, part_links.Original] = {}
+        originals: dict[FileNumbers, part_links.Original] = {}
         for step in self._plan.steps:
             match step:
                 case Rewrite():
@@ -226,7 +226,7 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         except OSError:
             return None
 
-    def _file_at(self, path: RelPath) -> File | None:
+    def _file_at(self, path: RelPath) -> FileNumbers | None:
         try:
             _, st = self._reach(path)
         except (FileNotFoundError, NotADirectoryError):

@@ -126,7 +126,7 @@ class SwappedOut(DoneSteps):
                 return said.came is None or st.st_size != said.came.size or not self._has_time(st, step)
 
     @staticmethod
-    def _is_same(st: os.stat_result, came: step_log.Identity | None) -> bool:
+    def _is_same(st: os.stat_result, came: step_log.ObjectIdentity | None) -> bool:
         """Tell whether nobody has touched a thing since the log was written."""
         return came is not None and (st.st_ino, st.st_ctime_ns) == (came.inode, came.ctime_ns)
 

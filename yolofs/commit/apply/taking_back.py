@@ -35,7 +35,7 @@ from yolofs.store.as_read import StoreFiles
 from yolofs.system.plain_files import is_there
 from yolofs.system.stop_signals import exit_code_of
 
-Restored: TypeAlias = Callable[[set[step_log.Identity], set[step_log.Identity]], None]
+TellRestored: TypeAlias = Callable[[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]], None]
 """Is told the identities of what is in its place again, and of what among it could not be given the
 times that it had.
 """
@@ -46,7 +46,7 @@ def take_back(
     store: StoreFiles,
     parking: bytes,
     failure: BaseException,
-    restored: Restored,
+    restored: TellRestored,
     *,
     progress: Progress | None = None,
     durable: bool,
@@ -132,7 +132,7 @@ def roll_back(
     *,
     parking: bytes,
     check_root: Callable[[int], None] = lambda _: None,
-    restored: Restored = lambda *_: None,
+    restored: TellRestored = lambda *_: None,
     progress: Progress | None = None,
     durable: bool = True,
 ) -> Meanwhile:

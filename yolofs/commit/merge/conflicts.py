@@ -26,10 +26,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from yolofs.changes.changes import Aspect, Change, Kind, compare
+from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
 from yolofs.commit.merge.base_as_kept import still_as_kept
 from yolofs.commit.merge.git_indexes import indexes_looked_at_alone
-from yolofs.commit.plan.overridden_names import Name, survey
+from yolofs.commit.plan.overridden_names import OverriddenName, survey
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, homes_known, is_gone, is_later
 from yolofs.state.tree import Staged, Tree
@@ -43,7 +43,7 @@ def find_conflicts(
     base: Base,
     store: Store,
     *,
-    names: Sequence[Name] | None = None,
+    names: Sequence[OverriddenName] | None = None,
     restored: AbstractSet[Stamp] = frozenset(),
     unset: AbstractSet[Stamp] = frozenset(),
 ) -> list[RelPath]:
@@ -75,7 +75,7 @@ def _changed(
     return {staged for staged in looks if staged.home is None or (staged.home, staged) not in same}
 
 
-def _may_agree(name: Name) -> bool:
+def _may_agree(name: OverriddenName) -> bool:
     """Tell whether both sides have a file of their own at this name, which no other name shows in
     base.
     """
@@ -85,7 +85,7 @@ def _may_agree(name: Name) -> bool:
     return staged.home in (None, name.natural) and not staged.links and here.st_nlink == 1
 
 
-def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
+def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
     """Return the paths at which the view and base show the same except for its time, or base what
     it had, or the host lost nothing else.
     """
@@ -100,7 +100,7 @@ def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[Name]) -> froz
     return as_kept | (frozenset(name.path for name in names) - disagreed)
 
 
-def _as_kept(base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPath]:
+def _as_kept(base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
     """Return the paths of files that took the place of a base file, which is what it was then."""
     new = [(name, name.natural, name.entry.staged) for name in names if name.natural is not None]
     places = [(natural, staged) for _, natural, staged in new if staged is not None and staged.home is None]
@@ -109,10 +109,10 @@ def _as_kept(base: Base, store: Store, names: Sequence[Name]) -> frozenset[RelPa
 
 
 def _is_time_alone(change: Change) -> bool:
-    return change.kind is Kind.METADATA and change.old_path is None and set(change.metadata) <= {Aspect.TIME}
+    return change.kind is ChangeKind.METADATA and change.old_path is None and set(change.metadata) <= {Aspect.TIME}
 
 
-def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
+def _base_paths_in_use(tree: Tree, names: Sequence[OverriddenName]) -> set[bytes]:
     """Return the base paths whose objects the view still shows, under whatever name, or has a
     version of that tells what they were.
     """
@@ -122,7 +122,7 @@ def _base_paths_in_use(tree: Tree, names: Sequence[Name]) -> set[bytes]:
 
 
 def _is_conflict(
-    name: Name,
+    name: OverriddenName,
     tree: Tree,
     base: Base,
     changed: set[Staged],

@@ -22,21 +22,21 @@ class _Group(NamedTuple):
     theirs: list[Block]
 
 
-class Piece(NamedTuple):
+class MergePiece(NamedTuple):
     """Lines of the result, or with ``theirs`` a conflict between two."""
 
     ours: list[bytes]
     theirs: list[bytes] | None = None
 
 
-def merge(ours: bytes, was: bytes, theirs: bytes) -> list[Piece]:
+def merge(ours: bytes, was: bytes, theirs: bytes) -> list[MergePiece]:
     """Return the merged text piece by piece."""
     texts = split_lines(was), split_lines(ours), split_lines(theirs)
     pieces = []
     position = 0
     shifts = [0, 0]
     for group in _groups([*blocks(compare_texts(was, ours))], [*blocks(compare_texts(was, theirs))]):
-        pieces.append(Piece(texts[0][position : group.start]))
+        pieces.append(MergePiece(texts[0][position : group.start]))
         sides = []
         for number, changes in enumerate((group.ours, group.theirs)):
             begin = group.start + shifts[number]
@@ -44,7 +44,7 @@ def merge(ours: bytes, was: bytes, theirs: bytes) -> list[Piece]:
             sides.append(texts[1 + number][begin : group.end + shifts[number]])
         pieces.extend(_settled(group, *sides))
         position = group.end
-    pieces.append(Piece(texts[0][position:]))
+    pieces.append(MergePiece(texts[0][position:]))
     return pieces
 
 
@@ -67,12 +67,12 @@ def _tagged(blocks: Sequence[Block]) -> list[tuple[int, int, int, Block]]:
     return [(block.old_start, block.old_end, 1, block) for block in blocks]
 
 
-def _settled(group: _Group, ours: list[bytes], theirs: list[bytes]) -> Iterator[Piece]:
+def _settled(group: _Group, ours: list[bytes], theirs: list[bytes]) -> Iterator[MergePiece]:
     if not group.theirs or ours == theirs:
-        yield Piece(ours)
+        yield MergePiece(ours)
         return
     if not group.ours:
-        yield Piece(theirs)
+        yield MergePiece(theirs)
         return
     head = 0
     while head < min(len(ours), len(theirs)) and ours[head] == theirs[head]:
@@ -80,6 +80,6 @@ def _settled(group: _Group, ours: list[bytes], theirs: list[bytes]) -> Iterator[
     tail = 0
     while tail < min(len(ours), len(theirs)) - head and ours[-1 - tail] == theirs[-1 - tail]:
         tail += 1
-    yield Piece(ours[:head])
-    yield Piece(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail])
-    yield Piece(ours[len(ours) - tail :])
+    yield MergePiece(ours[:head])
+    yield MergePiece(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail])
+    yield MergePiece(ours[len(ours) - tail :])

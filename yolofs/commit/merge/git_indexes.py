@@ -20,9 +20,9 @@ import os
 import stat
 from collections.abc import Iterable
 
-from yolofs.changes.changes import Aspect, Change, Kind
+from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.commit.merge.merging import UnmergeableError, read_base
-from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.select.units import natural_path
 from yolofs.paths import RelPath
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, KeptBase, find_kept, known_by, owned
@@ -32,7 +32,9 @@ from yolofs.store.store import Store
 from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_be_index
 
 
-def indexes_looked_at_alone(base: Base, store: Store, differing: Iterable[tuple[Name, Change]]) -> frozenset[RelPath]:
+def indexes_looked_at_alone(
+    base: Base, store: Store, differing: Iterable[tuple[OverriddenName, Change]]
+) -> frozenset[RelPath]:
     """Return at which names that differ the host has but looked at git's index; each with how it
     differs from base.
 
@@ -93,10 +95,10 @@ def _is_unchanged_here(store: Store, staged: Staged, was: KeptBase) -> bool:
         return False
 
 
-def _may_be(name: Name, change: Change) -> bool:
+def _may_be(name: OverriddenName, change: Change) -> bool:
     sides = (change.old, change.new)
     return (
-        change.kind is Kind.MODIFIED
+        change.kind is ChangeKind.MODIFIED
         and change.old_path is None
         and name.natural is not None
         and may_be_index(name.natural, SIGNATURE)
@@ -104,14 +106,14 @@ def _may_be(name: Name, change: Change) -> bool:
     )
 
 
-def _place(name: Name) -> tuple[RelPath, bytes]:
+def _place(name: OverriddenName) -> tuple[RelPath, bytes]:
     """Return by what the base file is found that a staged one took the place of."""
     assert name.natural is not None
     assert name.entry.staged is not None
     return name.natural, known_by(name.entry.staged)
 
 
-def _is_looked_at_alone(base: Base, change: Change, store: Store, name: Name, kept: KeptBase | None) -> bool:
+def _is_looked_at_alone(base: Base, change: Change, store: Store, name: OverriddenName, kept: KeptBase | None) -> bool:
     assert name.natural is not None
     assert change.new is not None
     try:

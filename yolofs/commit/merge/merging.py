@@ -16,7 +16,7 @@ import msgspec
 
 from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES, TextMerger, why_not_text
 from yolofs.commit.select.units import natural_path
-from yolofs.journal.records import Change, Fingerprint, Keep, Stage
+from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Stage
 from yolofs.paths import RelPath
 from yolofs.state.drift import has_changed, looks_changed
 from yolofs.state.kept_bases import (
@@ -97,7 +97,7 @@ def merge_paths(
     tree: Tree,
     base: Base,
     store: Store,
-    records: Iterable[Change],
+    records: Iterable[ChangeRecord],
     paths: Sequence[RelPath],
     restored: AbstractSet[Stamp] = frozenset(),
 ) -> list[Merge | Unmergeable]:
@@ -122,7 +122,7 @@ class _Merger:
         tree: Tree,
         base: Base,
         store: Store,
-        records: Iterable[Change],
+        records: Iterable[ChangeRecord],
         restored: AbstractSet[Stamp],
         texts: TextMerger,
     ) -> None:

@@ -80,7 +80,7 @@ class TextMerger:
         if ours == theirs or was == theirs:
             return Merged(ours, 0)
         if was is None:
-            return _marked([diff3.Piece(split_lines(ours), split_lines(theirs))])
+            return _marked([diff3.MergePiece(split_lines(ours), split_lines(theirs))])
         if ours == was:
             return Merged(theirs, 0)
         apart = merge_apart(ours, was, theirs)
@@ -146,7 +146,7 @@ def _run_git(git: str, directory: bytes, names: Sequence[bytes]) -> Merged | Non
     return Merged(done.stdout, done.returncode)
 
 
-def _marked(pieces: list[diff3.Piece]) -> Merged:
+def _marked(pieces: list[diff3.MergePiece]) -> Merged:
     """Return pieces as one text, with marks around what is in conflict."""
     text: list[bytes] = []
     conflicts = 0

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from yolofs.commit.plan.moves import Moves
-from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.plan import Park, Place, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, join
 from yolofs.state.link_names import LIMIT, find_names_at
@@ -31,7 +31,7 @@ class CutLink(NamedTuple):
     """Whether those others keep what the file was, though the name gets something else."""
 
 
-def moves_far(names: Iterable[Name], base: Base) -> bool:
+def moves_far(names: Iterable[OverriddenName], base: Base) -> bool:
     """Tell whether anything moves to another disk or mount, of the names of a tree."""
     for name in names:
         staged = name.entry.staged

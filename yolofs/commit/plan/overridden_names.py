@@ -14,7 +14,7 @@ from yolofs.state.tree import Entry, Tree
 from yolofs.store.base import Base
 
 
-class Name(NamedTuple):
+class OverriddenName(NamedTuple):
     """One entry of the override tree, and what base has to do with it."""
 
     path: RelPath
@@ -43,14 +43,14 @@ class Name(NamedTuple):
         return self.entry.staged is None and self.entry.base is not None and self.entry.base == _beside(self.entry)
 
 
-def survey(tree: Tree, base: Base) -> Iterator[Name]:
+def survey(tree: Tree, base: Base) -> Iterator[OverriddenName]:
     """Yield every entry of the tree, the root's too, parents before children.
 
     Raises:
         OSError: base cannot be read.
     """
     root = base.look(ROOT)
-    yield Name(ROOT, tree.root, ROOT, root, root, False)
+    yield OverriddenName(ROOT, tree.root, ROOT, root, root, False)
     directories = {tree.root: root is not None}
     for path, entry in tree.walk():
         name = _name(path, entry, base, has_directory=directories[_parent(entry)])
@@ -59,11 +59,11 @@ def survey(tree: Tree, base: Base) -> Iterator[Name]:
         yield name
 
 
-def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> Name:
+def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> OverriddenName:
     natural = _beside(entry) if has_directory else None
     here = base.look(natural)
     source_st = here if entry.source == natural else base.look(entry.source)
-    name = Name(path, entry, natural, here, source_st, is_cut_off=False)
+    name = OverriddenName(path, entry, natural, here, source_st, is_cut_off=False)
     if has_directory or entry.is_tombstone or _parent(entry).staged is not None:
         return name
     return name._replace(source_st=None) if name.is_passing else name._replace(is_cut_off=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from yolofs.commit.plan.kept_objects import kept_of
 from yolofs.commit.plan.last_check import check_names
-from yolofs.commit.plan.overridden_names import Name, survey
+from yolofs.commit.plan.overridden_names import OverriddenName, survey
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -38,7 +38,7 @@ from yolofs.store.as_read import StorePaths
 from yolofs.store.base import Base
 
 
-def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Name] | None = None) -> Plan:
+def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[OverriddenName] | None = None) -> Plan:
     """Return the steps that make ``base`` equal to the view that ``tree`` and ``store`` describe.
 
     What host processes did to base meanwhile is taken as it is: call
@@ -72,7 +72,7 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Na
 class _Planner:
     """One planning; to be used once."""
 
-    def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[Name]) -> None:
+    def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[OverriddenName]) -> None:
         self._tree = tree
         self._base = base
         self._store = store
@@ -132,7 +132,7 @@ class _Planner:
 
     # ---- steps out and in
 
-    def _plan_name(self, name: Name) -> None:
+    def _plan_name(self, name: OverriddenName) -> None:
         entry = name.entry
         survivor = self._survivors.of.get(entry)
         if survivor is not None and survivor == name.natural:
@@ -166,14 +166,14 @@ class _Planner:
         self._slots += 1
         return self._slots
 
-    def _remove(self, name: Name) -> None:
+    def _remove(self, name: OverriddenName) -> None:
         assert name.natural is not None
         assert name.here is not None
         self._check_movable(name.natural, name.here)
         self._touch(name.entry)
         self._out.append(Remove(name.natural, self._slot(), name.here.st_ino))
 
-    def _replaced_at_once(self, name: Name) -> int | None:
+    def _replaced_at_once(self, name: OverriddenName) -> int | None:
         """Return the inode to replace by one rename, so that the name is never missing; None if it
         has to go first.
         """
@@ -193,7 +193,7 @@ class _Planner:
             return None
         return here.st_ino
 
-    def _move(self, name: Name, survivor: RelPath, replaced: int | None) -> None:
+    def _move(self, name: OverriddenName, survivor: RelPath, replaced: int | None) -> None:
         number = self._slot()
         st = self._base.lstat(survivor)
         self._check_movable(survivor, st)
@@ -214,7 +214,7 @@ class _Planner:
                 hint="bring it back in the view, or commit the rest by name: yolofs commit PATH...",
             )
 
-    def _make(self, name: Name, staged: Staged, replaced: int | None) -> None:
+    def _make(self, name: OverriddenName, staged: Staged, replaced: int | None) -> None:
         st = self._survivors.st(staged)
         first = self._survivors.first[staged]
         kept = kept_of(staged.ino)
@@ -236,7 +236,7 @@ class _Planner:
 
     # ---- metadata
 
-    def _set_in_place(self, name: Name) -> None:
+    def _set_in_place(self, name: OverriddenName) -> None:
         """Add what a file that keeps its base inode needs: new content or new metadata."""
         given = self._survivors.given.get(name.entry)
         staged = name.entry.staged or given
@@ -282,7 +282,7 @@ class _Planner:
             (new.mode, new.uid, new.gid, new.mtime_ns, sorted(new.xattrs))
         )
 
-    def _finish(self, name: Name) -> FinishDirectory | None:
+    def _finish(self, name: OverriddenName) -> FinishDirectory | None:
         """Return the step that gives a directory its metadata and times, None if it has the right
         ones all along.
         """
@@ -306,7 +306,7 @@ class _Planner:
         return FinishDirectory(name.path, ino, mtime_ns, was)
 
 
-def _other_home(name: Name, staged: Staged) -> RelPath | None:
+def _other_home(name: OverriddenName, staged: Staged) -> RelPath | None:
     """Return where base has the file that a staged one is a version of, None if that is the very
     name.
     """

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.errors import YolofsError
 from yolofs.paths import ROOT, RelPath, display, split
 from yolofs.store.base import Base
 
 
-def check_once(names: Sequence[Name], base: Base) -> None:
+def check_once(names: Sequence[OverriddenName], base: Base) -> None:
     """Check that no name of base is changed at two places, nor anything in a directory that moves
     or goes at another; ``names`` are those of the tree.
 
@@ -33,7 +33,7 @@ class _Check:
         self._numbers: dict[RelPath, int | None] = {}
         """Of directories of base, by path."""
 
-    def check(self, names: Sequence[Name]) -> None:
+    def check(self, names: Sequence[OverriddenName]) -> None:
         changed: dict[tuple[int, bytes], RelPath] = {}
         leaving: dict[int, RelPath] = {}
         for name in names:

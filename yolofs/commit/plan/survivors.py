@@ -12,7 +12,7 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.commit.plan.kept_objects import kept_of
-from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, join, split
 from yolofs.state.hard_links import staged_for
@@ -26,7 +26,7 @@ from yolofs.store.owners import Giving
 class Survivors:
     """The answer for one state; it looks at base and the store once, when it is made."""
 
-    def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[Name]) -> None:
+    def __init__(self, tree: Tree, base: Base, store: StorePaths, names: Sequence[OverriddenName]) -> None:
         """Find out what survives where; ``names`` are the overridden names of the tree.
 
         Raises:
@@ -137,7 +137,7 @@ class Survivors:
         for entry, rel in others:
             self._keep_hard_link(self.by_entry[entry], rel)
 
-    def _keep_hard_link(self, name: Name, rel: RelPath) -> None:
+    def _keep_hard_link(self, name: OverriddenName, rel: RelPath) -> None:
         """Let a further name of a file stay what it is if base has the same file there already."""
         survivor = self._base.lstat(rel)
         if name.here is None or name.natural is None or name.natural in self.name_of:

@@ -10,7 +10,7 @@ from functools import cached_property
 import msgspec
 
 from yolofs.commit.select.selection import Selection
-from yolofs.commit.select.units import Directory, Unit, Units, directory_of, natural_path, source_of
+from yolofs.commit.select.units import DirectoryKey, Unit, Units, directory_of, natural_path, source_of
 from yolofs.paths import RelPath, display, join, split
 from yolofs.state.link_names import find_names, find_names_at
 from yolofs.state.tree import Entry, Staged
@@ -36,9 +36,9 @@ class Layout:
         """See where all would be, but look at nothing yet."""
         self._units = units
         self._taken = taken
-        self._known: dict[Directory, RelPath | None] = {}
+        self._known: dict[DirectoryKey, RelPath | None] = {}
 
-    def path(self, directory: Directory) -> RelPath | None:
+    def path(self, directory: DirectoryKey) -> RelPath | None:
         """Return the path that a directory, or anything else of base, gets; None if it would be
         nowhere.
         """
@@ -52,7 +52,7 @@ class Layout:
         parent = self.path(directory_of(entry.parent))
         return join(parent, entry.name) if parent is not None else None
 
-    def _find(self, directory: Directory) -> RelPath | None:
+    def _find(self, directory: DirectoryKey) -> RelPath | None:
         names: list[bytes] = []
         passed: set[Entry] = set()
         while True:
@@ -66,7 +66,7 @@ class Layout:
             names.append(entry.name + rest)
             directory = directory_of(entry.parent)
 
-    def _placed_by(self, directory: Directory) -> tuple[Entry | None, bytes]:
+    def _placed_by(self, directory: DirectoryKey) -> tuple[Entry | None, bytes]:
         """Return the slot that decides where a directory lies, and the path from there; no slot: it
         stays.
         """

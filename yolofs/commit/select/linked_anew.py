@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.commit.select.base_afterwards import BaseAfterwards
 from yolofs.commit.select.linked_files import CannotTellError, LinkedFile, LinkedFiles
@@ -35,7 +35,7 @@ class LinkedAnew:
         first: Tree,
         second: Tree,
         base: Base,
-        names: Sequence[Name],
+        names: Sequence[OverriddenName],
         survivors: Survivors,
         after: BaseAfterwards,
         anew: StagedAnew,

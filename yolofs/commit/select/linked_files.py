@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from yolofs.commit.plan.kept_objects import kept_of
-from yolofs.commit.plan.overridden_names import Name
+from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.hard_links import staged_for
@@ -80,7 +80,7 @@ class LinkedFiles:
         self.taken: Counter[int] = Counter()
         """By inode number, of files that neither state has staged."""
 
-    def find(self, names: Iterable[Name]) -> None:
+    def find(self, names: Iterable[OverriddenName]) -> None:
         """Examine the ``names`` that the first state changes.
 
         Raises:
@@ -99,7 +99,7 @@ class LinkedFiles:
 
     # ---- which
 
-    def _wanted(self, names: Iterable[Name]) -> Iterator[tuple[tuple[int, int], RelPath]]:
+    def _wanted(self, names: Iterable[OverriddenName]) -> Iterator[tuple[tuple[int, int], RelPath]]:
         """Yield the files that both states are about, each with a path in base, and count what is
         taken of others.
         """
@@ -126,7 +126,7 @@ class LinkedFiles:
                 yield (st.st_dev, st.st_ino), staged.home
 
     @staticmethod
-    def _changed_at(name: Name) -> set[RelPath]:
+    def _changed_at(name: OverriddenName) -> set[RelPath]:
         staged = name.entry.staged
         home = staged.home if staged is not None and staged.links else None
         return {rel for rel in (name.natural, name.entry.source, home) if rel is not None}

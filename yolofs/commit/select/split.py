@@ -18,7 +18,7 @@ from yolofs.commit.select.choice import Choice, HeldBack, Layout
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
-from yolofs.journal.records import Change, Fingerprint, Keep, Rename, Stage
+from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Rename, Stage
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
 from yolofs.state.tree import Entry, Staged, Tree
@@ -60,7 +60,7 @@ there.
 class Authors:
     """When each entry of a state was last changed, and by which run, as far as paths tell."""
 
-    def __init__(self, records: Iterable[Change], now_ns: int, runs_at: RunsAt | None = None) -> None:
+    def __init__(self, records: Iterable[ChangeRecord], now_ns: int, runs_at: RunsAt | None = None) -> None:
         """``now_ns`` stands in for what is not known.  ``runs_at`` is asked only if several runs
         are among the authors; without it only the last one of each entry is known.
         """
@@ -69,8 +69,8 @@ class Authors:
         self._last_run: dict[RelPath, int] = {}
         self._with_several: set[RelPath] = set()
         """Where records of several runs are about the very path, or something was moved."""
-        self._by_file: dict[int, Change] = {}
-        self._by_path: dict[RelPath, Change] = {}
+        self._by_file: dict[int, ChangeRecord] = {}
+        self._by_path: dict[RelPath, ChangeRecord] = {}
         self._since_ns: dict[RelPath, int] = {}
         """When the first change of a path was."""
         self._now_ns = now_ns
@@ -118,7 +118,7 @@ class Authors:
             record, time_ns=source.time_ns, since_ns=since_ns if since_ns < source.time_ns else 0, extra=extra
         )
 
-    def _note_runs(self, record: Change) -> None:
+    def _note_runs(self, record: ChangeRecord) -> None:
         run = run_of(record)
         self._runs.add(run)
         if isinstance(record, Rename):
@@ -139,7 +139,7 @@ class Authors:
             path = split(path)[0]
         return True
 
-    def _earlier_runs(self, record: Keep, source: Change) -> Extra:
+    def _earlier_runs(self, record: Keep, source: ChangeRecord) -> Extra:
         """Return a field with the runs that contributed to an entry before the last one."""
         if self._runs_at is None or len(self._runs) < 2 or not self.may_have_several(record.path):
             return ()

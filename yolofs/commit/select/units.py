@@ -27,7 +27,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
 
-Directory: TypeAlias = RelPath | Entry
+DirectoryKey: TypeAlias = RelPath | Entry
 """Which directory: the base path of one that base has, the entry of one that was born in the
 view.
 """
@@ -296,7 +296,7 @@ def source_of(entry: Entry) -> RelPath | None:
     return staged.origin if staged.origin is not None else staged.home
 
 
-def directory_of(entry: Entry) -> Directory:
+def directory_of(entry: Entry) -> DirectoryKey:
     """Return which directory an entry shows."""
     source = entry.source
     return source if source is not None else entry

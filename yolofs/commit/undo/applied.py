@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from yolofs.commit.apply import copy_log, step_log
 from yolofs.commit.apply.commit_directory import DONE, PLAN, read_ready
-from yolofs.commit.apply.copy_log import File
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.part_links import parted_from
 from yolofs.commit.apply.ready import Looks, Ready, looks_of
 from yolofs.commit.plan.moves import Moves
@@ -90,7 +90,7 @@ class Applied:
         """
         return cls(number, directory, read_plan(directory))
 
-    def on_disk(self, file: File) -> OnDisk:
+    def on_disk(self, file: FileNumbers) -> OnDisk:
         """Return which file that is, given the numbers of then."""
         return OnDisk(self.ready.disks.get(file[0]), file[1])
 

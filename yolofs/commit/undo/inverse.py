@@ -41,7 +41,7 @@ from yolofs.commit.undo.applied import Applied, LaterCommit
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
-from yolofs.commit.undo.undoable_names import Arrival, Inverse, NameAfterUndo
+from yolofs.commit.undo.undoable_names import Inverse, NameAfterUndo, PuttingStep
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.link_names import find_name_near
@@ -111,7 +111,7 @@ class _Inverting(LinksAgain, AsRecords):
             return None
         return step.path if self._is_it(index, step.path, st) else None
 
-    def _take_away(self, index: int, step: Arrival) -> None:
+    def _take_away(self, index: int, step: PuttingStep) -> None:
         """Let what the step brought in be gone, or where it was, and what it replaced be back."""
         if isinstance(step, Place) and step.number in self._applied.parks:
             slot = self._view(step.path)

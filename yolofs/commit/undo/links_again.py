@@ -6,7 +6,7 @@ import os
 import stat
 
 from yolofs.commit.apply.commit_directory import PLAN
-from yolofs.commit.apply.copy_log import File
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     MakeDirectory,
@@ -65,7 +65,7 @@ class LinksAgain(UndoableNames):
             if name is not None:
                 self._place(RelPath(os.path.join(slot, inside))).link = name
 
-    def _link(self, path: RelPath, file: File, kept: KeptObject) -> KeptObject | None:
+    def _link(self, path: RelPath, file: FileNumbers, kept: KeptObject) -> KeptObject | None:
         """Let a path be a hard link of a file of base again, or return what of the commit's own
         comes back there.
         """
@@ -182,7 +182,7 @@ class LinksAgain(UndoableNames):
             index = self._applied.changed_in_place(self._base.on_disk(st.st_dev, st.st_ino))
         return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
 
-    def _link_kept(self, path: RelPath, file: File, kept: KeptObject, copy: os.stat_result) -> KeptObject:
+    def _link_kept(self, path: RelPath, file: FileNumbers, kept: KeptObject, copy: os.stat_result) -> KeptObject:
         """Return what comes back at a path of a file that base has no more: all names of it become
         one file again.
         """

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from yolofs.commit.apply.copy_log import File
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.plan import (
     Create,
@@ -39,7 +39,7 @@ from yolofs.system import syscalls
 from yolofs.system.disks import OnDisk
 
 ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
-Arrival: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
+PuttingStep: TypeAlias = Create | Link | Duplicate | MakeDirectory | Place
 """A step that puts something at its path."""
 
 
@@ -144,7 +144,7 @@ class UndoableNames:
         self._touched = {one.path: one.mtime_ns for one in applied.ready.directories}
         """The times of directories before the commit."""
         self._sources: set[RelPath] = set()
-        self._lone: dict[File, tuple[RelPath, KeptObject]] = {}
+        self._lone: dict[FileNumbers, tuple[RelPath, KeptObject]] = {}
         """Where a file comes back of which base has no name, and what is kept of it: by its first
         name.
         """
@@ -158,7 +158,7 @@ class UndoableNames:
         """The files of base of which others become links, once all places are known."""
         self._brought: dict[KeptObject, Keep] = {}
         """The records of what comes back."""
-        self._linked: dict[File, Keep] = {}
+        self._linked: dict[FileNumbers, Keep] = {}
         """The records of files that have, or get, several names, by which file of base it is."""
 
     def _blame(self, path: RelPath, why: str = "", *, file: os.stat_result | None = None) -> bool:
@@ -204,7 +204,7 @@ class UndoableNames:
     def _is_by_later(self, path: RelPath) -> bool:
         return any(later.touches(path) for later in self._later)
 
-    def _check_identity(self, index: int, step: Arrival) -> None:
+    def _check_identity(self, index: int, step: PuttingStep) -> None:
         """Block a step's path if what the step put there is gone, or was changed since."""
         st = self._base.look(step.path)
         is_moved = isinstance(step, Place) and step.number in self._applied.parks

@@ -53,7 +53,7 @@ from yolofs.fuse.direct.notices import Notices
 from yolofs.fuse.direct.replies import Replies, Reply
 from yolofs.fuse.direct.waiting import Waiting
 from yolofs.fuse.loop.loop import Future
-from yolofs.fuse.request import Name
+from yolofs.fuse.request import DirectoryAndName
 from yolofs.fuse.requests import Requests
 from yolofs.fuse.results import EntryReply, PostponedError
 from yolofs.fuse.transport import MountOptions, Served
@@ -246,7 +246,7 @@ class DeviceServer:
         answer: Answering = self.answers[opcode]
         return answer(node, size)
 
-    def _during_path_walk(self, name: Name | None) -> None:
+    def _during_path_walk(self, name: DirectoryAndName | None) -> None:
         """Ask the thread of a request that was sent back, if this is one, before it is answered."""
         question = self._sent_back.question_for(self.pid, name)
         if question is not None:

@@ -18,7 +18,7 @@ from yolofs.fuse.direct.kernel_protocol import (
     RENAME2_IN,
     Opcode,
 )
-from yolofs.fuse.request import Request, RequestKind
+from yolofs.fuse.request import KernelRequest, RequestKind
 
 Buffer = bytearray | bytes
 _CREATE_NAME_AT = IN_SIZE + 16
@@ -133,7 +133,7 @@ _ARGUMENTS: dict[int, Callable[[Buffer, int, int], tuple[Any, ...]]] = {
 }
 
 
-def request(message: Buffer, size: int) -> Request | None:
+def request(message: Buffer, size: int) -> KernelRequest | None:
     """Return a request as it is known while it waits, or when it is refused; None for a kind that
     does neither.
     """
@@ -142,4 +142,4 @@ def request(message: Buffer, size: int) -> Request | None:
     if kind is None:
         return None
     arguments = _ARGUMENTS[opcode](message, size, node) if opcode in _ARGUMENTS else (node,)
-    return Request(kind, (*arguments, Sender(uid, gid, pid)))
+    return KernelRequest(kind, (*arguments, Sender(uid, gid, pid)))

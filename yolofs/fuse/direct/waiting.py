@@ -17,7 +17,7 @@ from yolofs.fuse.direct.device import NOBODY_WAITS, Device
 from yolofs.fuse.direct.kernel_protocol import IN, OUT, OUT_SIZE, Opcode
 from yolofs.fuse.direct.replies import Replies, Reply
 from yolofs.fuse.loop.loop import LoopClosedError
-from yolofs.fuse.request import Request
+from yolofs.fuse.request import KernelRequest
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
 from yolofs.fuse.transport import Served
 
@@ -69,7 +69,7 @@ class Waiting:
         self._again = again
         self._say = say
         self._device = device
-        self._suspended: dict[int, Request] = {}
+        self._suspended: dict[int, KernelRequest] = {}
         """The requests that an obstacle has suspended, by their unique numbers."""
         self._in_threads: set[int] = set()
         """The unique numbers of those that other threads carry out, and answer."""

@@ -19,7 +19,7 @@ from pyfuse3 import EntryAttributes, FileInfo, FUSEError
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.cache.listings import ToldName
 from yolofs.fuse.loop.loop import LoopClosedError
-from yolofs.fuse.request import Name, Request, RequestKind
+from yolofs.fuse.request import DirectoryAndName, KernelRequest, RequestKind
 from yolofs.fuse.requests import AnsweredError, Obstacle, Requests
 from yolofs.fuse.results import DirHandle, EntryReply, PostponedError
 from yolofs.fuse.transport import Kernel, Served
@@ -55,7 +55,9 @@ def answering(kind: RequestKind, *, tells: bool = False) -> Callable[[Callable[.
                         raise
                     obstacle = error
                 if obstacle is not None:
-                    result = await self.carry_out(lambda: self.attempt(handler, args), Request(kind, args), obstacle)
+                    result = await self.carry_out(
+                        lambda: self.attempt(handler, args), KernelRequest(kind, args), obstacle
+                    )
                 if self.outdated:
                     await self.drop_pages(waits=tells)
                 return result
@@ -64,7 +66,7 @@ def answering(kind: RequestKind, *, tells: bool = False) -> Callable[[Callable[.
             except AnsweredError as error:
                 raise FUSEError(error.number) from None
             except (OSError, LoopClosedError) as error:
-                raise FUSEError(self.errno_of(error, Request(kind, args))) from None
+                raise FUSEError(self.errno_of(error, KernelRequest(kind, args))) from None
             except Exception:
                 log.exception("%s failed", kind.value)
                 raise FUSEError(errno.EIO) from None
@@ -103,7 +105,9 @@ class Adapter(Requests, pyfuse3.Operations):
         finally:
             self._own_threads.discard(thread)
 
-    def _during_path_walk(self, thread: int, name: Name | None, answer: Callable[[], EntryReply]) -> EntryAttributes:
+    def _during_path_walk(
+        self, thread: int, name: DirectoryAndName | None, answer: Callable[[], EntryReply]
+    ) -> EntryAttributes:
         """Ask the thread of a request that was sent back, if this is one, before it is answered."""
         question = self.sent_back.question_for(thread, name)
         if question is not None:

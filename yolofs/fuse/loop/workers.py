@@ -10,7 +10,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-Job = Callable[[], None]
+WorkerCall = Callable[[], None]
 
 
 class WorkerThreads:
@@ -23,14 +23,14 @@ class WorkerThreads:
     def __init__(self, max_threads: int) -> None:
         self._max_threads = max_threads
         self._thread_count = 0
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[WorkerCall | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._unfinished = 0
         """How many jobs wait or are run, guarded by the lock: with fewer threads than these one of
         them would wait, for another that may wait for it."""
         self._is_closed = False
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: WorkerCall) -> None:
         """Run ``job`` in a thread as soon as one is free; does not block.
 
         Raises:

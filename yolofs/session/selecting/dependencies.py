@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.changes.hunks import PLACES, Hunk
 from yolofs.paths import absolute, display
 from yolofs.session.selecting.placing import ChangesByPlace
@@ -105,14 +105,14 @@ class Dependencies:
     def _may_come_back(self, index: int, needs: dict[int, set[int]]) -> bool:
         """Tell whether a change deletes a directory in whose place nothing has to be."""
         change = self._places.changes[index]
-        if change.kind is not Kind.DELETED or change.old is None or change.old.type != stat.S_IFDIR:
+        if change.kind is not ChangeKind.DELETED or change.old is None or change.old.type != stat.S_IFDIR:
             return False
         by = [other for other, needed in needs.items() if index in needed and self._kept.has_place(other)]
-        return all(self._places.changes[other].kind is Kind.DELETED for other in by)
+        return all(self._places.changes[other].kind is ChangeKind.DELETED for other in by)
 
     def _is_new_directory(self, index: int) -> bool:
         change = self._places.changes[index]
-        return change.kind is Kind.ADDED and change.new is not None and change.new.type == stat.S_IFDIR
+        return change.kind is ChangeKind.ADDED and change.new is not None and change.new.type == stat.S_IFDIR
 
     def _is_needed(self, index: int, needs: dict[int, set[int]]) -> bool:
         return any(index in needed and self._kept.has_place(other) for other, needed in needs.items())
@@ -152,7 +152,7 @@ class Dependencies:
         """Hold some lines of what is no new file, but another name (hard link) of one of base's."""
         for index, picks in self._kept.picks.items():
             new = self._places.changes[index].new
-            if self._places.changes[index].kind is not Kind.ADDED or new is None or new.ino is not None:
+            if self._places.changes[index].kind is not ChangeKind.ADDED or new is None or new.ino is not None:
                 continue
             for hunk in self._kept.file(index).hunks:
                 if not picks.get(hunk.id):

@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.hunks import PLACES, Hunk, HunkKind, read_text
 from yolofs.changes.picks import apply_picks
 from yolofs.commit.select.restate import restate
@@ -138,7 +138,9 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Changes
 def _show_base_again(trying: JournalCopy, kept: WantedHunks, places: ChangesByPlace) -> _Anew:
     """Take out the changes of base's files that are wholly taken back; they depend on no others."""
     back = [
-        index for index, change in enumerate(places.changes) if kept.is_none(index) and change.kind is not Kind.ADDED
+        index
+        for index, change in enumerate(places.changes)
+        if kept.is_none(index) and change.kind is not ChangeKind.ADDED
     ]
     now_ns = coarse_clock_ns()
     paths = [places.changes[index].path for index in back]
@@ -160,7 +162,7 @@ def _comes_back(unit: Unit, kept: WantedHunks, places: ChangesByPlace) -> bool:
     """
     touched = {index for path in unit.paths for index in places.by_path.get(path, ())}
     return bool(touched) and all(
-        kept.is_none(index) and places.changes[index].kind is Kind.DELETED for index in touched
+        kept.is_none(index) and places.changes[index].kind is ChangeKind.DELETED for index in touched
     )
 
 
@@ -190,8 +192,8 @@ def _done(left: list[Change], kept: WantedHunks, places: ChangesByPlace) -> froz
         if change.old is not None and kept.is_none(index) and old_path(change) not in old
     }
     moving = PlacesNow(places)
-    moving.back.update(index for index in back if places.changes[index].kind is Kind.RENAMED)
-    new = {change.path for change in left if change.kind is Kind.ADDED}
+    moving.back.update(index for index in back if places.changes[index].kind is ChangeKind.RENAMED)
+    new = {change.path for change in left if change.kind is ChangeKind.ADDED}
     return frozenset(back) | {
         index
         for index, change in enumerate(places.changes)
@@ -233,7 +235,7 @@ class _TakingBack(ViewWriter):
         self._changes = places.changes
         self._places = places
         self._moving = PlacesNow(places)
-        self._moving.back.update(index for index in done if self._changes[index].kind is Kind.RENAMED)
+        self._moving.back.update(index for index in done if self._changes[index].kind is ChangeKind.RENAMED)
         self._todo = [index for index in kept.indices() if index not in done]
         self._waiting: set[int] = set()
         """The changes of which what was there is not brought back yet."""
@@ -253,7 +255,9 @@ class _TakingBack(ViewWriter):
         for index in self._todo:
             self._check()
             change = self._changes[index]
-            if change.kind in (Kind.DELETED, Kind.TYPE) or (change.kind is Kind.ADDED and self._kept.is_none(index)):
+            if change.kind in (ChangeKind.DELETED, ChangeKind.TYPE) or (
+                change.kind is ChangeKind.ADDED and self._kept.is_none(index)
+            ):
                 continue
             if any(hunk.kind not in PLACES or self._kept.of(index).get(hunk.id) for hunk in self._gone(index)):
                 self._take_back_in_place(index)
@@ -271,7 +275,7 @@ class _TakingBack(ViewWriter):
             self._replace(index, path)
             return
         with self.looked_up(path) as (inode, here):
-            if change.kind is Kind.ADDED or kinds & _CONTENT:
+            if change.kind is ChangeKind.ADDED or kinds & _CONTENT:
                 self._write(index, inode)
             self._set_metadata(index, path, inode, here, kinds)
 
@@ -363,12 +367,12 @@ class _TakingBack(ViewWriter):
             kind = self._changes[index].kind
             if not has_place(self._changes[index]) or self._kept.has_place(index):
                 continue
-            if kind in (Kind.ADDED, Kind.TYPE):
+            if kind in (ChangeKind.ADDED, ChangeKind.TYPE):
                 steps.append(_Step(index, self._remove))
-            if kind in (Kind.DELETED, Kind.TYPE):
+            if kind in (ChangeKind.DELETED, ChangeKind.TYPE):
                 self._waiting.add(index)
                 steps.append(_Step(index, self._bring))
-            if kind is Kind.RENAMED:
+            if kind is ChangeKind.RENAMED:
                 steps.append(_Step(index, self._move))
         brought = [step.change for step in steps if step.act == self._bring]
         while steps:

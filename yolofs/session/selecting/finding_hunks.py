@@ -11,7 +11,7 @@ from yolofs.paths import RelPath, is_below_any
 from yolofs.progress import Check, Progress, go_on
 from yolofs.session.looking_again import LaterState
 from yolofs.session.selecting.separate_changes import changes_apart
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
@@ -53,7 +53,7 @@ class Hunks:
         self._check = check
         self._trees = old, new if new is not None else session.state()
         apart = changes_apart(*self._trees, session.base, session.store, paths) if only_apart else None
-        is_followed = new is None and session.access is Access.READ  # else nobody else can write to it
+        is_followed = new is None and session.access is SessionAccess.READ  # else nobody else can write to it
         again = LaterState(session).look if is_followed else None
         self.is_apart = apart is not None
         """Whether only the changes at the paths are known, as they depend on no others."""

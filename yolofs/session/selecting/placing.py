@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.paths import ROOT, RelPath, is_below, join, split
 from yolofs.session.selecting.wanted_hunks import old_path
 
@@ -32,9 +32,9 @@ class ChangesByPlace:
         for index, change in enumerate(changes):
             for path in change.paths:
                 self.by_path.setdefault(path, set()).add(index)
-            if change.kind in (Kind.ADDED, Kind.RENAMED, Kind.TYPE):
+            if change.kind in (ChangeKind.ADDED, ChangeKind.RENAMED, ChangeKind.TYPE):
                 self.arrived[change.path] = index
-            if change.kind in (Kind.DELETED, Kind.RENAMED, Kind.TYPE):
+            if change.kind in (ChangeKind.DELETED, ChangeKind.RENAMED, ChangeKind.TYPE):
                 self.left[old_path(change)] = index
 
     # ---- what has to be
@@ -51,7 +51,7 @@ class ChangesByPlace:
             needed: set[int] = set()
             if self.arrived.get(change.path) == index:
                 needed.update(self._needed_to_arrive(index, vacated))
-            if self.left.get(old_path(change)) == index and change.kind is not Kind.RENAMED:
+            if self.left.get(old_path(change)) == index and change.kind is not ChangeKind.RENAMED:
                 needed.update(inside.get(old_path(change), ()))  # none of which may be in it when it goes
             needed.discard(index)
             if needed:
@@ -65,13 +65,13 @@ class ChangesByPlace:
             yield vacated[slot]
         if isinstance(slot[0], int):
             yield slot[0]
-        if change.kind is not Kind.RENAMED:
+        if change.kind is not ChangeKind.RENAMED:
             return
         above = change.path
         while above:  # else it would lie in itself
             above = split(above)[0]
             other = self.arrived.get(above)
-            is_move = other is not None and self.changes[other].kind is Kind.RENAMED
+            is_move = other is not None and self.changes[other].kind is ChangeKind.RENAMED
             if is_move and other is not None and is_below(old_path(self.changes[other]), old_path(change)):
                 yield other
 
@@ -89,7 +89,7 @@ class ChangesByPlace:
         index = self.arrived.get(path)
         if index is not None:
             change = self.changes[index]
-            return old_path(change) if change.kind is Kind.RENAMED else index
+            return old_path(change) if change.kind is ChangeKind.RENAMED else index
         directory, name = split(path)
         above = self._directory(directory)
         return above if isinstance(above, int) else join(above, name)
@@ -129,7 +129,7 @@ class PlacesNow:
         if not path:
             return ROOT
         index = self._places.left.get(path)
-        if index is not None and self._places.changes[index].kind is Kind.RENAMED:
+        if index is not None and self._places.changes[index].kind is ChangeKind.RENAMED:
             return self.thing(index)
         directory, name = split(path)
         return join(self.old(directory), name)

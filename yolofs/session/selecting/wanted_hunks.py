@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.hunks import PLACES, FileHunks, Hunk
-from yolofs.changes.picks import Lines, Picks, whole_if_all
+from yolofs.changes.picks import LineNumbers, Picks, whole_if_all
 from yolofs.paths import RelPath
 
-_OF_PLACES = frozenset({Kind.ADDED, Kind.DELETED, Kind.RENAMED, Kind.TYPE})
+_OF_PLACES = frozenset({ChangeKind.ADDED, ChangeKind.DELETED, ChangeKind.RENAMED, ChangeKind.TYPE})
 
 
 def has_place(change: Change) -> bool:
@@ -45,10 +45,10 @@ class WantedHunks:
         self._read = read
         self._files = found
         self._default = are_dropped
-        self.picks: dict[int, dict[str, Lines | None]] = {}
+        self.picks: dict[int, dict[str, LineNumbers | None]] = {}
         """Of each change in ``found`` what is to be there."""
         for index, file in found.items():
-            kept: dict[str, Lines | None] = {}
+            kept: dict[str, LineNumbers | None] = {}
             for hunk in file.hunks:
                 lines = whole_if_all(hunk, picks[hunk.id]) if hunk.id in picks else frozenset()
                 if are_dropped:
@@ -63,7 +63,7 @@ class WantedHunks:
             self._files[index] = self._read(self.changes[index])
         return self._files[index]
 
-    def of(self, index: int) -> dict[str, Lines | None]:
+    def of(self, index: int) -> dict[str, LineNumbers | None]:
         """Return which hunks of a change are to be there, in a form that may be changed."""
         if index not in self.picks:
             self.picks[index] = {hunk.id: None for hunk in self.file(index).hunks} if self._default else {}
@@ -97,7 +97,7 @@ class WantedHunks:
         return (index for index in range(len(self.changes)) if not self.is_whole(index))
 
 
-def _others(hunk: Hunk, lines: Lines | None) -> Lines | None:
+def _others(hunk: Hunk, lines: LineNumbers | None) -> LineNumbers | None:
     if lines is None:
         return frozenset()
     if not lines:

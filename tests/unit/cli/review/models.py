@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import stat
 
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
-from yolofs.cli.review.comparison import Comparison, Step
+from yolofs.cli.review.comparison import Comparison, ReviewableState
 from yolofs.cli.review.diff_view import DiffView
 from yolofs.cli.review.drawing import draw
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.cli.show.listing import Place
+from yolofs.cli.show.listing import PathDisplay
 from yolofs.hostcode.mark import Marks
 from yolofs.paths import Generation, RelPath
 from yolofs.state.regions import Regions
@@ -22,19 +22,23 @@ def side(mode: int = 0o644, size: int = 1) -> Side:
     return Side(stat.S_IFREG, mode, 0, 0, 0, size, 0, b"/meta", b"/data", None)
 
 
-def change(path: bytes, kind: Kind = Kind.MODIFIED, *, size: int = 1) -> Change:
-    old = None if kind is Kind.ADDED else side()
-    new = None if kind is Kind.DELETED else side(size=size)
+def change(path: bytes, kind: ChangeKind = ChangeKind.MODIFIED, *, size: int = 1) -> Change:
+    old = None if kind is ChangeKind.ADDED else side()
+    new = None if kind is ChangeKind.DELETED else side(size=size)
     return Change(kind, RelPath(path), old=old, new=new, content=True)
 
 
 def comparison(*changes: Change, marks: Marks | None = None, at: int = 0) -> Comparison:
-    steps = (Step(None, b""),) if at == 0 else (Step(Generation(1), b"one"), Step(None, b""))
+    steps = (
+        (ReviewableState(None, b""),)
+        if at == 0
+        else (ReviewableState(Generation(1), b"one"), ReviewableState(None, b""))
+    )
     return Comparison(
         sorted(changes, key=lambda one: one.path),
         marks or {},
         Regions(PROJECT),
-        Place(b"/", PROJECT),
+        PathDisplay(b"/", PROJECT),
         Generation(0),
         steps,
         len(steps) - 1,
@@ -53,7 +57,9 @@ def small_model() -> ReviewModel:
     """Return a model with a changed file, a directory with two, and a deleted file."""
     made = ReviewModel()
     made.compared(
-        comparison(change(b"p/a"), change(b"p/d/b"), change(b"p/d/c", Kind.ADDED), change(b"p/x", Kind.DELETED))
+        comparison(
+            change(b"p/a"), change(b"p/d/b"), change(b"p/d/c", ChangeKind.ADDED), change(b"p/x", ChangeKind.DELETED)
+        )
     )
     return made
 

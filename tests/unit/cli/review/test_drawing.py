@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.unit.cli.review.models import change, comparison, press, text, view_of
-from yolofs.changes.changes import Kind
+from yolofs.changes.changes import ChangeKind
 from yolofs.changes.hunks import Hunk, HunkKind
 from yolofs.cli.review.drawing import draw
 from yolofs.cli.review.keys import ReviewModel
@@ -105,7 +105,7 @@ def test_another_change_is_shown_from_its_left() -> None:
 
 
 def test_a_rename_and_a_symlink_say_from_where_and_to_where() -> None:
-    one = msgspec.structs.replace(change(b"p/new"), kind=Kind.RENAMED, old_path=RelPath(b"p/old"))
+    one = msgspec.structs.replace(change(b"p/new"), kind=ChangeKind.RENAMED, old_path=RelPath(b"p/old"))
     model = ReviewModel()
     model.compared(comparison(one))
     renamed = Hunk("1" * 16, HunkKind.RENAMED, one.path, old_path=one.old_path)

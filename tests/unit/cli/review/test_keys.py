@@ -7,12 +7,12 @@ import sys
 import msgspec
 
 from tests.unit.cli.review.models import change, comparison, press, shown, text, view_of
-from yolofs.changes.changes import Kind
+from yolofs.changes.changes import ChangeKind
 from yolofs.cli.review.conflicts import rows_of
 from yolofs.cli.review.drawing import draw
-from yolofs.cli.review.effects import Compare, Drop, Load, Prepare, Quit
+from yolofs.cli.review.effects import Compare, Drop, EndReview, Load, Prepare
 from yolofs.cli.review.keys import ReviewModel
-from yolofs.cli.review.review_state import Focus, Mode, arranged
+from yolofs.cli.review.review_state import Focus, ReviewMode, arranged
 from yolofs.hostcode.mark import Mark
 from yolofs.paths import Generation, RelPath
 
@@ -69,7 +69,7 @@ def test_lines_of_a_split_hunk_are_accepted_one_by_one(model: ReviewModel) -> No
 
 def test_a_drop_is_asked_about_and_has_a_note(model: ReviewModel) -> None:
     press(model, "d")
-    assert model.mode is Mode.NOTE
+    assert model.mode is ReviewMode.NOTE
     press(model, "why")
     wish = model.key("enter")
     assert isinstance(wish, Drop)
@@ -100,7 +100,7 @@ def test_what_turns_out_to_be_run_by_the_host_is_accepted_no_longer() -> None:
 
 def test_a_stale_change_is_marked_until_it_is_accepted_again(model: ReviewModel) -> None:
     press(model, "jj ")
-    model.compared(comparison(change(b"p/a", size=2), change(b"p/x", Kind.DELETED)), [(RelPath(b"p/a"), False)])
+    model.compared(comparison(change(b"p/a", size=2), change(b"p/x", ChangeKind.DELETED)), [(RelPath(b"p/a"), False)])
     assert len(model.accepted) == 0
     assert "! M a" in shown(model)
     assert model.message == "1 of what you had accepted has changed since (!): look at it again"
@@ -111,7 +111,7 @@ def test_a_stale_change_is_marked_until_it_is_accepted_again(model: ReviewModel)
 def test_what_is_accepted_while_all_is_compared_is_stale_if_it_is_something_else_by_then(model: ReviewModel) -> None:
     begun = model.parts()
     press(model, "j ")  # all in the project
-    newer = comparison(change(b"p/a"), change(b"p/d/b", size=2), change(b"p/d/c", Kind.ADDED))
+    newer = comparison(change(b"p/a"), change(b"p/d/b", size=2), change(b"p/d/c", ChangeKind.ADDED))
     late = model.accepted_since(begun, newer)
     assert late == [(b"p/d/b", False)]
     model.compared(newer, late)
@@ -137,13 +137,13 @@ def test_an_earlier_generation_is_only_looked_at() -> None:
 
 
 def test_q_leaves_at_once_only_if_nothing_is_accepted(model: ReviewModel) -> None:
-    assert model.key("q") == Quit()
+    assert model.key("q") == EndReview()
     press(model, " ")
     assert model.key("q") is None
-    assert model.mode is Mode.LEAVE
+    assert model.mode is ReviewMode.LEAVE
     assert model.key("x") is None
     assert model.key("enter") == Prepare(
-        {(RelPath(b"p/x"), True): (change(b"p/x", Kind.DELETED), None)}, (RelPath(b"p/x"),)
+        {(RelPath(b"p/x"), True): (change(b"p/x", ChangeKind.DELETED), None)}, (RelPath(b"p/x"),)
     )
 
 
@@ -230,7 +230,7 @@ def test_n_finds_the_next_path_and_capital_n_the_one_before(model: ReviewModel) 
     model.key("enter")
     assert model.change == change(b"p/d/b")
     press(model, "n")
-    assert model.change == change(b"p/d/c", Kind.ADDED)
+    assert model.change == change(b"p/d/c", ChangeKind.ADDED)
     press(model, "N")
     assert model.change == change(b"p/d/b")
 
@@ -257,7 +257,7 @@ def test_a_note_is_typed_corrected_and_given_up(model: ReviewModel) -> None:
     model.key("tab")
     assert not model.tells
     model.key("escape")
-    assert (model.mode, model.message) == (Mode.LIST, "nothing dropped")
+    assert (model.mode, model.message) == (ReviewMode.LIST, "nothing dropped")
 
 
 def test_searching_lines_in_vain_says_where_it_was_looked(model: ReviewModel) -> None:

@@ -7,7 +7,7 @@ import stat
 import msgspec
 
 from tests.unit.cli.review.models import change, comparison, press, shown, side
-from yolofs.changes.changes import Change, Kind
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.show.folding import Sort
 from yolofs.hostcode.mark import Mark
@@ -16,13 +16,13 @@ from yolofs.paths import RelPath
 
 def new_directory(path: bytes) -> Change:
     made = side()
-    return Change(Kind.ADDED, RelPath(path), new=msgspec.structs.replace(made, type=stat.S_IFDIR, data=None))
+    return Change(ChangeKind.ADDED, RelPath(path), new=msgspec.structs.replace(made, type=stat.S_IFDIR, data=None))
 
 
 def test_closed_directories_stay_closed_in_the_next_comparison(model: ReviewModel) -> None:
     press(model, "jjjh")
     assert shown(model)[4:6] == ["    +d/ (2)", ""]
-    model.compared(comparison(change(b"p/a"), change(b"p/d/b"), change(b"p/d/c", Kind.ADDED)))
+    model.compared(comparison(change(b"p/a"), change(b"p/d/b"), change(b"p/d/c", ChangeKind.ADDED)))
     assert shown(model)[:4] == ["  in the project (3)", "  M a", "    +d/ (2)", ""]
 
 
@@ -30,10 +30,10 @@ def test_what_git_and_python_keep_for_themselves_is_closed_at_first_and_stays_as
     made = ReviewModel()
     changes = [
         change(b"p/.git/index"),
-        change(b"p/.git/objects/a", Kind.ADDED),
-        change(b"p/.git/hooks/x", Kind.ADDED),
-        change(b"p/.git/config", Kind.DELETED),
-        change(b"p/s/__pycache__/a", Kind.ADDED),
+        change(b"p/.git/objects/a", ChangeKind.ADDED),
+        change(b"p/.git/hooks/x", ChangeKind.ADDED),
+        change(b"p/.git/config", ChangeKind.DELETED),
+        change(b"p/s/__pycache__/a", ChangeKind.ADDED),
         change(b"p/s/b"),
     ]
     known = comparison(*changes, marks={RelPath(b"p/.git/hooks/x"): (Mark.GIT,)})
@@ -58,8 +58,11 @@ def test_what_git_and_python_keep_for_themselves_is_closed_at_first_and_stays_as
 
 
 def test_what_lists_fold_is_a_closed_section_of_its_own_at_the_end() -> None:
-    git, ignored = [change(b"p/.git/index"), change(b"p/.git/x.lock", Kind.DELETED)], change(b"p/out/a", Kind.ADDED)
-    folded = {(one.path, one.kind is Kind.DELETED): Sort.GIT for one in git}
+    git, ignored = (
+        [change(b"p/.git/index"), change(b"p/.git/x.lock", ChangeKind.DELETED)],
+        change(b"p/out/a", ChangeKind.ADDED),
+    )
+    folded = {(one.path, one.kind is ChangeKind.DELETED): Sort.GIT for one in git}
     folded[ignored.path, False] = Sort.IGNORED
     known = comparison(*git, ignored, change(b"p/s"), change(b"p/scratch/a"))
     known = msgspec.structs.replace(known, folded=folded, told={Sort.GIT: "git: 1 commit on main"})
@@ -84,7 +87,7 @@ def test_what_lists_fold_is_a_closed_section_of_its_own_at_the_end() -> None:
 def test_opening_a_directory_opens_those_that_are_alone_in_it() -> None:
     model = ReviewModel()
     tops = (b"p/new", b"p/new/one", b"p/new/one/two", b"p/new/one/two/left", b"p/new/one/two/right")
-    files = (change(b"p/new/one/two/left/f", Kind.ADDED), change(b"p/new/one/two/right/g", Kind.ADDED))
+    files = (change(b"p/new/one/two/left/f", ChangeKind.ADDED), change(b"p/new/one/two/right/g", ChangeKind.ADDED))
     model.compared(comparison(*map(new_directory, tops), *files))
     press(model, "-gj")
     assert shown(model)[:2] == ["  in the project (7)", "  A +new/ (7)"]
@@ -97,7 +100,9 @@ def test_opening_a_directory_opens_those_that_are_alone_in_it() -> None:
 
 def test_a_large_new_directory_is_closed_at_first_and_a_changed_one_is_not() -> None:
     model = ReviewModel()
-    files = [change(b"p/%b/f%03d" % (top, number), Kind.ADDED) for top in (b"new", b"old") for number in range(45)]
+    files = [
+        change(b"p/%b/f%03d" % (top, number), ChangeKind.ADDED) for top in (b"new", b"old") for number in range(45)
+    ]
     model.compared(comparison(new_directory(b"p/new"), change(b"p/z"), *files))
     assert shown(model)[:4] == ["  in the project (92)", "  A +new/ (46)", "    old/", "    A f000"]
     press(model, "l")
@@ -131,5 +136,5 @@ def test_a_git_directory_that_comes_later_is_closed_too() -> None:
 
 def test_a_deletion_in_a_git_directory_is_never_closed_away() -> None:
     model = ReviewModel()
-    model.compared(comparison(change(b"p/.git/refs/heads/work", Kind.DELETED), change(b"p/a")))
+    model.compared(comparison(change(b"p/.git/refs/heads/work", ChangeKind.DELETED), change(b"p/a")))
     assert "    D work" in shown(model)

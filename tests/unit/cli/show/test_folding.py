@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 
-from yolofs.changes.changes import Aspect, Change, Kind, Side
+from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.cli.show.folding import Folded, Sort, counts_text, fold
 from yolofs.paths import RelPath
 
@@ -14,19 +14,19 @@ def side(kind: int = stat.S_IFREG) -> Side:
 
 
 def added(path: bytes, kind: int = stat.S_IFREG) -> Change:
-    return Change(Kind.ADDED, RelPath(path), new=side(kind))
+    return Change(ChangeKind.ADDED, RelPath(path), new=side(kind))
 
 
 def deleted(path: bytes, kind: int = stat.S_IFREG) -> Change:
-    return Change(Kind.DELETED, RelPath(path), old=side(kind))
+    return Change(ChangeKind.DELETED, RelPath(path), old=side(kind))
 
 
 def renamed(old: bytes, new: bytes) -> Change:
-    return Change(Kind.RENAMED, RelPath(new), RelPath(old), side(), side())
+    return Change(ChangeKind.RENAMED, RelPath(new), RelPath(old), side(), side())
 
 
 def touched(path: bytes) -> Change:
-    return Change(Kind.METADATA, RelPath(path), old=side(), new=side(), metadata=(Aspect.TIME,))
+    return Change(ChangeKind.METADATA, RelPath(path), old=side(), new=side(), metadata=(Aspect.TIME,))
 
 
 def folded(*changes: Change, kept: tuple[bytes, ...] = (), outside: tuple[bytes, ...] = ()) -> Folded:
@@ -59,7 +59,10 @@ def test_a_new_directory_has_all_that_is_new_in_it_and_not_what_only_begins_with
 
 def test_a_directory_that_takes_the_place_of_another_has_a_line_beside_it() -> None:
     found = folded(deleted(b"d", DIRECTORY), deleted(b"d/old"), added(b"d", DIRECTORY), added(b"d/new"))
-    assert [(line.change.kind, len(line.inside)) for line in found.lines] == [(Kind.DELETED, 1), (Kind.ADDED, 1)]
+    assert [(line.change.kind, len(line.inside)) for line in found.lines] == [
+        (ChangeKind.DELETED, 1),
+        (ChangeKind.ADDED, 1),
+    ]
 
 
 def test_what_is_kept_has_its_own_line_in_a_directory_a_git_directory_and_bytecode() -> None:

@@ -6,9 +6,9 @@ import stat
 
 import pytest
 
-from yolofs.changes.changes import Change, Kind, Side
+from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.cli.show import listing
-from yolofs.cli.show.listing import Place, emit_changes
+from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.paths import RelPath
 from yolofs.state.regions import Regions
 
@@ -29,7 +29,7 @@ DIRECTORIES = [b"", b"home", b"home/p", b"home/p/d", b"home/p/tmp", b"home/p/tmp
 
 
 def added(path: bytes, kind: int) -> Change:
-    return Change(Kind.ADDED, RelPath(path), new=Side(kind, 0o644, 0, 0, 0, 1, 0, b"/m", b"/m", None))
+    return Change(ChangeKind.ADDED, RelPath(path), new=Side(kind, 0o644, 0, 0, 0, 1, 0, b"/m", b"/m", None))
 
 
 @pytest.mark.parametrize("project", [b"home/p", b"", None])
@@ -41,10 +41,10 @@ def test_plain_additions_are_shown_as_all_others_are(
     paths += [directory for directory in DIRECTORIES if directory]
     changes = [added(path, kind) for path in paths for kind in (stat.S_IFREG, stat.S_IFDIR)]
     regions = Regions(RelPath(project or b""), (RelPath(b"tmp"), RelPath(b"home/p/tmp")))
-    place = Place(root, RelPath(project) if project is not None else None)
-    emit_changes(changes, place, regions, {})
+    path_display = PathDisplay(root, RelPath(project) if project is not None else None)
+    emit_changes(changes, path_display, regions, {})
     shown = capsys.readouterr().out
     monkeypatch.setattr(listing._PlainAdditions, "takes", lambda *_: False)
-    emit_changes(changes, place, regions, {})
+    emit_changes(changes, path_display, regions, {})
     assert capsys.readouterr().out == shown
     assert shown.count("\n") >= len(changes)

@@ -12,7 +12,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from tests.support.hand_clock import HandClock
 from yolofs.access.answers import Lifetime
-from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Board, Look, Mode, Quit
+from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Board, BoardMode, EndWatch, LookAtPath
 from yolofs.cli.watch.board_lines import draw, wrap
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
 from yolofs.daemon.rpc.protocol import quote
@@ -108,7 +108,7 @@ def test_a_sequence_that_nobody_knows_answers_nothing(board: Board, clock: HandC
     board.take(ask(1, b"/d/a"))
     show(board, clock)
     assert [board.key(key) for key in ("escape", *sequence)] == [None] * (1 + len(sequence))
-    assert board.mode is Mode.CARD
+    assert board.mode is BoardMode.CARD
     clock.now += 2 * SEQUENCE_S
     assert board.key("y") == answer(1, "allow")
 
@@ -250,7 +250,7 @@ def test_an_ask_that_ends_while_its_rule_is_picked_takes_the_picking_with_it(boa
     board.key("s")
     board.key("enter")
     board.take(ended(1, "somebody else"))
-    assert (board.mode, board.group) == (Mode.CARD, 2)
+    assert (board.mode, board.group) == (BoardMode.CARD, 2)
     assert board.key("3") is None
 
 
@@ -261,27 +261,27 @@ def test_ctrl_c_and_ctrl_d_leave_from_everywhere(board: Board, clock: HandClock,
     show(board, clock)
     if mode_key:
         board.key(mode_key)
-    assert board.key("c-c") == Quit(is_interrupt=True)
-    assert board.key("c-d") == Quit()
+    assert board.key("c-c") == EndWatch(is_interrupt=True)
+    assert board.key("c-d") == EndWatch()
 
 
 def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(board: Board, clock: HandClock) -> None:
     for key in ("y", "n", "s", "a", "v", "l", "tab", "x", "enter"):
         assert board.key(key) is None
-    assert board.mode is Mode.CARD
+    assert board.mode is BoardMode.CARD
     board.take(ask(1, b"/d/\xff"))
-    assert board.key("v") == Look(b"/d/\xff")
+    assert board.key("v") == LookAtPath(b"/d/\xff")
 
 
 def test_what_was_looked_at_is_not_shown_with_another_card(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/harmless", group=1))
     board.take(ask(2, b"/d/secret", group=2))
     show(board, clock)
-    assert board.key("v") == Look(b"/d/harmless")
+    assert board.key("v") == LookAtPath(b"/d/harmless")
     board.take(ended(1))
     board.show_look(b"/d/harmless", ["first lines of what is harmless"])
-    assert (board.mode, board.looked_at) == (Mode.CARD, ())
-    assert board.key("v") == Look(b"/d/secret")
+    assert (board.mode, board.looked_at) == (BoardMode.CARD, ())
+    assert board.key("v") == LookAtPath(b"/d/secret")
     board.show_look(b"/d/secret", ["first lines"])
     assert list(board.looked_at) == ["/d/secret", "", "first lines"]
 
@@ -320,7 +320,7 @@ def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(
     assert draw(board, 40, 24).is_whole
     show(board, clock)
     board.key("a")
-    assert board.mode is Mode.SCOPE
+    assert board.mode is BoardMode.SCOPE
     assert draw(board, 40, 24).is_whole
     board.key("escape")
     board.take(EndedInfo(1, "timeout", "nobody", 5))
@@ -423,7 +423,7 @@ def test_each_choice_of_a_list_can_be_reached_and_a_digit_is_for_one_that_is_dra
         board.take(ask(number, b"/d/%d/f" % number))
     show(board, clock)
     board.key("l")
-    assert board.mode is Mode.QUEUE
+    assert board.mode is BoardMode.QUEUE
     for number in range(1, 12):
         drawing = draw(board, 80, height)
         assert drawing.is_whole

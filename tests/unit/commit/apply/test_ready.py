@@ -22,7 +22,7 @@ from yolofs.commit import execute
 from yolofs.commit.apply.steps import Steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 
@@ -145,7 +145,7 @@ def project(tmp_path: Path) -> Path:
     view = CoreDriver(os.fsencode(project))
     view.unlink(b"gone")
     view.close()
-    with Session.open(os.fsencode(project), Access.WRITE) as session:
+    with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         commit(session)
     return project
 
@@ -156,7 +156,10 @@ def kept_of(project: Path) -> Path:
 
 
 def undo_refused(project: Path, text: str) -> None:
-    with Session.open(os.fsencode(project), Access.WRITE) as session, pytest.raises(NotPreparedError, match=text):
+    with (
+        Session.open(os.fsencode(project), SessionAccess.WRITE) as session,
+        pytest.raises(NotPreparedError, match=text),
+    ):
         undo(session, choose(session, None))
     assert not (project / "gone").exists()
 

@@ -123,4 +123,4 @@ def test_the_log_says_what_was_done_again(scribe: CommitScribe, parking: bytes) 
     resume(plan, scribe.store, parking=parking)
     told = {step.path: line.came for step, line in zip(plan.steps, step_log.read(parking), strict=True)}
     assert {b"a", b"n", b"g1"} <= told.keys()
-    assert told == {path: step_log.Identity.of(at(scribe, path).lstat()) for path in told}
+    assert told == {path: step_log.ObjectIdentity.of(at(scribe, path).lstat()) for path in told}

@@ -192,7 +192,7 @@ def test_what_the_log_says_and_a_power_failure_has_undone_is_done_again(
     with step_log.Log(parking) as lines:
         for step in plan.steps[number : number + 9]:
             inode = os.lstat(scribe.base.path(step.path)).st_ino if scribe.base.has(step.path) else 0
-            lines.add(step_log.LoggedStep(step_log.Identity(0, inode, 1 << 62, 0), None))
+            lines.add(step_log.LoggedStep(step_log.ObjectIdentity(0, inode, 1 << 62, 0), None))
     resume(plan, scribe.store, parking=parking)
     assert scan(scribe.base.root) == expected
 

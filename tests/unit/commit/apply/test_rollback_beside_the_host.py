@@ -14,7 +14,7 @@ import pytest
 from tests.support.commit_model import CommitScribe, scan
 from tests.unit.commit.apply.rolling_back import at, fail, interrupted, steps_of, stops_at, whole, work
 from yolofs.commit import resume
-from yolofs.commit.apply.step_log import Identity
+from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.apply.taking_back import roll_back, told_of
 from yolofs.commit.plan.plan import Rewrite
 from yolofs.errors import CommitError
@@ -154,7 +154,7 @@ def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: 
 
 def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe, parking: bytes) -> None:
     work(scribe)
-    told = set[Identity]()
+    told = set[ObjectIdentity]()
     plan = interrupted(scribe, parking, 1)
     at(scribe, b"g/two").write_bytes(b"the host's")
     at(scribe, b"soft").unlink()

@@ -19,7 +19,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.errors import RolledBackError
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.system import syscalls
 
 
@@ -121,7 +121,7 @@ def test_a_commit_of_a_part_is_tried_again_with_copies_and_the_rest_stays_staged
     view.create(b"a", b"taken", 0o644)
     view.create(b"b", b"stays", 0o644)
     view.close()
-    with Session.open(project, Access.WRITE) as session:
+    with Session.open(project, SessionAccess.WRITE) as session:
         refuse_links(monkeypatch, session.store.directory, b"a", errno.EXDEV)
         done = commit(session, selection=Selection(session.regions, paths=(RelPath(b"a"),)))
         assert done.number == 1

@@ -14,7 +14,7 @@ from tests.support.clocks import let_clocks_pass
 from tests.support.commit_model import CommitScribe
 from yolofs.commit import find_conflicts
 from yolofs.errors import ConflictError
-from yolofs.journal.records import Change, Delete, Rename
+from yolofs.journal.records import ChangeRecord, Delete, Rename
 from yolofs.state.drift import may_have_drifted
 
 
@@ -28,7 +28,7 @@ class RealTimeScribe(CommitScribe):
 class EarlierScribe(RealTimeScribe):
     """Its records do not say what base had, as those of earlier versions."""
 
-    def _apply(self, record: Change) -> None:
+    def _apply(self, record: ChangeRecord) -> None:
         if isinstance(record, Delete):
             base = record.base
             record = msgspec.structs.replace(

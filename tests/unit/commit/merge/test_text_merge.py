@@ -213,7 +213,7 @@ def test_changes_within_a_longer_one_are_one_conflict_with_it() -> None:
     was = b"a\n1\n2\n3\n4\n5\nb\n"
     pieces = diff3.merge(b"a\nours\nb\n", was, b"a\n1\ntwo\n3\n4\nfive\nb\n")
     assert [piece for piece in pieces if piece.ours or piece.theirs] == [
-        diff3.Piece([b"a\n"]),
-        diff3.Piece([b"ours\n"], [b"1\n", b"two\n", b"3\n", b"4\n", b"five\n"]),
-        diff3.Piece([b"b\n"]),
+        diff3.MergePiece([b"a\n"]),
+        diff3.MergePiece([b"ours\n"], [b"1\n", b"two\n", b"3\n", b"4\n", b"five\n"]),
+        diff3.MergePiece([b"b\n"]),
     ]

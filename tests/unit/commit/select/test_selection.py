@@ -8,7 +8,7 @@ import pytest
 
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import takes_all
-from yolofs.journal.records import Change, Delete, Fingerprint, Rename, Stage
+from yolofs.journal.records import ChangeRecord, Delete, Fingerprint, Rename, Stage
 from yolofs.paths import ROOT, RelPath, StoreIno, join
 from yolofs.state.regions import Region, Regions
 from yolofs.state.tree import Tree
@@ -123,7 +123,7 @@ NEW = Stage(1, RelPath(b"home/project/new"), StoreIno(1))
         ([Delete(1, NEW.path, unlinks=7)], False),
     ],
 )
-def test_whether_all_of_a_state_is_taken_can_mostly_be_told_at_once(records: list[Change], is_all: bool) -> None:
+def test_whether_all_of_a_state_is_taken_can_mostly_be_told_at_once(records: list[ChangeRecord], is_all: bool) -> None:
     selection = Selection(Regions(HOME, (RelPath(b"home/project/.cache"),)))
     assert takes_all(Tree(records), selection) is is_all
 

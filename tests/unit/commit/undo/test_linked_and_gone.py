@@ -14,7 +14,7 @@ from tests.support.undo_model import Commits
 from tests.unit.commit.old_base import at, scribe
 from tests.unit.commit.undo.undoing import commits
 from yolofs.errors import HardLinksError
-from yolofs.session.session import Access, Session
+from yolofs.session.session import Session, SessionAccess
 from yolofs.session.undo import choose, undo
 
 __all__ = ["commits", "scribe"]
@@ -55,7 +55,7 @@ def test_a_name_that_base_is_to_lose_and_the_view_shows_is_refused(tmp_path: Pat
     view.unlink(b"other")
     view.close()
     with (
-        Session.open(os.fsencode(base), Access.WRITE) as session,
+        Session.open(os.fsencode(base), SessionAccess.WRITE) as session,
         pytest.raises(HardLinksError, match="it is shown by a name that base is to lose"),
     ):
         undo(session, choose(session, 1))
@@ -154,7 +154,7 @@ def test_a_name_that_comes_back_where_the_view_has_something_else_is_no_name_of_
     view.commit()
     assert view.tree() == shown
     view.close()
-    with Session.open(os.fsencode(base), Access.WRITE) as session:
+    with Session.open(os.fsencode(base), SessionAccess.WRITE) as session:
         undo(session, choose(session, 1))
     again = CoreDriver(os.fsencode(base))
     assert again.tree() == shown
@@ -167,7 +167,7 @@ def check_that_an_undo_shows_the_same(view: CoreDriver) -> None:
     """Undo the first commit, and see that the view is what it was."""
     shown, base = view.tree(), view.session.base.root
     view.close()
-    with Session.open(base, Access.WRITE) as session:
+    with Session.open(base, SessionAccess.WRITE) as session:
         undo(session, choose(session, 1))
     again = CoreDriver(base)
     assert again.tree() == shown

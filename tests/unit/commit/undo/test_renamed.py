@@ -12,7 +12,7 @@ from tests.support.commit_model import CommitScribe, scan
 from tests.support.undo_model import Commits
 from tests.unit.commit.old_base import at, scribe
 from tests.unit.commit.undo.undoing import commits
-from yolofs.changes.changes import Change, Kind, compare
+from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.commit.merge.conflicts import find_conflicts
 from yolofs.commit.select.units import Units
 from yolofs.state.tree import Tree
@@ -98,7 +98,7 @@ def test_both_names_are_committed_together_again(
     assert scribe.expected() == view
     assert {b"new", old} <= names_of_unit(scribe, b"new")
     changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
-    assert [change.old_path for change in changes if change.kind is Kind.RENAMED] == [old]
+    assert [change.old_path for change in changes if change.kind is ChangeKind.RENAMED] == [old]
     top = Path(os.fsdecode(scribe.base.root))
     by_undo = {(path.lstat().st_ino, path.lstat().st_ctime_ns) for path in (top, *top.rglob("*"))}
     assert find_conflicts(scribe.tree, scribe.base, scribe.store, restored=by_undo) == []
@@ -185,7 +185,7 @@ def test_a_file_with_hard_links_is_staged_again_as_it_was(
     before, inode = scan(scribe.base.root), at(scribe, b"a").lstat().st_ino
     does(scribe)
 
-    def staged() -> list[tuple[Kind, bytes, bytes | None, int]]:
+    def staged() -> list[tuple[ChangeKind, bytes, bytes | None, int]]:
         changes = compare(Tree(), scribe.tree, scribe.base, scribe.store)
         return [(one.kind, one.path, one.old_path, one.unseen_names) for one in changes]
 

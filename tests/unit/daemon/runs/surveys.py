@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from yolofs.daemon.runs.native_survey import Known, Survey
+from yolofs.daemon.runs.native_survey import KnownDirectories, Survey
 
 
-def survey(known: Known, mounts: Callable[[], Mapping[bytes, bytes]] | None = None) -> Survey:
+def survey(known: KnownDirectories, mounts: Callable[[], Mapping[bytes, bytes]] | None = None) -> Survey:
     """Return a survey that begins with what is known."""
     return Survey(known, now_ns=lambda: time.time_ns() + 10_000_000_000, mounts=mounts or (lambda: {b"/": b"ext4"}))
 
@@ -24,7 +24,7 @@ def next_tick(directory: Path) -> None:
         os.utime(probe)
 
 
-def found(known: Known, top: Path) -> tuple[set[str], Known]:
+def found(known: KnownDirectories, top: Path) -> tuple[set[str], KnownDirectories]:
     """Return what a survey finds below a directory, relative to it, and what may be kept of it."""
     one = survey(known)
     paths = {os.path.relpath(os.fsdecode(path), top) for path in one.find(os.fsencode(top))}

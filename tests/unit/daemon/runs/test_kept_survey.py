@@ -16,7 +16,7 @@ import pytest
 
 from tests.unit.daemon.runs.surveys import found, next_tick, survey
 from yolofs.daemon.runs import native_survey, survey_process
-from yolofs.daemon.runs.native_survey import NATIVE_SURVEY, Known, Survey, load, save
+from yolofs.daemon.runs.native_survey import NATIVE_SURVEY, KnownDirectories, Survey, load, save
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away, and mounts")
 
@@ -41,7 +41,7 @@ def state(tmp_path: Path) -> Iterator[int]:
     os.close(fd)
 
 
-def read_count(known: Known, top: Path) -> int:
+def read_count(known: KnownDirectories, top: Path) -> int:
     """Return how many directories a survey reads."""
     one = survey(known)
     one.find(os.fsencode(top))
