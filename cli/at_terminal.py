@@ -39,7 +39,7 @@ def run_at_terminal(command: str, words: Sequence[bytes], environment: Mapping[s
             raise
 
 
-def how_it_ended(code: int) -> str:
+def ending_text(code: int) -> str:
     """Return in words what :func:`run_at_terminal` returned."""
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 

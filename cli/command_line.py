@@ -61,13 +61,13 @@ def _run_plainly(words: Sequence[str]) -> int | None:
         case ["run", _, *_]:
             return _run_command(words)
         case ["status"]:
-            from yolofs.cli.plain.status import show
+            from yolofs.cli.plain.status import show_status
 
-            show()
+            show_status()
         case ["diff"]:
             from yolofs.cli.plain import diff
 
-            diff.show()
+            diff.show_diff()
         case ["snapshot"]:
             _snapshot("")
         case ["snapshot", name] if not name.startswith("-"):

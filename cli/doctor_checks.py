@@ -33,7 +33,7 @@ from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import commit_directory, journal_loss
 from yolofs.session.history import chapters
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.hard_links import misnamed
 from yolofs.state.tree import Staged, Tree
@@ -341,7 +341,7 @@ def _daemon_and_lock(directory: bytes) -> Iterator[CheckFinding]:
         yield CheckFinding("daemon", Health.FAIL, error.message, "yolofs unmount --force")
         return
     try:
-        with locked(directory):
+        with session_locked(directory):
             yield CheckFinding("lock", Health.OK, "is free")
             yield _stale_mounts(directory)
     except SessionBusyError as error:

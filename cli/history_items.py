@@ -12,7 +12,7 @@ from yolofs.audit.runs import runs_in
 from yolofs.cli.options import options
 from yolofs.cli.show.audit_lines import comes_before, notes_between
 from yolofs.cli.show.record_lines import RecordEntry
-from yolofs.cli.visible_records import is_about, may_show, paths_of
+from yolofs.cli.visible_records import is_about, may_show, paths_of_record
 from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
@@ -77,7 +77,7 @@ class LeftOut:
 
     def shows(self, entry: RecordEntry) -> bool:
         """Tell whether a record is shown."""
-        paths = paths_of(entry.record)
+        paths = paths_of_record(entry.record)
         if self._regions is None or not paths or self._regions.of_all(paths) is not Region.SCRATCH:
             return True
         self.count += 1

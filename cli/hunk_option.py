@@ -36,7 +36,7 @@ def hunk_option(sentence: str) -> Callable[[F], F]:
     )
 
 
-def picks_of(words: Iterable[str]) -> dict[str, LineNumbers | None]:
+def picks_of_option(words: Iterable[str]) -> dict[str, LineNumbers | None]:
     """Return what the words of the option pick.
 
     Raises:
@@ -65,12 +65,12 @@ def hunk_ids(context: click.Context, parameter: click.Parameter, incomplete: str
 def _ids(session: Session, incomplete: str, source: str | None, up_to: str | None) -> Iterator[CompletionItem]:
     from yolofs.cli.show.hunk_lines import title
     from yolofs.cli.show.listing import PathDisplay
-    from yolofs.session.named_states import tree_of
+    from yolofs.session.named_states import tree_of_named_state
     from yolofs.session.selecting import Hunks
     from yolofs.state.tree import Tree
 
     end_s = time.monotonic() + _SOON_S
-    old = tree_of(session, source)[0] if source else Tree()
+    old = tree_of_named_state(session, source)[0] if source else Tree()
     new = session.state(session.timeline.resolve(up_to) if up_to else None)
     path_display = PathDisplay(session.base.root, session.base.relative(session.project))
     for file in Hunks(session, old, new=new).files():

@@ -14,10 +14,10 @@ from yolofs.journal import cuts
 from yolofs.journal.journal import Journal
 from yolofs.paths import display
 from yolofs.session.archive import journal_loss
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.session.salvage import (
     KeptLines,
-    begin_anew,
+    begin_empty_journal,
     find_first_line,
     find_rest,
     go_on_without,
@@ -63,7 +63,7 @@ def repair(project: bytes, *, keeps_rest: bool, yes: bool) -> None:
         if client is not None:
             raise UsageError("the journal is in use by a mount", hint="yolofs unmount")
     instead = f"yolofs doctor --repair{' --keep-rest' if keeps_rest else ''} --yes"
-    with locked(directory):
+    with session_locked(directory):
         lost = journal_loss(directory)
         if lost is not None:
             say(lost.message)
@@ -143,7 +143,7 @@ def _mend_first_line(directory: bytes, *, yes: bool, instead: str) -> bool:
 
 
 def _begin_anew(directory: bytes) -> None:
-    place = begin_anew(directory)
+    place = begin_empty_journal(directory)
     kept = f"; what was staged is in {display(place)}, without names" if place is not None else ""
     say(f"an empty journal is begun, nothing is staged{kept}")
 

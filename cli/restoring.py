@@ -19,7 +19,7 @@ from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
 from yolofs.paths import display
-from yolofs.session.named_states import source_of, tree_of
+from yolofs.session.named_states import named_state, tree_of_named_state
 from yolofs.session.restore import Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session
@@ -37,7 +37,7 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
         paths = relative_paths(session, typed)
         _check(session, text, typed)
     with changing(project, LoanKind.RESTORE) as (session, _):
-        source = source_of(session, text)
+        source = named_state(session, text)
         named = source.named
         sentence = "nothing is brought back, and the view is as before"
         with said_as(YolofsError, sentence, again="the same command", place=session.directory):
@@ -60,10 +60,10 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
     project = find_project()
     with reading_whole(project) as session:  # whoever names what is gone keeps nobody waiting
         paths = relative_paths(session, typed)
-        found = Hunks(session, tree_of(session, text)[0], paths=paths, only_apart=True).find(picks)
+        found = Hunks(session, tree_of_named_state(session, text)[0], paths=paths, only_apart=True).find(picks)
         paths = [path for file in found.values() for path in file.change.paths]  # where an id is, it stays
     with changing(project, LoanKind.RESTORE) as (session, _):
-        source, named = tree_of(session, text)
+        source, named = tree_of_named_state(session, text)
         done = drop_hunks(session, source, picks, f"hunks as in {named}".encode(), paths=paths)
         marks = marks_of(session, done.changes)
         restored = Restored(done.changes, done.before, done.left_out)
@@ -87,7 +87,7 @@ def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[
 
 
 def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
-    source = source_of(session, text)
+    source = named_state(session, text)
     named, then, now = source.named, source.files, StateFiles(session, session.state())
     for path, word in zip(relative_paths(session, typed), typed, strict=True):
         if then.look(path) is None and now.look(path) is None:

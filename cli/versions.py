@@ -52,7 +52,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
     if not colons:
         hint = f"GENERATION:PATH, or for the view as it is now: :{text}"
         raise UsageError(f"{in_shell(os.fsencode(text))} names no generation", hint=hint)
-    from yolofs.session.named_states import source_of  # it takes all that commits need along
+    from yolofs.session.named_states import named_state  # it takes all that commits need along
 
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
@@ -61,7 +61,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
                 StateFiles(session, session.state()), "the view", relative_paths(session, [path])[0], path
             )
         try:
-            source = source_of(session, text[:at])
+            source = named_state(session, text[:at])
         except GenerationError as error:
             if at == colons[-1]:
                 raise GenerationError(error.message, hint=error.hint) from None
@@ -70,7 +70,7 @@ def parse_version(session: Session, text: str) -> FileVersion:
     raise AssertionError("the last colon has returned or raised")
 
 
-def look_at(session: Session, version: FileVersion, text: str) -> tuple[StateFiles, StateFile]:
+def file_of_version(session: Session, version: FileVersion, text: str) -> tuple[StateFiles, StateFile]:
     """Return what a state shows at a path.
 
     Raises:

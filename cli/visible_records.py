@@ -12,7 +12,7 @@ from yolofs.paths import Generation, RelPath, absolute, is_below
 from yolofs.session.session import Session
 
 
-def paths_of(record: Record) -> tuple[RelPath, ...]:
+def paths_of_record(record: Record) -> tuple[RelPath, ...]:
     """Return the paths that a record is about; none for a marker."""
     match record:
         case Stage() | Delete() | Keep(had=None):
@@ -32,13 +32,13 @@ def is_about(record: Record, path: RelPath) -> bool:
     it lies.
     """
     takes_all = isinstance(record, Delete | Rename)
-    return any(is_below(one, path) or (takes_all and is_below(path, one)) for one in paths_of(record))
+    return any(is_below(one, path) or (takes_all and is_below(path, one)) for one in paths_of_record(record))
 
 
 def may_show(record: Record, root: bytes) -> bool:
     """Tell whether a record may be shown to whoever asks."""
     guard = options().guard
-    return guard is None or all(guard.may_see(absolute(root, path)) for path in paths_of(record))
+    return guard is None or all(guard.may_see(absolute(root, path)) for path in paths_of_record(record))
 
 
 def segment_counts(session: Session) -> list[int]:

@@ -97,7 +97,7 @@ def unregistered() -> list[SessionEntry]:
     return found
 
 
-def entry_of(session: str) -> SessionEntry:
+def session_entry(session: str) -> SessionEntry:
     """Return what the registry has of the session with an id.
 
     Raises:

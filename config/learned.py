@@ -41,7 +41,7 @@ def read_learned(directory: bytes) -> tuple[RuleLine, ...]:
 def write_learned(directory: bytes, rules: Iterable[tuple[str, str]]) -> None:
     """Replace ``rules.toml`` in one step, durably: after a crash it is the old one or the new one.
 
-    ``rules`` are keys and states.  The caller holds the lock (:func:`locked`).
+    ``rules`` are keys and states.  The caller holds the lock (:func:`learned_rules_locked`).
     """
     path = learned_file(directory)
     text = _HEAD + tomli_w.dumps({"rules": dict(rules)})
@@ -59,7 +59,7 @@ def write_learned(directory: bytes, rules: Iterable[tuple[str, str]]) -> None:
 
 
 @contextlib.contextmanager
-def locked(directory: bytes) -> Iterator[None]:
+def learned_rules_locked(directory: bytes) -> Iterator[None]:
     """Hold the lock on the learned rules; waits until it is free, which takes one change at the
     most.
     """

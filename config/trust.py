@@ -117,7 +117,7 @@ class SettledSettings(NamedTuple):
     waiting: tuple[WaitingLine, ...]
 
 
-def settle(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> SettledSettings:
+def settle_settings(written: Settings, agreed: frozenset[Meaning], around: Surroundings) -> SettledSettings:
     """Return what is in force of the settings of a tree, except for its rules, and what waits.
 
     ``agreed``: what the user has agreed to.  What is not in force has the value that it would have

@@ -63,11 +63,11 @@ class Blockers:
         return paths
 
     def _users(self) -> list[FileUse]:
-        entry = entry_of(self._mountpoint)
+        entry = mount_entry(self._mountpoint)
         return find_users(entry, self._base.root) if entry is not None else []
 
 
-def entry_of(mountpoint: bytes) -> MountEntry | None:
+def mount_entry(mountpoint: bytes) -> MountEntry | None:
     """Return the entry of a mount of ours in the table of mounts, None if there is none."""
     ours = [entry for entry in mounts_at(mountpoint) if is_ours(entry)]
     return ours[-1] if ours else None

@@ -23,7 +23,7 @@ from yolofs.daemon import mountpoint
 from yolofs.daemon.asks.auditor import Auditor
 from yolofs.daemon.asks.broker import Broker
 from yolofs.daemon.asks.notifier import Notifier
-from yolofs.daemon.blockers import Blockers, entry_of
+from yolofs.daemon.blockers import Blockers, mount_entry
 from yolofs.daemon.follow.base_changes import BaseChanges
 from yolofs.daemon.follow.rule_keeper import RuleKeeper
 from yolofs.daemon.lending import Lending, or_end_mount
@@ -173,11 +173,11 @@ class Host:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._mount.is_serving and entry_of(self.mountpoint) is not None:
+        if self._mount.is_serving and mount_entry(self.mountpoint) is not None:
             with contextlib.suppress(OSError):  # while somebody still serves what the kernel writes out
                 unmount(self.mountpoint, lazy=True)
         try:
-            self._mount.stop(unmount=entry_of(self.mountpoint) is not None)
+            self._mount.stop(unmount=mount_entry(self.mountpoint) is not None)
             self._write_checkpoint()
         finally:
             self._auditor.close()

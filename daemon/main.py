@@ -28,7 +28,7 @@ from yolofs.daemon.rpc import endpoint
 from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, ErrorObject, Info, Readiness, error_object
 from yolofs.daemon.rpc.server import BACKLOG, Server
 from yolofs.daemon.runs.survey_process import STATE_OPTION, SurveyProcess
-from yolofs.daemon.upkeep.collector import collect
+from yolofs.daemon.upkeep.collector import collect_when_idle
 from yolofs.daemon.upkeep.log_limit import LogLimit
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.os_errors import explain_os_error
@@ -158,7 +158,7 @@ async def _serve(
         nursery.start_soon(look_after_open, host.base_changes)
         nursery.start_soon(write_checkpoints, host)
         nursery.start_soon(note_lengths, host)
-        nursery.start_soon(collect, host.collector)
+        nursery.start_soon(collect_when_idle, host.collector)
         nursery.start_soon(watch_rules, host.rules, lambda: host.broker.warn((*host.warnings, *host.rules.waits)))
         nursery.start_soon(server.run, listener)
         nursery.start_soon(agent_server.run, agent_listener)

@@ -12,7 +12,7 @@ from yolofs.cli.output import emit_bytes
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.ranges import GenerationsCommand
 from yolofs.cli.show.json_forms import type_name
-from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
+from yolofs.cli.versions import check_may_read, file_of_version, parse_version, versions
 from yolofs.errors import UsageError
 from yolofs.paths import display
 
@@ -29,7 +29,7 @@ def command(versions: tuple[str, ...]) -> None:
     """
     with reading(find_project()) as session:
         for text in versions:
-            files, file = look_at(session, parse_version(session, text), text)
+            files, file = file_of_version(session, parse_version(session, text), text)
             if file.is_directory:
                 raise UsageError(f"{text} is a directory", hint=f"yolofs ls {text}")
             check_may_read(session, file.path, text)

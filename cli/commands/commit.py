@@ -9,10 +9,10 @@ import click
 from yolofs.cli.commit.committing_changes import CommitRequest, commit_changes
 from yolofs.cli.commit.dry_run import dry_run_of
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
-from yolofs.cli.commit.interrupted import discard, finish_what_was_interrupted, go_back, go_on
+from yolofs.cli.commit.interrupted import continue_commit, finish_what_was_interrupted, give_commit_up, roll_commit_back
 from yolofs.cli.commit.settling import ConflictWish
 from yolofs.cli.completing import generations, staged_paths
-from yolofs.cli.hunk_option import hunk_option, picks_of
+from yolofs.cli.hunk_option import hunk_option, picks_of_option
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading_whole
 from yolofs.cli.same_command import same_command_with
@@ -149,15 +149,15 @@ def command(
         others = (paths, outside, scratch, excludes, trusted, up_to, merges, force, theirs, as_json, dry_run, as_script)
         _check_alone(*others, by_hunk, words, goes_on + goes_back + gives_up > 1)
         if gives_up:
-            discard(find_project(), asks=not yes)
+            give_commit_up(find_project(), asks=not yes)
         else:
-            go_on(find_project()) if goes_on else go_back(find_project())
+            continue_commit(find_project()) if goes_on else roll_commit_back(find_project())
         return
     if by_hunk or words:
         _check_hunks(words, excludes, merges=merges, theirs=theirs, as_script=as_script, regions=outside or scratch)
         wanted = HunkOptions(paths, excludes, scratch, up_to, trusted, force, yes, dry_run, as_json)
         if not by_hunk:
-            commit_picked(find_project(), picks_of(words), wanted)
+            commit_picked(find_project(), picks_of_option(words), wanted)
             return
         if words or as_json:
             raise UsageError("--patch asks which hunks to take", hint="yolofs commit -p")

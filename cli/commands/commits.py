@@ -12,7 +12,7 @@ from yolofs.cli.output import emit, emit_json_list, local_time, say
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.show.listing import counts_text
 from yolofs.session.archive import End, commit_directory
-from yolofs.session.commit_counts import read_counts, read_runs
+from yolofs.session.commit_counts import read_counts, read_runs_of_commit
 from yolofs.session.ended_commits import EndedCommit, ended_commits, named
 from yolofs.session.kept_size import NOTHING, sizes_of_commits
 from yolofs.system.disk_usage import size_text
@@ -58,7 +58,7 @@ def _older(session: bytes, numbers: Iterable[int]) -> int:
 def _line(commit: EndedCommit, kept_bytes: int) -> str:
     counts = read_counts(commit.directory)
     did = "no counts kept" if counts is None else counts_text(counts) or "hard links alone"
-    runs = read_runs(commit.directory)
+    runs = read_runs_of_commit(commit.directory)
     words = [f"{commit.number:>4}  {local_time(commit.began_ns)}  {size_text(kept_bytes):>9}  {did}"]
     if runs:
         words.append(f"run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}")
@@ -85,7 +85,7 @@ def _fields(commit: EndedCommit, kept_bytes: int) -> dict[str, Any]:
     return {
         "commit": commit.number,
         "time_ns": commit.began_ns,
-        "runs": read_runs(commit.directory),
+        "runs": read_runs_of_commit(commit.directory),
         "counts": read_counts(commit.directory),
         "kept_bytes": kept_bytes,
         "given_up": commit.is_given_up,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.completing import runs
-from yolofs.cli.plain.diff import DiffForm, show
+from yolofs.cli.plain.diff import DiffForm, show_diff
 from yolofs.cli.ranges import PathsCommand, paths_given
 from yolofs.cli.versions import ranges_and_versions
 from yolofs.errors import UsageError
@@ -78,7 +78,7 @@ def command(
     form = _form(as_list=as_list, as_stat=as_stat, as_names=as_names, by_words=by_words, as_json=as_json)
     if ignores_space and form not in (DiffForm.PATCH, DiffForm.WORDS, DiffForm.STAT):
         raise UsageError(f"-w is about lines, and {form.value} shows none", hint="yolofs diff -w, with --stat perhaps")
-    show(
+    show_diff(
         words,
         paths_given(),
         run=run,

@@ -13,7 +13,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time
 from yolofs.cli.project import find_project, reading
 from yolofs.cli.ranges import GenerationsCommand
-from yolofs.cli.versions import check_may_read, look_at, parse_version, versions
+from yolofs.cli.versions import check_may_read, file_of_version, parse_version, versions
 from yolofs.paths import display
 from yolofs.registry.private import user_name
 from yolofs.session.session import Session
@@ -34,7 +34,7 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
     with reading(find_project()) as session:
         for text in versions:
             version = parse_version(session, text)
-            files, file = look_at(session, version, text)
+            files, file = file_of_version(session, version, text)
             shown: Iterable[tuple[bytes, StateFile]] = [(version.typed, file)]
             if file.is_directory:
                 check_may_read(session, file.path, text)

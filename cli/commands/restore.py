@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.completing import restorable_paths, sources
-from yolofs.cli.hunk_option import hunk_option, picks_of
+from yolofs.cli.hunk_option import hunk_option, picks_of_option
 from yolofs.cli.path_types import PATH
 from yolofs.cli.restoring import bring_back, drop_picked
 from yolofs.cli.versions import joined_run
@@ -46,7 +46,7 @@ def command(paths: tuple[bytes, ...], text: str, words: tuple[str, ...], as_json
     is 16.
     """
     if words:
-        drop_picked(text, picks_of(words), paths, as_json=as_json)
+        drop_picked(text, picks_of_option(words), paths, as_json=as_json)
         return
     if not paths:
         raise click.UsageError("Missing argument 'PATH...'.", click.get_current_context())

@@ -137,14 +137,14 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     with --op read, write, execute or list, it judges what the link leads to.
     """
     from yolofs.access.explain import THROUGH_LINKS, explain
-    from yolofs.cli.rules.in_view import look_at
+    from yolofs.cli.rules.in_view import look_at_path
     from yolofs.cli.rules.rule_keys import always_hidden, path_as_typed, typed_path
 
     project = find_project()
     full = typed_path(project, path)
     only = Operation(operation) if operation is not None else None
     follow_last = only in THROUGH_LINKS or path.endswith(b"/")
-    there = look_at(project, full, path_as_typed(path) or full, follow_last=follow_last)
+    there = look_at_path(project, full, path_as_typed(path) or full, follow_last=follow_last)
     full = there.path
     hidden = always_hidden(project, full)
     if hidden is not None:

@@ -20,13 +20,13 @@ from yolofs.cli.session_condition import (
     is_mounted,
 )
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.which_project import entry_of, unregistered
+from yolofs.cli.which_project import session_entry, unregistered
 from yolofs.errors import SessionBusyError, UsageError
 from yolofs.paths import display, in_shell
 from yolofs.registry.registry import Registry, SessionEntry
 from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.start import check_owner
-from yolofs.session.forget import forget
+from yolofs.session.forget import forget_session
 from yolofs.session.moved_project import move_session
 
 _ADVICE = {
@@ -66,7 +66,7 @@ def command(session: str | None, is_forgotten: bool, target: bytes | None, yes: 
     elif target is not None:
         _rebase(_chosen(entries, session), os.path.join(start_directory(), target))
     elif session is not None:
-        _list([entry_of(session)], as_json=as_json)
+        _list([session_entry(session)], as_json=as_json)
     else:
         _list(entries, as_json=as_json)
 
@@ -129,7 +129,7 @@ def _fields(entry: SessionEntry) -> dict[str, Any]:
 def _chosen(entries: list[SessionEntry], session: str | None) -> SessionEntry:
     """Return the session that an id names, or the only one whose project is gone."""
     if session is not None:
-        return entry_of(session)
+        return session_entry(session)
     gone = [
         entry for entry in entries if condition_of(entry) in (Condition.GONE, Condition.REPLACED, Condition.UNLISTED)
     ]
@@ -150,7 +150,7 @@ def _forget(entry: SessionEntry, *, yes: bool) -> None:
         if not ask(f"remove session {entry.id} of {place} with all that is staged in it, for good?"):
             say("nothing removed")
             raise click.exceptions.Exit(1)
-    forget(entry)
+    forget_session(entry)
     say(f"session {entry.id} of {place} is removed")
 
 
@@ -162,7 +162,7 @@ def _take_off_the_list(entry: SessionEntry, *, yes: bool) -> None:
         if not ask(f"{where} is missing, perhaps because its disk is not mounted; stop listing session {entry.id}?"):
             say("nothing forgotten")
             raise click.exceptions.Exit(1)
-    forget(entry)
+    forget_session(entry)
     say(f"session {entry.id} is no longer listed; what is staged in it, if it is still there, stays in {where}")
 
 

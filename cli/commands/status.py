@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.plain.status import show
+from yolofs.cli.plain.status import show_status
 
 
 @click.command()
@@ -30,4 +30,4 @@ def command(scratch: bool, shows_hidden: bool, unfolds: bool, as_json: bool) -> 
     A line marked ! is a path that has changed in base, too, since it was staged. The line says when
     each side changed.
     """
-    show(scratch=scratch, shows_hidden=shows_hidden, unfolds=unfolds, as_json=as_json)
+    show_status(scratch=scratch, shows_hidden=shows_hidden, unfolds=unfolds, as_json=as_json)

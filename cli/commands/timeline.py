@@ -48,7 +48,7 @@ def command(as_json: bool) -> None:
         for chapter in found[:-1]:
             _emit_chapter(chapter, signs)
         number_width = len(str(nodes[-1].number))
-        for node, row in zip(nodes, graph.draw(nodes, signs), strict=True):
+        for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
             text = f"{row.beside}  {node.number:>{number_width}}  {_text(node)}".rstrip()
             emit(_painted(text, node))
             if row.below:
@@ -60,7 +60,7 @@ def _emit_chapter(chapter: Chapter, signs: graph.Signs) -> None:
     """Write what led to a commit, without the steps of one of hunks."""
     nodes = _nodes(chapter)[: chapter.count_seen + 1]
     width = len(str(nodes[-1].number))
-    for node, row in zip(nodes, graph.draw(nodes, signs), strict=True):
+    for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
         emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node)}".rstrip(), "dim"))
         if row.below:
             emit(paint(row.below, "dim"))

@@ -15,7 +15,7 @@ from yolofs.cli.project import find_project, session_directory
 from yolofs.cli.run.untrusted_settings import lines_to_agree_to, waiting_fields
 from yolofs.config.trust import AT_NEXT_MOUNT, WaitingLine
 from yolofs.errors import TrustError, UsageError
-from yolofs.registry.trust import content_hash, digest_of, forget
+from yolofs.registry.trust import content_hash, digest_of_lines, forget_agreements
 from yolofs.rules.rule_files import RuleFiles
 from yolofs.system.mounts import is_inside_mount
 
@@ -41,7 +41,7 @@ def command(digest: str | None, forgets: bool, as_json: bool) -> None:
         _forget(project)
         return
     files, waiting = lines_to_agree_to(project)
-    shown = digest_of(project, waiting)
+    shown = digest_of_lines(project, waiting)
     if as_json:
         emit_json({"waiting": waiting_fields(waiting), "digest": shown, "agreed": len(files.agreed.meanings)})
         return
@@ -123,7 +123,7 @@ def _report(waiting: Sequence[WaitingLine], agreed: int, gone: int, *, is_mounte
 
 
 def _forget(project: bytes) -> None:
-    was_there = forget(session_directory(project))
+    was_there = forget_agreements(session_directory(project))
     with connected(project) as client:
         if client is not None:
             client.reload_rules()

@@ -29,7 +29,7 @@ from yolofs.os_errors import said_as
 from yolofs.paths import absolute, display, in_shell
 from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
-from yolofs.session.undo import choose, prepare, undo
+from yolofs.session.undo import choose_commit, prepare_undo, undo
 from yolofs.state.tree import Tree
 from yolofs.store.store import Store
 from yolofs.system.gc_pause import no_garbage_collection
@@ -74,7 +74,7 @@ def command(
             return
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
         session.check_no_interrupted_commit()
-        commit = choose(session, which)
+        commit = choose_commit(session, which)
         try:
             with progress("undoing") as update:
                 selection = _selection(session, commit, paths, says_unchanged=yes)
@@ -155,11 +155,11 @@ def _show_and_ask(looking: _Looking) -> bool:
     """
     paths = looking.paths
     with reading_whole(looking.project) as session, _scratch_store(session) as into:
-        commit = choose(session, looking.which)
+        commit = choose_commit(session, looking.which)
         selection = _selection(session, commit, paths, says_unchanged=True)
         try:
             with _said(session, f"yolofs undo {commit.number}"):
-                prepared = prepare(session, commit, selection=selection, force=looking.is_forced, into=into)
+                prepared = prepare_undo(session, commit, selection=selection, force=looking.is_forced, into=into)
         except ConflictError as error:
             error.root = session.base.root
             raise

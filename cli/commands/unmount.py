@@ -9,13 +9,13 @@ import click
 from yolofs.cli.completing import session_ids
 from yolofs.cli.output import say
 from yolofs.cli.project import find_project, session_directory, warn_of_half_commit
-from yolofs.cli.which_project import entry_of
+from yolofs.cli.which_project import session_entry
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.daemon.rpc.daemon_process import end_unreachable
 from yolofs.errors import DaemonError
 from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.system.mounts import detach_stale
 
 
@@ -30,7 +30,7 @@ def command(session: str | None, force: bool) -> None:
     sessions` lists them.
     """
     if session is not None:
-        _take_away(entry_of(session).session_path, force=force)
+        _take_away(session_entry(session).session_path, force=force)
         return
     project = find_project(follow_move=False)
     _take_away(session_directory(project), force=force)
@@ -77,5 +77,5 @@ def _clean_up(directory: bytes) -> int:
     places = {os.path.join(runtime_directory(directory), MOUNT_NAME)}
     if described is not None:
         places.add(mountpoint_path(described))
-    with locked(directory):  # so nobody serves these
+    with session_locked(directory):  # so nobody serves these
         return sum(map(detach_stale, places))

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import LineNumbers
-from yolofs.cli.commit.chunks import CONTEXT, Chunk, chunks_of, patch_lines, picks_of, with_answers_carried
-from yolofs.cli.commit.exclude import Excluded, divide, parse_excludes, unused_text
+from yolofs.cli.commit.chunks import CONTEXT, Chunk, chunks_of, patch_lines, picks_of_answers, with_answers_carried
+from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, parse_excludes, unused_text
 from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
 from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
 from yolofs.cli.project import reading, relative_paths
@@ -87,7 +87,7 @@ def ask_about_hunks(
     taken = [chunk for chunk in dialogue.chunks if chunk.is_taken]
     shown = tuple(dict.fromkeys(path for chunk in taken for path in chunk.file.change.paths))
     by_id = {hunk.id: path_display.show_path(hunk.path) for chunk in taken for hunk in chunk.file.hunks}
-    return Chosen(picks_of(taken), shown, by_id, bool(chunks))
+    return Chosen(picks_of_answers(taken), shown, by_id, bool(chunks))
 
 
 def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -> list[Change]:
@@ -96,7 +96,7 @@ def _without(session: Session, excludes: Sequence[str], changes: list[Change]) -
     excluded = Excluded.of(selection, changes)
     for text in excluded.unused:
         say(unused_text(text))
-    return divide(changes, excluded)[0]
+    return divide_by_patterns(changes, excluded)[0]
 
 
 def _rank(regions: Regions, change: Change, marks: Marks) -> int:

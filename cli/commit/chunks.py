@@ -78,7 +78,7 @@ def chunks_of(file: FileHunks, *, context: int = CONTEXT) -> list[Chunk]:
     return [Chunk(file, [(hunk, None) for hunk in hunks]) for hunks in found]
 
 
-def picks_of(chunks: Iterable[Chunk]) -> dict[str, LineNumbers | None]:
+def picks_of_answers(chunks: Iterable[Chunk]) -> dict[str, LineNumbers | None]:
     """Return what was taken."""
     picks: dict[str, LineNumbers | None] = {}
     for chunk in chunks:

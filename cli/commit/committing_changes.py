@@ -20,7 +20,7 @@ from yolofs.cli.commit.report import (
     emit_taken,
     end_without_success_if,
     ends_text,
-    look,
+    preview_commit,
     say_done,
     say_stays,
     say_unchanged,
@@ -102,7 +102,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
         with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
             with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
                 selection = asked.selection(session)
-                shown, split = look(session, selection, asked.generation(session))
+                shown, split = preview_commit(session, selection, asked.generation(session))
                 if before is not None and before != shown:
                     wish.forget(before.taken, shown.taken)
                     say("something of it has changed meanwhile, here or in base; look again")
@@ -119,7 +119,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
                         if not as_json:  # said at once: that holds whatever becomes of the commit
                             settled.say(session)
                         selection = msgspec.structs.replace(selection, left=settled.left)
-                        shown, split = look(session, selection, asked.generation(session), is_again=True)
+                        shown, split = preview_commit(session, selection, asked.generation(session), is_again=True)
                         looked = look_at_base(session, split)
                     check_settled(settled, looked)
                 except ConflictError as error:
@@ -179,7 +179,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
     """
     with reading(project) as session:
         with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
-            shown, split = look(session, asked.selection(session), asked.generation(session))
+            shown, split = preview_commit(session, asked.selection(session), asked.generation(session))
             if shown.taken:
                 check_can_ask(instead=same_command_with("commit", "--yes"))
             looked = look_at_base(session, split)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.picks import Picks
-from yolofs.cli.commit.report import CommitPreview, look
+from yolofs.cli.commit.report import CommitPreview, preview_commit
 from yolofs.cli.output import phases
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.plan_text import plan_lines
@@ -115,7 +115,7 @@ def _checked(session: Session, picked: Picked) -> Iterator[_Checked]:
             selection = Selection(
                 session.regions, frozenset(Region), (ROOT, *picked.named), takes_marked=picked.trusted
             )
-            shown, split = look(session, selection, tree=selected.tree, is_again=True)
+            shown, split = preview_commit(session, selection, tree=selected.tree, is_again=True)
             looked = look_at_base(session, split)
             force = picked.force or looked.unchanged.issuperset(looked.conflicts)  # these differ in nothing that counts
             if looked.conflicts and not force:

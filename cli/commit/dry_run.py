@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
-from yolofs.cli.commit.report import CommitPreview, look, say_stays, say_unchanged, warn_of_cut_links
+from yolofs.cli.commit.report import CommitPreview, preview_commit, say_stays, say_unchanged, warn_of_cut_links
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.commit import plan_commit
@@ -43,7 +43,7 @@ def dry_run_of(
         YolofsError: it would be refused for hard links.
     """
     with gone_said(session.base.root, besides=session.directory, again="yolofs commit --dry-run"):
-        shown, split = look(session, selection, up_to)
+        shown, split = preview_commit(session, selection, up_to)
         looked = look_at_base(session, split)
         if up_to is None and not as_script:  # a script takes nothing out of the view
             wish.take_base(looked.unchanged)
@@ -56,7 +56,9 @@ def dry_run_of(
             settled = wish.decide(session, looked, makes_again=up_to is None and not as_script).settled
             told = frozenset((*settled.dropped, *_made_again(split.taken, settled.made_again)))
             if out := settled.left | told:
-                shown, split = look(session, msgspec.structs.replace(selection, left=out), up_to, is_again=True)
+                shown, split = preview_commit(
+                    session, msgspec.structs.replace(selection, left=out), up_to, is_again=True
+                )
                 shown = _without(shown, told)
                 looked = look_at_base(session, split)
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)

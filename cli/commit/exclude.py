@@ -13,7 +13,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, in_shell
 from yolofs.session.session import Session
-from yolofs.text.path_patterns import Pattern, Patterns, is_wild, parse
+from yolofs.text.path_patterns import Pattern, Patterns, is_wild, parse_pattern
 
 
 class Excluded(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ def _parse(session: Session, word: str) -> Pattern:
     if not word:
         raise UsageError("an empty pattern excludes nothing", hint="leave out --exclude, or give it a PATTERN")
     if word.startswith("**/"):
-        return parse(word, b"", b"")
+        return parse_pattern(word, b"", b"")
     home = os.path.expanduser("~") if word.startswith("~/") else ""
     names = os.fsencode(home + word[1:] if home else word).split(b"/")
     head = next((at for at, name in enumerate(names) if is_wild(name)), len(names))
@@ -60,10 +60,10 @@ def _parse(session: Session, word: str) -> Pattern:
     else:  # what lies in a directory: that one is followed, too
         start = b"/".join(names[:head]) + b"/" if head else b"./"
     (top,) = relative_paths(session, [start])
-    return parse(os.fsdecode(b"/".join((b"", top, *names[head:]))), b"", b"")
+    return parse_pattern(os.fsdecode(b"/".join((b"", top, *names[head:]))), b"", b"")
 
 
-def divide(changes: Iterable[Change], excluded: Excluded) -> tuple[list[Change], list[Change]]:
+def divide_by_patterns(changes: Iterable[Change], excluded: Excluded) -> tuple[list[Change], list[Change]]:
     """Return the changes that patterns do not leave out, and those that they do."""
     taken_and_excluded: tuple[list[Change], list[Change]] = ([], [])
     for change in changes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import click
 
 from yolofs.changes.hunks import FileHunks
-from yolofs.changes.picks import Picks, spell
+from yolofs.changes.picks import Picks, spell_pick
 from yolofs.cli.commit.by_hunk import ask_about_hunks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks, foretell_hunks
 from yolofs.cli.commit.interrupted import finish_what_was_interrupted
@@ -100,7 +100,7 @@ def _list(session: Session, picks: Picks, files: Iterable[FileHunks]) -> None:
     for file in files:
         for hunk in file.hunks:
             if hunk.id in picks:
-                lines = spell("", picks[hunk.id]).replace(":", "  lines ")
+                lines = spell_pick("", picks[hunk.id]).replace(":", "  lines ")
                 emit(f"{title(hunk, path_display)}{lines}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import parse_picks
-from yolofs.cli.at_terminal import how_it_ended, run_at_terminal
+from yolofs.cli.at_terminal import ending_text, run_at_terminal
 from yolofs.cli.output import ask, can_ask, say
 from yolofs.cli.project import changing, reading_whole, relative_paths
 from yolofs.daemon.rpc.protocol import LoanKind
@@ -112,7 +112,7 @@ def _edit(patch: bytes, session: bytes) -> bytes:
         code = run_at_terminal(editor, [path])
         if code:
             raise YolofsError(
-                f"the editor {display(os.fsencode(editor))} {how_it_ended(code)}",
+                f"the editor {display(os.fsencode(editor))} {ending_text(code)}",
                 hint="set EDITOR to one that works",
             )
         try:

@@ -48,7 +48,7 @@ def _ask_or_leave(question: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-def go_on(project: bytes) -> None:
+def continue_commit(project: bytes) -> None:
     """Finish the interrupted commit, as ``--continue`` says, without asking; if there is none, say
     so.
     """
@@ -62,7 +62,7 @@ def go_on(project: bytes) -> None:
     _finish(project)
 
 
-def go_back(project: bytes) -> None:
+def roll_commit_back(project: bytes) -> None:
     """Take the interrupted commit back, as ``--roll-back`` says, without asking; if there is none,
     say so.
     """
@@ -76,7 +76,7 @@ def go_back(project: bytes) -> None:
     _roll_back(project)
 
 
-def discard(project: bytes, *, asks: bool) -> None:
+def give_commit_up(project: bytes, *, asks: bool) -> None:
     """Give the interrupted commit up, after asking.
 
     Raises:

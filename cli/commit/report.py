@@ -11,13 +11,13 @@ import click
 import msgspec
 
 from yolofs.changes.changes import Change, ChangeKind, compare
-from yolofs.cli.commit.exclude import Excluded, divide, unused_text
+from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, unused_text
 from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes, is_marked
-from yolofs.cli.show.marking import marker
+from yolofs.cli.show.marking import mark_finder
 from yolofs.cli.show.shortening import Shortener
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.cut_links import CutLink, find_cut_links, moves_far
@@ -67,7 +67,7 @@ class CommitPreview(msgspec.Struct, frozen=True):
     """Of base."""
 
 
-def look(
+def preview_commit(
     session: Session,
     selection: Selection,
     up_to: Generation | None = None,
@@ -93,7 +93,7 @@ def look(
         asked = frozenset(selection.paths)
         selection = selection.with_other_names(everything)
         excluded = Excluded.of(selection, everything)
-        marking = marker(session, is_to_commit=True)
+        marking = mark_finder(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
             split = split_staged(session, unmarked(selection, marks, asked), tree=present)
@@ -281,7 +281,7 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
         return
     held_back = {path for one in shown.held_back for path in one.paths}
     left = [change for change in shown.stays if not held_back.intersection(change.paths)]
-    left, excluded = divide(left, shown.excluded)
+    left, excluded = divide_by_patterns(left, shown.excluded)
     going_along = sum(_goes_along(change, held_back) for change in left)
     left = [change for change in left if not _goes_along(change, held_back)]
     with_marks = sorted({path for change in left for path in change.paths if path in shown.waiting})

@@ -26,7 +26,7 @@ from yolofs.errors import ConflictError, UsageError
 from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, RelPath, StoreIno, absolute, in_shell
 from yolofs.session.commit import BaseLook, conflict_error
-from yolofs.session.merge import MODE_MADE_AGAIN, before_merge, merges_at, settle
+from yolofs.session.merge import MODE_MADE_AGAIN, before_merge, merges_at, settle_conflicts
 from yolofs.session.session import Session
 
 _LISTED = 20
@@ -295,7 +295,7 @@ class ConflictWish:
         merges, settled, unmerged, made_again = self.decide(session, looked, makes_again=makes_again)
         if not (merges or settled.dropped or unmerged or made_again):
             return settled
-        return settled._replace(dropped=settle(session, merges, settled.dropped, unmerged, made_again))
+        return settled._replace(dropped=settle_conflicts(session, merges, settled.dropped, unmerged, made_again))
 
     def decide(self, session: Session, looked: BaseLook, *, makes_again: bool) -> DecidedConflicts:
         """Find what the wishes for the conflicts of a commit would do; nothing is written.

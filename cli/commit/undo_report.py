@@ -16,7 +16,7 @@ from yolofs.cli.show.shortening import Shortener
 from yolofs.commit.select.choice import HeldBack
 from yolofs.errors import UnnamedError
 from yolofs.paths import RelPath, absolute, display, in_shell
-from yolofs.session.commit_counts import read_runs
+from yolofs.session.commit_counts import read_runs_of_commit
 from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
 from yolofs.session.undo import PreparedUndo, UndoResult
@@ -130,7 +130,7 @@ def check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_
 
 def _age_and_runs(commit: EndedCommit) -> str:
     """Return when a commit was made and what had changed the files, in words."""
-    runs = read_runs(commit.directory)
+    runs = read_runs_of_commit(commit.directory)
     by = f", of run{'s' if runs[1:] else ''} {', '.join(map(str, runs))}" if runs else ""
     return f"made {_ago(commit.began_ns)}{by}"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.counting import counts
-from yolofs.changes.patch import PatchStyle, quoted, write_patch
+from yolofs.changes.patch import PatchStyle, quoted_name, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.guard import hidden_by, readable, seen
@@ -65,7 +65,7 @@ _PATCHES = frozenset({DiffForm.PATCH, DiffForm.WORDS, DiffForm.STAT})
 """The forms that keep their order in a pipe, and leave out what lies in a ``.git``."""
 
 
-def show(
+def show_diff(
     words: Sequence[str] = (),
     typed: Sequence[bytes] = (),
     *,
@@ -340,9 +340,9 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
             "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
         )
     from yolofs.changes.changes import compare_two
-    from yolofs.cli.versions import look_at, parse_version
+    from yolofs.cli.versions import file_of_version, parse_version
 
-    found = [look_at(session, parse_version(session, word), word) for word in words]
+    found = [file_of_version(session, parse_version(session, word), word) for word in words]
     for (_, file), word in zip(found, words, strict=True):
         if file.is_directory:
             raise UsageError(f"{word} is a directory", hint="yolofs diff GENERATION..GENERATION -- PATH")
@@ -439,7 +439,7 @@ def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
         for change in changes
         if (side := change.new or change.old) is not None and side.type != stat.S_IFDIR
     )
-    return [quoted(path) for path in paths]
+    return [quoted_name(path) for path in paths]
 
 
 def _document(session: Session, found: _Differences, changes: Sequence[Change], marks: Marks) -> dict[str, Any]:

@@ -38,7 +38,9 @@ if TYPE_CHECKING:  # takes long
     from yolofs.session.interrupted import Interrupted
 
 
-def show(*, scratch: bool = False, shows_hidden: bool = False, unfolds: bool = False, as_json: bool = False) -> None:
+def show_status(
+    *, scratch: bool = False, shows_hidden: bool = False, unfolds: bool = False, as_json: bool = False
+) -> None:
     """Show the mount, and what a commit would change.  The parameters are the command's options."""
     project = find_project()
     with reading_store(session_directory(project)):

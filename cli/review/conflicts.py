@@ -118,7 +118,7 @@ def _merging(found: Merge | Unmergeable | None) -> str:
             return ""
 
 
-def settle(reader: Reader, effect: Settle) -> tuple[str, DoneInView | None]:
+def settle_in_view(reader: Reader, effect: Settle) -> tuple[str, DoneInView | None]:
     """Settle conflicts in the view; return what to say, and what was done.
 
     Raises:

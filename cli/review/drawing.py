@@ -55,7 +55,7 @@ def no_colours(_view: DiffView, _row: int) -> None:
     """Tell no styles."""
 
 
-def draw(model: ReviewModel, width: int, height: int, colours: Colours = no_colours) -> list[Line]:
+def draw_review(model: ReviewModel, width: int, height: int, colours: Colours = no_colours) -> list[Line]:
     """Return a model as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is
     on it.
     """
@@ -266,7 +266,7 @@ def _start(view: DiffView, line: DiffLine, width: int, aside: int) -> int:
     start = 0
     if other is not None and text[:width] == other[:width]:
         common = _alike(text, other)
-        if common > MOST_LINE_BYTES or width_of(harmless(text[:common])) > width - _LEAST_OF_DIFFERENCE:
+        if common > MOST_LINE_BYTES or width_of(printable_line(text[:common])) > width - _LEAST_OF_DIFFERENCE:
             start = max(common - width // 3, 0)
     return _whole_character(text, min(max(start + aside, 0), max(len(text) - _LEAST_OF_DIFFERENCE, 0)))
 
@@ -294,7 +294,7 @@ def _whole_character(text: bytes, at: int) -> int:
 
 
 def _from(text: bytes, start: int) -> str:
-    return f"…{harmless(text[start:])}" if start else harmless(text)
+    return f"…{printable_line(text[start:])}" if start else printable_line(text)
 
 
 def _line_mark(model: ReviewModel, view: DiffView, line: DiffLine) -> str:
@@ -382,7 +382,7 @@ def _scrolled(top: int, cursor: int, count: int, room: int) -> int:
     return max(min(top, count - room), 0)
 
 
-def harmless(line: bytes) -> str:
+def printable_line(line: bytes) -> str:
     """Return a line of any bytes as printable text, cut if it is very long."""
     text = line[:MOST_LINE_BYTES].decode(errors="surrogateescape").expandtabs(4)
     return characters.harmless(text) + (" …" if len(line) > MOST_LINE_BYTES else "")

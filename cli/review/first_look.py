@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from yolofs.changes.changes import Change, ChangeKind, compare_two
-from yolofs.changes.matching import entries
+from yolofs.changes.matching import entries_below
 from yolofs.paths import RelPath
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
@@ -31,7 +31,7 @@ def first_changes(session: Session) -> list[Change]:
     deletions: list[RelPath] = []
     others: list[RelPath] = []
     count = 0
-    for entry in entries(tree.root):
+    for entry in entries_below(tree.root):
         count += 1
         if entry.is_tombstone:
             if len(deletions) < _DELETIONS:

@@ -13,7 +13,7 @@ import termios
 from collections.abc import Iterable
 from typing import Any, Self
 
-from yolofs.cli.review.drawing import Line, draw
+from yolofs.cli.review.drawing import Line, draw_review
 from yolofs.cli.review.effects import Load
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.worker import Worker
@@ -64,7 +64,7 @@ class FirstScreen:
 
     def __enter__(self) -> Self:
         stop_signals.catch()
-        text = as_text(draw(self._model, *self._size()), has_colours=not os.environ.get("NO_COLOR"))
+        text = as_text(draw_review(self._model, *self._size()), has_colours=not os.environ.get("NO_COLOR"))
         self._is_shown = True
         silent = [*self._before]
         silent[0] &= ~termios.ICRNL  # an enter that waits is one, and no end of a line

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import msgspec
 
 from yolofs.cli.review.diff_view import DiffView, LineKind
-from yolofs.cli.review.drawing import harmless
+from yolofs.cli.review.drawing import printable_line
 from yolofs.cli.review.lexing import LENGTH_BYTES, LexAnswer, LexRequest, StyledRuns, packed
 
 _MOST_ROWS = 400
@@ -75,7 +75,7 @@ class Painter:
             line = view.line(row)
             if line.kind is LineKind.TITLE:
                 continue
-            text = harmless(line.text.removesuffix(b"\n"))
+            text = printable_line(line.text.removesuffix(b"\n"))
             if line.kind is not LineKind.NEW:
                 sides[0].append((row, text))
             if line.kind is not LineKind.OLD:

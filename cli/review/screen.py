@@ -22,7 +22,7 @@ from prompt_toolkit.layout.controls import UIContent, UIControl
 
 from yolofs.cli.review.change_tree import Key, NodeTree
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.drawing import Line, draw
+from yolofs.cli.review.drawing import Line, draw_review
 from yolofs.cli.review.effects import (
     Commit,
     Compare,
@@ -146,7 +146,7 @@ class _Screen:
     # ---- what is shown
 
     def _lines(self, width: int, height: int) -> list[Line]:
-        lines = draw(self._model, width, height, self._painter)
+        lines = draw_review(self._model, width, height, self._painter)
         view = self._model.view
         if view is not None and self._model.mode is not ReviewMode.PAGE:
             top = self._model.line_top

@@ -15,7 +15,7 @@ from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import LineNumbers, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
 from yolofs.cli.commit.open_files import find_open_files, open_files_told
-from yolofs.cli.commit.report import CommitPreview, ends_text, look, stays_text
+from yolofs.cli.commit.report import CommitPreview, ends_text, preview_commit, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
 from yolofs.cli.project import changing
@@ -35,7 +35,7 @@ from yolofs.journal.timeline import BASE
 from yolofs.paths import ROOT, Generation, RelPath, display, in_shell
 from yolofs.session import feedback
 from yolofs.session.commit import BaseLook, look_at_base
-from yolofs.session.named_states import source_of
+from yolofs.session.named_states import named_state
 from yolofs.session.restore import restore
 from yolofs.session.selecting import HeldHunk, Hunks, drop_hunks, select_hunks, stage_text
 from yolofs.session.selecting.separate_changes import compare_at
@@ -84,7 +84,7 @@ def what_changed(reader: Reader, parts: Mapping[Key, AcceptedPart], comparison: 
 # ---- dropping
 
 
-def drop(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, DoneInView | None, list[Carried]]:
+def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, DoneInView | None, list[Carried]]:
     """Drop what was picked, and keep what the agent is told of it.
 
     Returns what to say, what was done, and what has become of the other hunks of the same files.
@@ -175,7 +175,7 @@ def _thing(hunk: Hunk, lines: LineNumbers | None) -> feedback.Dropped:
 
 
 def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tuple[str, DoneInView, list[Carried]]:
-    """Stage a text in which a hunk was edited; return what :func:`drop` does.
+    """Stage a text in which a hunk was edited; return what :func:`drop_picked_hunks` does.
 
     Raises:
         StaleHunkError: the hunk has become another one meanwhile; nothing is done.
@@ -192,7 +192,7 @@ def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tupl
     return f"edited {name}; u takes it back", done, carried
 
 
-def take_back(reader: Reader, done: DoneInView) -> str:
+def take_last_back(reader: Reader, done: DoneInView) -> str:
     """Stage again what was there before a drop or an edit, where nothing has changed since.
 
     Raises:
@@ -210,7 +210,7 @@ def take_back(reader: Reader, done: DoneInView) -> str:
                 f"{done.title} has changed since, so it is not taken back",
                 hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
             )
-        restore(session, source_of(session, str(done.before)), done.paths, _BACK)
+        restore(session, named_state(session, str(done.before)), done.paths, _BACK)
         if done.feedback is not None:
             with contextlib.suppress(OSError):
                 feedback.withdraw(session.directory, done.feedback)
@@ -220,7 +220,7 @@ def take_back(reader: Reader, done: DoneInView) -> str:
 # ---- committing
 
 
-def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
+def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
     """Return the page that says what a commit of what is accepted would do; nothing is done.
 
     Raises:
@@ -235,7 +235,7 @@ def prepare(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         selected = stack.enter_context(select_hunks(session, picks, paths=paths, known=files))
         stop.check()
         selection = Selection(session.regions, frozenset(Region), (ROOT, *effect.named))
-        shown, parts = look(session, selection, tree=selected.tree, is_again=True)
+        shown, parts = preview_commit(session, selection, tree=selected.tree, is_again=True)
         stop.check()
         looked = look_at_base(session, parts)
         stop.check()
@@ -336,7 +336,7 @@ def _gist(shown: CommitPreview, conflicts: Iterable[RelPath]) -> tuple[object, .
     return told(shown.taken), shown.held_back, marks, list(conflicts)
 
 
-def commit(reader: Reader, prepared: PreparedCommit) -> str:
+def commit_prepared(reader: Reader, prepared: PreparedCommit) -> str:
     """Commit what was shown; return what to say.
 
     Raises:

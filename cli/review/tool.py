@@ -19,14 +19,20 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, Side
 from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import LineNumbers, all_but
-from yolofs.cli.at_terminal import how_it_ended, run_at_terminal
+from yolofs.cli.at_terminal import ending_text, run_at_terminal
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
 from yolofs.cli.review.effects import Drop, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.end_state import picks_for
 from yolofs.cli.review.reader import Reader
-from yolofs.cli.review.session_changes import PreparedCommit, commit, drop, prepare, stage_edit
+from yolofs.cli.review.session_changes import (
+    PreparedCommit,
+    commit_prepared,
+    drop_picked_hunks,
+    prepare_commit,
+    stage_edit,
+)
 from yolofs.cli.show.listing import PathDisplay, is_marked
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
@@ -210,7 +216,7 @@ def _failed(tool: str, code: int) -> YolofsError:
     elif code in (_NO_PROGRAM, _NO_SUCH_COMMAND):
         what = "finds no such command" if code == _NO_SUCH_COMMAND else "cannot run this command"
         hint = f"the shell {what}; install it, or give its whole path"
-    return YolofsError(f"{display(os.fsencode(tool))} {how_it_ended(code)}, so nothing is done", hint=hint)
+    return YolofsError(f"{display(os.fsencode(tool))} {ending_text(code)}, so nothing is done", hint=hint)
 
 
 def _without_bare_repositories(environment: Mapping[str, str]) -> dict[str, str]:
@@ -376,7 +382,7 @@ def _act(reader: Reader, end: _EndState, *, can_commit: bool) -> None:
         case "c":
             _commit(reader, end)
         case "d":
-            said, done, _ = drop(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True), Stop())
+            said, done, _ = drop_picked_hunks(reader, Drop(end.rest, f"{_count(end.rest)}", "", is_told=True), Stop())
             before = f"; to undo that: yolofs travel {done.before}" if done is not None else ""
             say(said.partition(";")[0] + before)
         case _:
@@ -397,7 +403,7 @@ def _selected_text(end: _EndState) -> str:
 
 
 def _commit(reader: Reader, end: _EndState) -> None:
-    page = prepare(reader, Prepare(end.selected, ()), Stop())
+    page = prepare_commit(reader, Prepare(end.selected, ()), Stop())
     for line in (page.title, *page.lines):
         say(line)
     if not page.question:
@@ -406,7 +412,7 @@ def _commit(reader: Reader, end: _EndState) -> None:
         say("nothing committed")
         return
     assert isinstance(page.prepared, PreparedCommit)
-    say(commit(reader, page.prepared))
+    say(commit_prepared(reader, page.prepared))
 
 
 def _count(what: Sized) -> str:

@@ -76,15 +76,15 @@ class Worker:
         Raises:
             LookStoppedError: it is not wanted any more; nothing is done.
         """
-        from yolofs.cli.review.session_changes import drop
+        from yolofs.cli.review.session_changes import drop_picked_hunks
 
-        return drop(self._reader, effect, stop)
+        return drop_picked_hunks(self._reader, effect, stop)
 
     def take_back(self, done: DoneInView) -> str:
         """Take a drop or an edit back."""
-        from yolofs.cli.review.session_changes import take_back
+        from yolofs.cli.review.session_changes import take_last_back
 
-        return take_back(self._reader, done)
+        return take_last_back(self._reader, done)
 
     def prepare(self, effect: Prepare, stop: Stop) -> Page:
         """Make the page before a commit.
@@ -92,22 +92,22 @@ class Worker:
         Raises:
             LookStoppedError: it is not wanted any more.
         """
-        from yolofs.cli.review.session_changes import prepare
+        from yolofs.cli.review.session_changes import prepare_commit
 
-        return prepare(self._reader, effect, stop)
+        return prepare_commit(self._reader, effect, stop)
 
     def settle(self, effect: Settle) -> tuple[str, DoneInView | None]:
         """Settle conflicts in the view."""
-        from yolofs.cli.review.conflicts import settle
+        from yolofs.cli.review.conflicts import settle_in_view
 
-        return settle(self._reader, effect)
+        return settle_in_view(self._reader, effect)
 
     def commit(self, effect: Commit) -> str:
         """Commit what a page has shown."""
-        from yolofs.cli.review.session_changes import PreparedCommit, commit
+        from yolofs.cli.review.session_changes import PreparedCommit, commit_prepared
 
         assert isinstance(effect.prepared, PreparedCommit)
-        return commit(self._reader, effect.prepared)
+        return commit_prepared(self._reader, effect.prepared)
 
     def texts(self, effect: Edit) -> tuple[bytes, bytes]:
         """Return both versions of what is to be edited.

@@ -41,7 +41,7 @@ class InView(NamedTuple):
     """
 
 
-def look_at(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) -> InView:
+def look_at_path(project: bytes, path: bytes, as_typed: bytes, *, follow_last: bool) -> InView:
     """Return what the view has at an absolute path, with the names that the gate finds.
 
     ``as_typed`` is the path with its links, ``path`` without those that base has on the way to its

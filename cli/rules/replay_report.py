@@ -17,7 +17,7 @@ from yolofs.cli.project import reading, session_directory
 from yolofs.cli.rules.rule_lines import key_text
 from yolofs.journal.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.paths import display, in_shell
-from yolofs.rules import RuleBook, spell
+from yolofs.rules import RuleBook, spell_rule
 from yolofs.session.session import Session
 from yolofs.text.percent import unquote_to_bytes
 
@@ -139,7 +139,7 @@ def emit_replay(book: RuleBook, recorded: Recorded, project: bytes) -> None:
     emit()
     emit("these rules would have spared most questions:")
     for one in found[:_SHOWN]:
-        emit(f"  yolofs rule {one.rule.state.value} {in_shell(spell(one.rule).encode())}")
+        emit(f"  yolofs rule {one.rule.state.value} {in_shell(spell_rule(one.rule).encode())}")
         emit(f"      {_evidence(one)}")
     left = tally(with_rules(book, [one.rule for one in found[:_SHOWN]]), accesses)
     emit(f"with them {left.asks} of {now.asks} would be asked")
@@ -160,7 +160,7 @@ def replay_document(book: RuleBook, recorded: Recorded, project: bytes) -> dict[
         "refused": now.refused,
         "suggestions": [
             {
-                "key": spell(one.rule),
+                "key": spell_rule(one.rule),
                 "state": one.rule.state.value,
                 "asks": one.asks,
                 "paths": one.paths,

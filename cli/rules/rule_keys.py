@@ -10,7 +10,7 @@ from yolofs.cli.project import absolute_path, session_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory, state_of
-from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell
+from yolofs.rules import PathRule, Rule, RuleState, parse_rule, spell_rule
 from yolofs.rules.spelling import URI_START, is_like_uri
 from yolofs.system.mounts import is_inside_mount
 from yolofs.system.own_names import SESSION_LINK
@@ -82,7 +82,7 @@ def always_hidden(project: bytes, path: bytes) -> bytes | None:
 
 
 def _spelled(project: bytes, text: bytes, state: RuleState) -> Rule:
-    """Return the rule with a key that :func:`yolofs.rules.spell` made."""
+    """Return the rule with a key that :func:`yolofs.rules.spell_rule` made."""
     try:
         rule = parse_rule(os.fsdecode(text), state, "", None, b"/")
     except ValueError as error:
@@ -96,7 +96,7 @@ def _pattern(project: bytes, scope: bytes | None, last: bytes, state: RuleState,
     try:
         key = "**/" + last.decode() + ("/**" if is_whole else "")
         if scope is not None:
-            directory = spell(PathRule(typed_path(project, scope or b"/"), state, ""))
+            directory = spell_rule(PathRule(typed_path(project, scope or b"/"), state, ""))
             key = directory.rstrip("/") + "/" + key
         return parse_rule(key, state, "", None, b"/")
     except UnicodeDecodeError:

@@ -10,7 +10,7 @@ from yolofs.access.questions import Operation
 from yolofs.cli.output import emit, paint, say
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.paths import display, in_shell
-from yolofs.rules import Level, Rule, RuleState, RuleSubject, Sources, spell, subject
+from yolofs.rules import Level, Rule, RuleState, RuleSubject, Sources, spell_rule, subject
 
 _COLOURS = {
     RuleState.ALLOW: "green",
@@ -152,8 +152,8 @@ def _in_order(sources: Sources) -> list[tuple[Level, Rule, bool]]:
 
 def key_text(rule: Rule, project: bytes) -> str:
     """Return a rule's key for a terminal."""
-    return display(spell(rule, project).encode())
+    return display(spell_rule(rule, project).encode())
 
 
 def _rule_fields(rule: Rule) -> dict[str, Any]:
-    return {"key": spell(rule), "state": rule.state.value, "source": rule.source}
+    return {"key": spell_rule(rule), "state": rule.state.value, "source": rule.source}

@@ -32,7 +32,7 @@ class ChangesByRun(NamedTuple):
         return self._replace(others={run: some for run, some in self.others.items() if run not in left_out})
 
 
-def divide(changes: Sequence[Change], run: int, attribution: Attribution | None) -> ChangesByRun:
+def divide_by_run(changes: Sequence[Change], run: int, attribution: Attribution | None) -> ChangesByRun:
     """Return the changes, sorted by the run that made them.  Without an ``attribution``, all count
     as the run's.
     """

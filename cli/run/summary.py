@@ -13,7 +13,7 @@ from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
-from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide, meanwhile, meanwhile_fields
+from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide_by_run, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
 from yolofs.cli.show.folding import ChangeLine
@@ -134,7 +134,9 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
         if early is None or span.before != early.generation:
             before = None
         changes = _changes(session, span, before) if ended.has_changes else []
-        work = divide(changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after))
+        work = divide_by_run(
+            changes, ended.number, attribute(session.timeline, session.journal, span.before, span.after)
+        )
         if known is None:  # what a commit has left staged may be older than the run
             work = work.without(run.number for run in read_runs(session.directory) if _ended_before(run, ended))
         notes = [note for note in read_audit(session.directory) if _is_of(note, ended)]

@@ -107,7 +107,7 @@ def fold(
     return Folded(lines, [*gits.values(), *(group for group in groups.values() if group.lines)])
 
 
-def counts_text(group: Group) -> str:
+def group_counts_text(group: Group) -> str:
     """Return how many changes a group has, and how many of them delete something."""
     kinds = Counter(change.kind for change in group.changes)
     total, deleted = sum(kinds.values()), kinds[ChangeKind.DELETED]

@@ -44,7 +44,7 @@ class GraphRow(NamedTuple):
     below: str
 
 
-def draw(nodes: Sequence[GenerationInfo], signs: Signs) -> list[GraphRow]:
+def draw_graph(nodes: Sequence[GenerationInfo], signs: Signs) -> list[GraphRow]:
     """Return the drawing for each generation, all of one width."""
     children: list[list[int]] = [[] for _ in nodes]
     for node in nodes[1:]:

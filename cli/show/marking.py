@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from yolofs.hostcode.marker import MarkFinder
 
 
-def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | None = None) -> MarkFinder:
+def mark_finder(session: Session, *, is_to_commit: bool = False, store: StoreFiles | None = None) -> MarkFinder:
     """Return what marks the changes of a session; ``store`` has their files, if not the session's.
 
     Raises:
@@ -46,5 +46,5 @@ def marker(session: Session, *, is_to_commit: bool = False, store: StoreFiles | 
 
 
 def marks_of(session: Session, changes: Sequence[Change], store: StoreFiles | None = None) -> Marks:
-    """Return the marks of all changes between two states, as :func:`marker` has them."""
-    return marker(session, store=store).marks(changes) if changes else {}
+    """Return the marks of all changes between two states, as :func:`mark_finder` has them."""
+    return mark_finder(session, store=store).marks(changes) if changes else {}

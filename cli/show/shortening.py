@@ -49,7 +49,7 @@ class Shortener(NamedTuple):
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""
-        return f"{self.told(group, show)}  ({folding.counts_text(group)}; {self.unfold})"
+        return f"{self.told(group, show)}  ({folding.group_counts_text(group)}; {self.unfold})"
 
     def told(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what has happened in a group of changes, without their number."""

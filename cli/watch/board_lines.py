@@ -62,7 +62,7 @@ class Drawing(NamedTuple):
     """Which choices of a list are on it: a digit for another one would choose unseen."""
 
 
-def draw(board: Board, width: int, height: int) -> Drawing:
+def draw_board(board: Board, width: int, height: int) -> Drawing:
     """Return a board as at most ``height`` lines of at most ``width`` cells."""
     width, height = max(width, 10), max(height, 4)
     header: list[Line] = [[("bold", _cut(_title(board), width))]]

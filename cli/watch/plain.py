@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 
 from yolofs.cli.output import say
 from yolofs.cli.watch.board import Board, BoardEffect, EndWatch, LookAtPath
-from yolofs.cli.watch.board_lines import draw
+from yolofs.cli.watch.board_lines import draw_board
 from yolofs.cli.watch.preview import preview
 from yolofs.daemon.rpc.ask_messages import AnswerParams, PingInfo
 from yolofs.daemon.rpc.client import Client, Event
@@ -109,7 +109,7 @@ def _print_changes(board: Board, printed: object) -> object:
         board.warnings,
     )
     if now != printed:
-        drawing = draw(board, shutil.get_terminal_size((80, 24)).columns - 1, _TALL)
+        drawing = draw_board(board, shutil.get_terminal_size((80, 24)).columns - 1, _TALL)
         lines = ["".join(text for _, text in line).rstrip() for line in drawing.lines]
         end = len(lines) - len(board.done)  # those were told already
         say("\n".join(lines[:end]).rstrip() + "\n")

@@ -91,7 +91,7 @@ def _content(data: bytes) -> list[str]:
     if b"\0" in data:
         rows = (data[at : at + 16] for at in range(0, min(len(data), _HEX_BYTES), 16))
         return [f"{at * 16:04x}  {row.hex(' '):<47}  {_ascii(row)}" for at, row in enumerate(rows)]
-    return [harmless(line) for line in data.splitlines()[:_MAX_LINES]]
+    return [printable_line(line) for line in data.splitlines()[:_MAX_LINES]]
 
 
 def _ascii(row: bytes) -> str:
@@ -99,7 +99,7 @@ def _ascii(row: bytes) -> str:
     return "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
 
 
-def harmless(line: bytes) -> str:
+def printable_line(line: bytes) -> str:
     """Return a line of any bytes as text that is printable: ``^[`` for an escape, ``<9b>`` for what
     is no character.
     """

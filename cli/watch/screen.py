@@ -14,7 +14,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import FormattedTextControl
 
 from yolofs.cli.watch.board import Board, BoardEffect, EndWatch, LookAtPath
-from yolofs.cli.watch.board_lines import draw
+from yolofs.cli.watch.board_lines import draw_board
 from yolofs.cli.watch.preview import preview
 from yolofs.cli.whole_screen import WholeScreen
 from yolofs.daemon.rpc.ask_messages import AnswerParams, PingInfo
@@ -72,7 +72,7 @@ class _Screen:
 
     def _text(self) -> StyleAndTextTuples:
         size = self._screen.output.get_size()
-        drawing = draw(self._board, size.columns, size.rows)
+        drawing = draw_board(self._board, size.columns, size.rows)
         self._is_whole, self._choices = drawing.is_whole, drawing.choices
         pieces: StyleAndTextTuples = []
         for line in drawing.lines:

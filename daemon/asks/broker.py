@@ -28,7 +28,7 @@ from yolofs.daemon.asks.auditor import Auditor
 from yolofs.daemon.asks.watchers import Watcher, Watchers
 from yolofs.errors import AskError
 from yolofs.paths import display
-from yolofs.rules import PathRule, Rule, RuleBook, spell
+from yolofs.rules import PathRule, Rule, RuleBook, spell_rule
 from yolofs.system.requesters import read_commands, read_requester, wants_no_answer
 
 log = logging.getLogger("yolofs.daemon")
@@ -475,4 +475,4 @@ async def _describe(waiters: Sequence[Waiter]) -> None:
 def _rule_text(rule: Rule | None) -> str:
     if rule is None:
         return "the rules, none of which is about it any more"
-    return f"the rule {display(os.fsencode(spell(rule)))} = {rule.state.value} ({rule.source})"
+    return f"the rule {display(os.fsencode(spell_rule(rule)))} = {rule.state.value} ({rule.source})"

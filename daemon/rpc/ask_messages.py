@@ -16,7 +16,7 @@ from yolofs.access.questions import Decision
 from yolofs.access.scopes import widest_scope
 from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import UsageError
-from yolofs.rules import Rule, RuleState, spell
+from yolofs.rules import Rule, RuleState, spell_rule
 
 
 class ProcessInfo(msgspec.Struct, frozen=True):
@@ -179,7 +179,7 @@ def ended_info(ended: EndedAsk) -> EndedInfo:
 
 
 def _rule_info(rule: Rule) -> RuleInfo:
-    return RuleInfo(quote(os.fsencode(spell(rule))), rule.state, rule.source)
+    return RuleInfo(quote(os.fsencode(spell_rule(rule))), rule.state, rule.source)
 
 
 def _process_info(waiter: Waiter) -> ProcessInfo:

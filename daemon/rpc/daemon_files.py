@@ -9,7 +9,7 @@ import msgspec
 
 from yolofs import __version__
 from yolofs.daemon.rpc.protocol import quote, unquote
-from yolofs.daemon.rpc.revision import REVISION, difference, is_ours, other_version_error
+from yolofs.daemon.rpc.revision import REVISION, difference, is_this_version, other_version_error
 from yolofs.errors import TrustError
 from yolofs.registry.private import read_private, write_private
 
@@ -61,7 +61,7 @@ def other_version(described: DaemonFile | None) -> str:
     """Return which version serves the mount, and which this is; "" if they are the same, as far as
     is known.
     """
-    if described is None or is_ours(described.version, described.revision):
+    if described is None or is_this_version(described.version, described.revision):
         return ""
     return difference(described.version, described.revision)
 

@@ -19,7 +19,7 @@ plans of commits, messages.  Daemons that tell none have 0.
 REMOUNT: Final = "yolofs unmount && yolofs mount"
 
 
-def is_ours(version: str, revision: int) -> bool:
+def is_this_version(version: str, revision: int) -> bool:
     """Tell whether a daemon is of the same version as this command."""
     return (version, revision) == (__version__, REVISION)
 

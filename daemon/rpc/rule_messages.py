@@ -13,7 +13,7 @@ import msgspec
 from yolofs.access.questions import Operation
 from yolofs.daemon.rpc.protocol import quote, unquote
 from yolofs.errors import UsageError
-from yolofs.rules import Level, Rule, RuleSet, RuleState, Sources, parse_rule, spell
+from yolofs.rules import Level, Rule, RuleSet, RuleState, Sources, parse_rule, spell_rule
 
 PAGE = 1000
 """How many rules, or accesses, one message holds."""
@@ -127,7 +127,7 @@ def sources_of(rules: Iterable[SourcedRule], warnings: Sequence[str]) -> Sources
 
 def encode_key(rule: Rule) -> str:
     """Return what a rule is about in the form in which it travels."""
-    return quote(os.fsencode(spell(rule)))
+    return quote(os.fsencode(spell_rule(rule)))
 
 
 def decode_rule(key: str, state: RuleState, source: str) -> Rule:

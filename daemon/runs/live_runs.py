@@ -64,7 +64,7 @@ class LiveRuns:
         """Note that a run begins, and return its number."""
         with self._lock:
             number = self._last + 1
-            words, (place,) = runs.quoted(command), runs.quoted([directory])
+            words, (place,) = runs.quoted_command(command), runs.quoted_command([directory])
             self._auditor.note(RunStart(time.time_ns(), number, words, place, before))
             self._last = number
             self._going_on[number] = _Going(before, self._auditor.noted, command)

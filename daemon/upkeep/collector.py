@@ -73,7 +73,7 @@ class Collector:
         self._used_s = self._cpu_s()
 
 
-async def collect(collector: Collector) -> None:
+async def collect_when_idle(collector: Collector) -> None:
     """Look every now and then, until cancelled."""
     while True:
         await trio.sleep(LOOK_S)

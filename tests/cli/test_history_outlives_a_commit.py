@@ -15,7 +15,7 @@ from tests.cli.program import Program, run_code
 from tests.cli.terminal import Terminal
 from tests.support.fault_points import points
 from yolofs.paths import RelPath
-from yolofs.session.named_states import source_of
+from yolofs.session.named_states import named_state
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount
@@ -355,7 +355,7 @@ def test_what_a_run_left_that_base_has_not_any_more_is_told(worked: Program) -> 
 def test_a_failure_to_read_what_a_run_left_is_no_change_of_base(worked: Program) -> None:
     worked("commit", "--yes")
     with Session.open(os.fsencode(worked.project), SessionAccess.READ) as session:
-        files = source_of(session, "run 2").files
+        files = named_state(session, "run 2").files
         file = files.look(RelPath(os.fsencode(worked.project)[1:] + b"/new.txt"))
         assert file is not None
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -14,7 +14,7 @@ import pytest
 from tests.cli.program import Program, can_append, can_read, replace_text, wait_until
 from tests.support.rows import row
 from yolofs.daemon.rpc.client import Client
-from yolofs.rules import PathRule, RuleState, spell
+from yolofs.rules import PathRule, RuleState, spell_rule
 
 
 def learned(yolofs: Program) -> dict[str, str]:
@@ -110,7 +110,7 @@ def test_a_rule_can_be_unset_by_the_key_under_which_it_is_listed(ruled: Program)
             path = Path(os.fsdecode(os.fsencode(ruled.project) + b"/" + name))
             path.parent.mkdir(exist_ok=True)
             path.touch()
-            ruled("rule", "deny", spell(PathRule(os.fsencode(path), RuleState.DENY, "")))
+            ruled("rule", "deny", spell_rule(PathRule(os.fsencode(path), RuleState.DENY, "")))
             assert list(learned(ruled).values()) == ["deny"]
             path.unlink()
             rules = ruled("rule", "list", "--json").json["rules"]

@@ -36,7 +36,7 @@ from yolofs.overlay import Owner
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
 GROUP, OTHER = 5000, 5001
@@ -172,7 +172,7 @@ def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path, stat
         for path in (b"file", b"shared/page", b"own/roots", b"own/others"):
             assert os.lstat(os.path.join(project, path)).st_ino == before_numbers[path][0], path
         with Session.open(project, SessionAccess.WRITE) as session:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert listing(project) == before
         assert numbers(project) == before_numbers
         with Session.open(project, SessionAccess.WRITE) as session:
@@ -209,7 +209,7 @@ def test_setgid_that_only_its_group_may_give_is_told_when_an_undo_cannot_give_it
         with Session.open(project, SessionAccess.WRITE) as session:
             assert commit(session).left_out == {}
         with Session.open(project, SessionAccess.WRITE) as session:
-            assert undo(session, choose(session, None)).left_out == {b"shared/old": ("mode",)}
+            assert undo(session, choose_commit(session, None)).left_out == {b"shared/old": ("mode",)}
 
     as_user(place, act)
 
@@ -331,7 +331,7 @@ def test_what_was_taken_back_of_another_users_files_is_no_change_of_the_host(pla
 
 
 def _undo_last(session: Session) -> None:
-    undo(session, choose(session, None))
+    undo(session, choose_commit(session, None))
 
 
 def _die_in_undo(project: bytes, line: int, expected: Listing, before: Listing, *, goes_back: bool) -> None:

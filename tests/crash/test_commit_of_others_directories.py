@@ -22,7 +22,7 @@ from yolofs.errors import NotPreparedError
 from yolofs.paths import RelPath
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 from yolofs.state.regions import Region
 
 __all__ = ["place"]
@@ -85,7 +85,7 @@ def test_they_are_renamed_and_removed_and_come_back(place: Path) -> None:
         assert listing(project) == expected
         assert os.lstat(os.path.join(project, b"renamed")).st_ino == before_numbers[b"full"][0]
         with Session.open(project, SessionAccess.WRITE) as session:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         after = listing(project)
         assert after.keys() == before.keys()
         assert without_owners(after) == without_owners(before)

@@ -25,7 +25,7 @@ from tests.support.required import do_without
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount, pytest.mark.root_only]
 POINTS = 6
@@ -99,7 +99,7 @@ def test_it_is_undone_and_done_again(disk: Path) -> None:
             commit(session)
         assert listing(bytes(project)) == expected
         with Session.open(bytes(project), SessionAccess.WRITE) as session:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert listing(bytes(project)) == before
 
 

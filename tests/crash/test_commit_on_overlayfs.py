@@ -22,7 +22,7 @@ from tests.support.session_cleaning import remove_sessions_below
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -116,7 +116,7 @@ def test_directories_of_the_image_are_moved_and_removed_and_come_back(image: Con
         commit(session)
     assert base_of(image) == expected
     with Session.open(root, SessionAccess.WRITE) as session:
-        undo(session, choose(session, None))
+        undo(session, choose_commit(session, None))
     assert base_of(image) == before
     with Session.open(root, SessionAccess.WRITE) as session:
         commit(session)

@@ -22,7 +22,7 @@ from yolofs.commit.apply import execution, steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 from yolofs.system import syscalls
 
 pytestmark = pytest.mark.timeout(300)
@@ -159,7 +159,7 @@ def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monke
     monkeypatch.setattr(steps.Steps, "make", no_room)
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         with pytest.raises(NotPreparedError) as raised:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert raised.value.message.startswith("the undo of commit 1 was not begun: ")
         assert raised.value.hint == (
             f"make room where {os.fsdecode(session.directory)} lies, or begin with what makes room "
@@ -179,5 +179,5 @@ def test_an_undo_that_cannot_begin_offers_to_undo_other_paths(tmp_path: Path, mo
     monkeypatch.setattr(steps.Steps, "make", forbidden)
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         with pytest.raises(NotPreparedError) as raised:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert raised.value.hint == "fix that, or undo other paths: yolofs undo 1 PATH..."

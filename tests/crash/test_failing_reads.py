@@ -26,7 +26,7 @@ from yolofs.registry.seal import digest_of_file, read_plainly
 from yolofs.registry.search import find
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, prepare
+from yolofs.session.undo import choose_commit, prepare_undo
 from yolofs.session.undo_notes import read_undoes
 from yolofs.state.link_names import find_name_near, find_names, find_names_at
 from yolofs.state.tree import Staged
@@ -251,10 +251,10 @@ def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: P
         pass
     with Session.open(project, SessionAccess.READ) as session:
         scratch = Store(os.fsencode(place / "scratch"))
-        commit_1 = choose(session, 1)
+        commit_1 = choose_commit(session, 1)
 
         def stays() -> object:
-            return prepare(session, commit_1, force=True, into=scratch).stays
+            return prepare_undo(session, commit_1, force=True, into=scratch).stays
 
         expected, found = stays(), []
         for failure in each_read_fails(place, lambda: found.append(stays())):

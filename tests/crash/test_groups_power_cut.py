@@ -32,7 +32,7 @@ from yolofs.overlay import Owner
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [pytest.mark.root_only, pytest.mark.timeout(300)]
 STATES = how_many(ci=40, nightly=2000)
@@ -120,7 +120,7 @@ def _commit_all(session: Session) -> None:
 
 
 def _undo_last(session: Session) -> None:
-    undo(session, choose(session, None))
+    undo(session, choose_commit(session, None))
 
 
 @pytest.mark.parametrize("what", ["commit", "undo"])

@@ -17,7 +17,7 @@ from tests.property.core_driver import CoreDriver
 from tests.security.planting import interrupt, interrupted
 from tests.support.fault_points import points
 from tests.support.seed import sample
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 
 pytestmark = pytest.mark.timeout(300)
 INTERRUPTED = 12
@@ -184,7 +184,7 @@ def test_that_a_commit_was_interrupted_is_said_once(tmp_path: Path, words: tuple
 def test_a_commit_that_a_process_is_at_work_on_was_not_interrupted(tmp_path: Path, words: tuple[str, ...]) -> None:
     project, _ = interrupted(tmp_path)
     program = Program(project)
-    with locked(os.fsencode(os.path.realpath(program.session))):
+    with session_locked(os.fsencode(os.path.realpath(program.session))):
         said = program.refused(*words, code=5)
     assert "is at work on this session" in said
     assert "interrupted" not in said

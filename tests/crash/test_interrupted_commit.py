@@ -24,7 +24,7 @@ from tests.support.fault_points import points
 from tests.support.model_steps import how_many
 from tests.support.seed import dice
 from yolofs.session.archive import CARRIED, interrupted_commit
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 
 pytestmark = [pytest.mark.mount, pytest.mark.timeout(300)]
 
@@ -278,7 +278,7 @@ def test_looking_waits_for_a_process_that_is_between_two_journals(tmp_path: Path
     directory = tmp_path / "project"
     Project(directory)
     journal = directory / ".yolofs/journal"
-    with locked(bytes(directory / ".yolofs")):
+    with session_locked(bytes(directory / ".yolofs")):
         journal.rename(directory / "away")
         command = [sys.executable, "-m", "yolofs.cli.main", "status"]
         with subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, text=True) as status:

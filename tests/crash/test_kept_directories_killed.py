@@ -21,7 +21,7 @@ from tests.support.killed_command import is_in_switch
 from tests.support.memory_disk import memory_directory
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = pytest.mark.timeout(300)
 POINTS = 8
@@ -77,7 +77,7 @@ def remove_and_commit(project: bytes) -> None:
 
 def undo_last(project: bytes) -> None:
     with Session.open(project, SessionAccess.WRITE) as session:
-        result = undo(session, choose(session, 1))
+        result = undo(session, choose_commit(session, 1))
     assert not result.stays
 
 

@@ -22,7 +22,7 @@ from yolofs.commit.apply import execution, part_links
 from yolofs.paths import Generation
 from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 from yolofs.session.up_to import commit_up_to
 
 pytestmark = pytest.mark.timeout(300)
@@ -81,7 +81,7 @@ def stage_links(project: bytes) -> None:
 
 def undo_all(project: bytes) -> None:
     with Session.open(project, SessionAccess.WRITE) as session:
-        undo(session, choose(session, 1))
+        undo(session, choose_commit(session, 1))
 
 
 def is_killed(project: bytes, does: Callable[[bytes], None], call: int) -> bool:

@@ -21,7 +21,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, finish_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 __all__ = ["project"]
 
@@ -178,7 +178,7 @@ def committed(project: Path, work: View = lambda _: None) -> None:
 
 def undone(project: Path, number: int | None, *, force: bool = False) -> None:
     with Session.open(bytes(project), SessionAccess.WRITE) as session:
-        result = undo(session, choose(session, number), force=force)
+        result = undo(session, choose_commit(session, number), force=force)
         assert result.is_whole
         assert not result.stays
 

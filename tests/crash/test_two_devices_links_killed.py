@@ -23,7 +23,7 @@ from tests.support.session_cleaning import remove_sessions_below
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 __all__ = ["project"]
 
@@ -101,7 +101,7 @@ def commit_all(session: Session) -> None:
 
 
 def undo_last(session: Session) -> None:
-    undo(session, choose(session, None))
+    undo(session, choose_commit(session, None))
 
 
 def done(project: Path, act: Callable[[Session], object]) -> None:

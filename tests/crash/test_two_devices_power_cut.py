@@ -28,7 +28,7 @@ from tests.support.second_disk import mounted_disk
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -55,7 +55,7 @@ def commit_all(session: Session) -> None:
 
 def undo_of(number: int | None) -> Callable[[Session], None]:
     def act(session: Session) -> None:
-        result = undo(session, choose(session, number))
+        result = undo(session, choose_commit(session, number))
         assert result.is_whole
         assert not result.stays
 

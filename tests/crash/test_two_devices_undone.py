@@ -13,7 +13,7 @@ from tests.property.plain_directory import by_first_name, walk_tree
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 __all__ = ["project"]
 
@@ -47,7 +47,7 @@ def test_what_was_changed_and_moved_is_committed_again_after_an_undo(
     after = by_first_name(dict(walk_tree(bytes(project))))
     for _ in range(2):
         with Session.open(bytes(project), SessionAccess.WRITE) as session:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert (project / file).read_text() == "before"
         with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
@@ -68,7 +68,7 @@ def test_a_directory_that_was_removed_is_removed_again_after_an_undo(project: Pa
             commit(session)
         assert not (project / "far/gone").exists()
         with Session.open(bytes(project), SessionAccess.WRITE) as session:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert (project / "far/gone/sub/x").read_text() == "x"
     (project / "far/gone/sub/x").write_text("y")
     with Session.open(bytes(project), SessionAccess.WRITE) as session, pytest.raises(ConflictError):
@@ -97,7 +97,7 @@ def test_of_a_changed_file_that_moved_along_each_name_is_staged_by_itself_after_
         commit(session)
     committed = base_of(project)
     with Session.open(bytes(project), SessionAccess.WRITE) as session:
-        undone = undo(session, choose(session, None))
+        undone = undo(session, choose_commit(session, None))
     assert set(undone.left_out) == {f"{target}moved/{name}".encode() for name in ("one", "two")}
     assert [(directory / name).read_text() for name in ("one", "two")] == ["before", "before"]
     assert (directory / "one").samefile(directory / "two")

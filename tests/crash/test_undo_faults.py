@@ -22,7 +22,7 @@ from tests.support.memory_disk import memory_directory
 from yolofs.errors import YolofsError
 from yolofs.session.commit import CommitResult, commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import UndoResult, choose, undo
+from yolofs.session.undo import UndoResult, choose_commit, undo
 
 pytestmark = pytest.mark.timeout(300)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EPERM, errno.EOPNOTSUPP)
@@ -41,7 +41,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def attempt(project: bytes, faults: Faults) -> UndoResult | YolofsError:
     """Undo with faults, and return what comes of it; anything but our own errors is a defect."""
     with Session.open(project, SessionAccess.WRITE) as session:
-        last = choose(session, None)
+        last = choose_commit(session, None)
         with faults.at_work():
             try:
                 return undo(session, last)
@@ -54,7 +54,7 @@ def view_of(project: bytes) -> dict[bytes, Node]:
     with Session.open(project, SessionAccess.WRITE) as session:
         commit(session)
         shown = scan(project)
-        result = undo(session, choose(session, None))
+        result = undo(session, choose_commit(session, None))
         assert not result.stays
         return shown
 

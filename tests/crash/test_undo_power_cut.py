@@ -31,7 +31,7 @@ from yolofs.commit.plan.plan import Step
 from yolofs.registry.seal import Sealer
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = pytest.mark.timeout(300)
 DIRECTORIES = 2
@@ -92,7 +92,7 @@ def record(
 
 
 def undo_last(session: Session) -> None:
-    undo(session, choose(session, None))
+    undo(session, choose_commit(session, None))
 
 
 def committed(root: bytes) -> bytes:

@@ -20,7 +20,7 @@ from tests.support.second_disk import mounted_disk
 from yolofs.errors import ConflictError
 from yolofs.session.commit import abort, commit, look_at_base, roll_back_interrupted, split_staged
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device")
 DISKS = ("one", "two")
@@ -72,7 +72,7 @@ def test_what_has_its_number_on_the_other_disk_is_no_change_by_the_host(project:
     after = tree_of(project)
     for _ in range(2):
         with Session.open(bytes(project), SessionAccess.WRITE) as session:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert tree_of(project) == before
         with Session.open(bytes(project), SessionAccess.WRITE) as session:
             commit(session)
@@ -90,7 +90,7 @@ def test_what_the_host_has_changed_on_either_disk_is_told(project: Path, disk: s
     (project / disk / "new").write_text("by the host")
     with Session.open(bytes(project), SessionAccess.WRITE) as session:
         with pytest.raises(ConflictError) as raised:
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert raised.value.paths == (f"{disk}/new".encode(),)
 
 
@@ -113,7 +113,7 @@ def test_what_was_taken_back_is_no_conflict_for_the_next_commit(project: Path) -
     seen = set[bool]()
     total = killed_at(0, root)
     with Session.open(root, SessionAccess.WRITE) as session:
-        undo(session, choose(session, None))
+        undo(session, choose_commit(session, None))
     for line in range(total // 10, total, total // 30):
         killed_at(line, root)
         if not has_way_back(root):  # it had not begun, or is done by now
@@ -143,7 +143,7 @@ def test_what_a_later_commit_has_changed_on_the_other_disk_is_no_reason_to_leave
     (project / "one/f4").write_text("by the host")
     with Session.open(bytes(project), SessionAccess.WRITE) as session:
         with pytest.raises(ConflictError) as raised:
-            undo(session, choose(session, 1))
+            undo(session, choose_commit(session, 1))
         assert raised.value.paths == (b"one/f4",)
 
 
@@ -165,7 +165,7 @@ def test_what_a_forced_commit_would_replace_on_one_disk_is_a_conflict_there_alon
     before = tree_of(project)
     total = dies_at(0, root, lambda session: commit(session, force=True))
     with Session.open(root, SessionAccess.WRITE) as session:
-        undo(session, choose(session, None))
+        undo(session, choose_commit(session, None))
     assert tree_of(project) == before
     with Session.open(root, SessionAccess.WRITE) as session:
         abort(session)

@@ -19,7 +19,7 @@ from yolofs.commit.apply import commit_directory, execution
 from yolofs.errors import CommitError
 from yolofs.session.commit import commit, finish_interrupted, look_at_base, split_staged
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -50,12 +50,12 @@ def test_what_could_not_be_set_is_told_and_no_drift(
         faults = Faults(number, range(1 << 30), only=call)
         if ends == "at once":
             with faults.at_work():
-                told = undo(session, choose(session, 1)).left_out
+                told = undo(session, choose_commit(session, 1)).left_out
             assert any(CALLS[call] in left_out for left_out in told.values()), told
         else:
             monkeypatch.setattr(execution, "write_new", _fails_at_the_end)
             with faults.at_work(), pytest.raises(CommitError):
-                undo(session, choose(session, 1))
+                undo(session, choose_commit(session, 1))
             monkeypatch.setattr(execution, "write_new", commit_directory.write_new)
     with Session.open(project, SessionAccess.WRITE) as session:
         if ends == "when it goes on":
@@ -64,7 +64,7 @@ def test_what_could_not_be_set_is_told_and_no_drift(
         if then == "commit":
             commit(session)
         else:
-            assert not undo(session, choose(session, 2)).stays
+            assert not undo(session, choose_commit(session, 2)).stays
             check_no_drift(session)
     now = scan(project)
     assert now.keys() == after.keys()
@@ -74,7 +74,7 @@ def test_what_could_not_be_set_is_told_and_no_drift(
 def test_what_the_host_changes_then_is_drift_again(project: bytes) -> None:
     with Session.open(project, SessionAccess.WRITE) as session:
         with Faults(errno.EPERM, range(1 << 30), only="utime").at_work():
-            undo(session, choose(session, 1))
+            undo(session, choose_commit(session, 1))
         check_no_drift(session)
         file = Path(os.fsdecode(project), "g/one1")
         size = file.stat().st_size

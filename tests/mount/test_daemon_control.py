@@ -23,7 +23,7 @@ from yolofs.daemon.rpc.daemon_files import read_daemon_file, socket_path
 from yolofs.daemon.rpc.protocol import Done, LoanKind, NoParams
 from yolofs.errors import BusyFilesError, DaemonError, GenerationError, SessionBusyError, UsageError
 from yolofs.session.commit import abort, commit
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.session.session import Session, SessionAccess
 
 pytestmark = pytest.mark.mount
@@ -278,9 +278,9 @@ def test_the_lock_outlives_the_daemon_as_long_as_the_session_is_lent(yolofs: Pro
     with connected(yolofs) as client, contextlib.suppress(DaemonError), client.lend(LoanKind.ABORT):
         os.kill(client.pid, signal.SIGKILL)
         wait_until(lambda: has_ended(client.pid), "the daemon's end")
-        with pytest.raises(SessionBusyError), locked(os.fsencode(yolofs.session)):
+        with pytest.raises(SessionBusyError), session_locked(os.fsencode(yolofs.session)):
             pass
-    with locked(os.fsencode(yolofs.session)):
+    with session_locked(os.fsencode(yolofs.session)):
         pass
 
 

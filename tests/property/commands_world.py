@@ -21,7 +21,7 @@ from tests.property.test_commit_property import fill_base
 from tests.support.commit_model import Node, contents, scan
 from tests.support.host_edits import Host
 from tests.support.session_cleaning import remove_sessions_below
-from yolofs.cli.commit.report import look
+from yolofs.cli.commit.report import preview_commit
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import (
@@ -35,10 +35,10 @@ from yolofs.paths import RelPath, is_below, split
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit, look_at_base
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 from yolofs.session.up_to import commit_up_to
 from yolofs.state.regions import Region
-from yolofs.text.path_patterns import Patterns, parse
+from yolofs.text.path_patterns import Patterns, parse_pattern
 
 
 class Driver(CoreDriver):
@@ -126,7 +126,7 @@ class World:
 
 
 def selection_of(session: Session, asked: Committing) -> Selection:
-    excluded = Patterns([(parse(_absolute(asked.exclude), b"", b""), asked.exclude)]) if asked.exclude else None
+    excluded = Patterns([(parse_pattern(_absolute(asked.exclude), b"", b""), asked.exclude)]) if asked.exclude else None
     if asked.paths:
         return Selection(session.regions, frozenset(), tuple(map(RelPath, asked.paths)), excluded, asked.trusted)
     where, wanted = asked.regions or (session.regions, frozenset((Region.PROJECT,)))
@@ -150,7 +150,7 @@ def do_commit(
         merge=asked.merge and up_to is None, ours=asked.side == "ours", theirs=asked.side == "theirs" and up_to is None
     )
     selection = selection_of(session, asked)
-    _, split = look(session, selection, up_to)
+    _, split = preview_commit(session, selection, up_to)
     looked, settled = look_at_base(session, split), SettledConflicts()
     if asked.ways and not wish.is_given:  # as who answers a question for each
         wish._chosen.update(zip(looked.conflicts, itertools.cycle(asked.ways), strict=False))
@@ -158,7 +158,9 @@ def do_commit(
         settled = wish.settle(session, looked, makes_again=up_to is None)
         selection = msgspec.structs.replace(selection, left=settled.left)
         _, split = (
-            look(session, selection, is_again=True) if up_to is None else look(session, selection, up_to, is_again=True)
+            preview_commit(session, selection, is_again=True)
+            if up_to is None
+            else preview_commit(session, selection, up_to, is_again=True)
         )
         looked = look_at_base(session, split)
     check_settled(settled, looked)
@@ -172,7 +174,7 @@ def do_undo(session: Session, asked: Undoing) -> int | None:
     numbers = sorted(commit_numbers(session.directory))
     number = numbers[asked.number % len(numbers)] if asked.number is not None and numbers else None
     wanted = Selection(session.regions, paths=tuple(map(RelPath, asked.paths))) if asked.paths else None
-    return undo(session, choose(session, number), selection=wanted, force=asked.force).number
+    return undo(session, choose_commit(session, number), selection=wanted, force=asked.force).number
 
 
 class Round:
@@ -242,7 +244,7 @@ def do(world: World, command: Committing | Undoing) -> None:
     after = again.before
     with world.session() as session:
         try:
-            result = undo(session, choose(session, None))
+            result = undo(session, choose_commit(session, None))
         except HardLinksError:
             event("undo refused for hard links")
             return
@@ -260,7 +262,7 @@ def apply_again(world: World, after: dict[bytes, Node]) -> None:
     again = Round(world)
     with world.session() as session:
         try:
-            result = undo(session, choose(session, max(commit_numbers(session.directory))))
+            result = undo(session, choose_commit(session, max(commit_numbers(session.directory))))
         except HardLinksError:
             event("redo refused for hard links")
             return

@@ -30,7 +30,7 @@ from yolofs.errors import (
 from yolofs.session.archive import commit_numbers
 from yolofs.session.commit import commit, discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 
 def do_interrupted(world: World, command: Committing | Undoing, over: Interruption) -> None:
@@ -76,7 +76,7 @@ def do_interrupted(world: World, command: Committing | Undoing, over: Interrupti
     again = Round(world)
     with world.session() as session:
         try:
-            result = undo(session, choose(session, max(commit_numbers(session.directory))))
+            result = undo(session, choose_commit(session, max(commit_numbers(session.directory))))
         except HardLinksError:
             event("undo refused for hard links")
             return

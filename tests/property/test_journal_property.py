@@ -17,7 +17,7 @@ from yolofs.journal.checksums import with_checksum
 from yolofs.journal.codec import _read_fields, decode, encode
 from yolofs.journal.header import HEADER_1, JournalForm, header, read_header
 from yolofs.journal.journal import Journal
-from yolofs.journal.line_fields import quote, unquote
+from yolofs.journal.line_fields import quote_field, unquote_field
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 
@@ -131,13 +131,13 @@ def test_every_record_is_one_line_that_reads_back_the_same(record: Record) -> No
 
 @given(st.binary(max_size=60))
 def test_a_string_has_exactly_one_spelling(raw: bytes) -> None:
-    field = quote(raw)
-    assert unquote(field) == raw
+    field = quote_field(raw)
+    assert unquote_field(field) == raw
     try:
-        spelled = unquote(raw)
+        spelled = unquote_field(raw)
     except ValueError:
         return
-    assert quote(spelled) == raw
+    assert quote_field(spelled) == raw
 
 
 @given(st.binary(max_size=80))

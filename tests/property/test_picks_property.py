@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from yolofs.changes.changes import Change, ChangeKind
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
-from yolofs.changes.picks import LineNumbers, all_but, apply_picks, parse_picks, spell
+from yolofs.changes.picks import LineNumbers, all_but, apply_picks, parse_picks, spell_pick
 from yolofs.cli.commit.chunks import chunks_of, patch_lines
 from yolofs.paths import RelPath
 from yolofs.text import line_diff
@@ -115,7 +115,7 @@ def test_a_pick_and_the_rest_are_all_lines(before: bytes, after: bytes, data: st
         one, other = picks.get(hunk.id, frozenset()), rest.get(hunk.id, frozenset())
         assert (everything if one is None else one) | (everything if other is None else other) == everything
         assert not (everything if one is None else one) & (everything if other is None else other)
-    assert parse_picks(spell(*pick) for pick in picks.items()) == picks
+    assert parse_picks(spell_pick(*pick) for pick in picks.items()) == picks
 
 
 @given(texts, texts, st.integers(0, 4))

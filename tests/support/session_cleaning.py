@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from yolofs.registry.registry import Registry
-from yolofs.session.forget import forget
+from yolofs.session.forget import forget_session
 
 
 def remove_sessions_below(directory: bytes) -> None:
@@ -23,7 +23,7 @@ def remove_sessions_below(directory: bytes) -> None:
         entries = list(registry)
     for entry in entries:
         if entry.project_path == directory or entry.project_path.startswith(directory + b"/"):
-            forget(entry)
+            forget_session(entry)
 
 
 @contextmanager

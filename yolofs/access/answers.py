@@ -13,7 +13,7 @@ from yolofs.access.questions import Decision, Question
 from yolofs.access.scopes import common_directory, holds
 from yolofs.errors import UsageError
 from yolofs.paths import display
-from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, spell
+from yolofs.rules import PathRule, Rule, RuleBook, RuleSet, RuleState, spell_rule
 
 JUST_ONCE = ", just once"
 """Follows who answered, where the rules that the answer made leave an ask open."""
@@ -116,7 +116,8 @@ def _why_left(question: Question, nearer: Rule | None) -> tuple[str, str]:
         return "the file has other names (hard links) that were not found", hint
     if isinstance(nearer, PathRule):
         hint = f"{hint}, or a directory no higher than that rule"
+    spelled = display(os.fsencode(spell_rule(nearer)))
     return (
-        f'the nearest rule decides: {display(os.fsencode(spell(nearer)))} is "{nearer.state.value}" ({nearer.source})',
+        f'the nearest rule decides: {spelled} is "{nearer.state.value}" ({nearer.source})',
         hint,
     )

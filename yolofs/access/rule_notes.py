@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from yolofs.audit.audit import RuleChange, RuleNote
-from yolofs.rules import Rule, RuleSet, spell, subject
+from yolofs.rules import Rule, RuleSet, spell_rule, subject
 from yolofs.text.percent import quote_from_bytes
 
 
@@ -40,4 +40,4 @@ def _differences(old: RuleSet, new: RuleSet) -> Iterator[RuleChange]:
 
 
 def _key(rule: Rule) -> str:
-    return quote_from_bytes(os.fsencode(spell(rule)))
+    return quote_from_bytes(os.fsencode(spell_rule(rule)))

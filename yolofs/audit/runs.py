@@ -41,7 +41,7 @@ class Run(msgspec.Struct, frozen=True):
         return unquote_to_bytes(self.start.directory)
 
 
-def quoted(words: Iterator[bytes] | tuple[bytes, ...] | list[bytes]) -> tuple[str, ...]:
+def quoted_command(words: Iterator[bytes] | tuple[bytes, ...] | list[bytes]) -> tuple[str, ...]:
     """Return a command line as :class:`yolofs.audit.audit.RunStart` holds it."""
     return tuple(map(quote_from_bytes, words))
 

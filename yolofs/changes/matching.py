@@ -125,7 +125,7 @@ class StateReader:
     @functools.cached_property
     def _by_identity(self) -> Mapping[FileIdentity, list[Entry]]:
         found: defaultdict[FileIdentity, list[Entry]] = defaultdict(list)
-        for entry in entries(self.tree.root):
+        for entry in entries_below(self.tree.root):
             if entry.staged is not None:
                 found[entry.staged.key].append(entry)
             elif entry.base is not None:
@@ -135,7 +135,7 @@ class StateReader:
     @functools.cached_property
     def _by_source(self) -> Mapping[RelPath, list[Entry]]:
         found: defaultdict[RelPath, list[Entry]] = defaultdict(list)
-        for entry in entries(self.tree.root):
+        for entry in entries_below(self.tree.root):
             source = entry.source
             if source is not None:
                 found[source].append(entry)
@@ -237,10 +237,10 @@ has to be seen.
 
 
 def _has_work(directory: Entry) -> bool:
-    return any(entry.staged is not None for entry in entries(directory))
+    return any(entry.staged is not None for entry in entries_below(directory))
 
 
-def entries(top: Entry) -> Iterator[Entry]:
+def entries_below(top: Entry) -> Iterator[Entry]:
     """Yield ``top`` and every entry below it, tombstones too."""
     stack = [top]
     while stack:

@@ -139,7 +139,7 @@ def _head(pair: Pair, similarity: int) -> Iterator[bytes]:
             yield b"old mode %b\nnew mode %b\n" % (old.mode, new.mode)
         if old.path != new.path:
             yield b"similarity index %d%%\n" % similarity
-            yield b"rename from %b\nrename to %b\n" % (quoted(old.path), quoted(new.path))
+            yield b"rename from %b\nrename to %b\n" % (quoted_name(old.path), quoted_name(new.path))
 
 
 def _similarity(old: Content, new: Content, texts: line_diff.Texts | None) -> int:
@@ -165,7 +165,7 @@ def quoted_names(pair: Pair) -> tuple[bytes, bytes]:
     old, new = pair.old or pair.new, pair.new or pair.old
     assert old is not None
     assert new is not None
-    return quoted(b"a/" + old.path), quoted(b"b/" + new.path)
+    return quoted_name(b"a/" + old.path), quoted_name(b"b/" + new.path)
 
 
 def _labels(pair: Pair) -> tuple[bytes, bytes]:
@@ -176,11 +176,11 @@ def _labels(pair: Pair) -> tuple[bytes, bytes]:
 
 
 def _label(path: bytes) -> bytes:
-    name = quoted(path)
+    name = quoted_name(path)
     return name + (b"\t" if b" " in name and name == path else b"")  # so that the name's end is certain, as git does
 
 
-def quoted(path: bytes) -> bytes:
+def quoted_name(path: bytes) -> bytes:
     """Return a name as git writes it; one that starts or ends with a space in quotes, as git 2.39
     loses such spaces.
     """

@@ -41,7 +41,7 @@ def parse_picks(words: Iterable[str]) -> dict[str, LineNumbers | None]:
     return picks
 
 
-def spell(name: str, lines: LineNumbers | None) -> str:
+def spell_pick(name: str, lines: LineNumbers | None) -> str:
     """Return a pick as :func:`parse_picks` reads it."""
     if lines is None:
         return name

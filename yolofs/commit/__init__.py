@@ -88,7 +88,7 @@ In the order in which a commit goes through them::
 
 from yolofs.commit.apply.execution import CommitOutcome, execute, resume
 from yolofs.commit.merge.conflicts import find_conflicts
-from yolofs.commit.plan.plan import Plan, describe
+from yolofs.commit.plan.plan import Plan, describe_step
 from yolofs.commit.plan.planner import plan_commit
 
-__all__ = ["CommitOutcome", "Plan", "describe", "execute", "find_conflicts", "plan_commit", "resume"]
+__all__ = ["CommitOutcome", "Plan", "describe_step", "execute", "find_conflicts", "plan_commit", "resume"]

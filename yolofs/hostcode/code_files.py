@@ -18,7 +18,7 @@ from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath, is_below, join, split
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
-from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse
+from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse_pattern
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
 """Where other users' home directories are: root commits what is theirs, too."""
@@ -39,12 +39,12 @@ class CodeFileTable:
         self._mountpoint = mountpoint
         self._links = Links(base, project, home, mountpoint)
         table = built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
-        listed = [(parse(text, project, home), Mark.LISTED) for text in more]
+        listed = [(parse_pattern(text, project, home), Mark.LISTED) for text in more]
         self._anywhere = [*table.anywhere, *((names[1:], mark) for names, mark in listed if _is_anywhere(names))]
         self._fixed = [*table.fixed, *listed]
         self._fixed += [*self._links.fixed(self._fixed), *table.of_others]
         for text in _GIT_SETTINGS:
-            self._fixed += self._links.named_by_git(b"/" + b"/".join(parse(text, b"/", home)), base.root)
+            self._fixed += self._links.named_by_git(b"/" + b"/".join(parse_pattern(text, b"/", home)), base.root)
         self.anywhere = patterns_anywhere()
         """The built-in patterns that are about paths anywhere, absolute."""
 
@@ -219,9 +219,9 @@ def built_in(home: bytes, configured: str) -> BuiltIn:
     """Return the built-in table; ``configured``: where the user has settings, empty if not
     elsewhere.
     """
-    table = [(parse(pattern, b"/", home), mark) for pattern, mark in _rows(configured)]
-    git = [(parse(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
-    below_homes = [(parse(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
+    table = [(parse_pattern(pattern, b"/", home), mark) for pattern, mark in _rows(configured)]
+    git = [(parse_pattern(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
+    below_homes = [(parse_pattern(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
     return BuiltIn(
         tuple((names[1:], mark) for names, mark in (*git, *table) if _is_anywhere(names)),
         tuple(line for line in table if not _is_anywhere(line[0])),
@@ -248,7 +248,9 @@ def patterns_anywhere() -> Patterns[Mark]:
     """Return the built-in patterns that are about paths anywhere, absolute; git's are not among
     them.
     """
-    return Patterns([(parse(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/")])
+    return Patterns(
+        [(parse_pattern(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/")]
+    )
 
 
 def _directories(changes: Iterable[Change]) -> Iterator[RelPath]:

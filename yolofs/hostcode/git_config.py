@@ -38,7 +38,7 @@ class _MalformedError(Exception):
     """The text is not one that git would read."""
 
 
-def parse(text: bytes) -> list[ConfigLine] | None:
+def parse_config(text: bytes) -> list[ConfigLine] | None:
     """Return the entries of a file of settings in their order, None if git would not read it, or
     not all of it.
     """

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from yolofs.changes.changes import Change, Side
 from yolofs.hostcode import git_index
-from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, hash_bytes_of, is_harmless_change, parse
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, hash_bytes_of, is_harmless_change, parse_config
 from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"
@@ -215,7 +215,7 @@ class GitFiles:
             return False
         before = None
         if old is not None and old.type == stat.S_IFREG:
-            before = parse(self._text(old) or b"")
+            before = parse_config(self._text(old) or b"")
         return self._is_harmless_text(path, self._text(new), before)
 
     def _is_harmless_index(self, directory: RelPath, data: bytes | None) -> bool:
@@ -223,10 +223,10 @@ class GitFiles:
         above, name = split(split(directory)[0])
         main = above if name == b"worktrees" else directory
         text = self._look.read_after(join(main, b"config"), MOST_BYTES)
-        return data is not None and git_index.is_harmless(data, hash_bytes_of(parse(text or b"") or ()))
+        return data is not None and git_index.is_harmless(data, hash_bytes_of(parse_config(text or b"") or ()))
 
     def _is_harmless_text(self, path: RelPath, text: bytes | None, before: list[ConfigLine] | None) -> bool:
-        entries = parse(text) if text is not None else None
+        entries = parse_config(text) if text is not None else None
         is_new = before is None and not self._look.had(path)
         is_other = hash_bytes_of(entries or ()) != hash_bytes_of(())
         if is_new and is_other and self._look.had(join(split(path)[0], _INDEX)):

@@ -9,7 +9,7 @@ import itertools
 import os
 from collections.abc import Iterable, Iterator
 
-from yolofs.hostcode.git_config import MOST_BYTES, parse
+from yolofs.hostcode.git_config import MOST_BYTES, parse_config
 from yolofs.hostcode.mark import Mark
 from yolofs.paths import RelPath, join
 from yolofs.store.base import Base
@@ -99,7 +99,7 @@ class Links:
 
     def _git_settings(self, path: bytes) -> Iterable[tuple[str, str | None, str, str | None]]:
         try:
-            return parse(read_plain(path, MOST_BYTES)) or ()
+            return parse_config(read_plain(path, MOST_BYTES)) or ()
         except OSError:
             return ()
 

@@ -40,11 +40,11 @@ from yolofs.journal.line_fields import (
     MODE,
     checked,
     has_simple_names,
-    quote,
+    quote_field,
     read_fingerprint,
     read_number,
     read_path,
-    unquote,
+    unquote_field,
     write_fingerprint,
     write_path,
 )
@@ -118,9 +118,9 @@ def encode(record: Record, stamp: int = 0) -> bytes:
         case Keep():
             body = _encode_keep(record)
         case Snapshot():
-            body = b"P %d %b" % (record.time_ns, quote(record.name))
+            body = b"P %d %b" % (record.time_ns, quote_field(record.name))
         case Travel():
-            body = b"T %d %d %b" % (record.time_ns, checked(record.generation, 0), quote(record.name))
+            body = b"T %d %d %b" % (record.time_ns, checked(record.generation, 0), quote_field(record.name))
         case _:
             assert_never(record)
     return with_checksum(body + _encode_extra(record) if record.extra else body, stamp)
@@ -202,7 +202,7 @@ def _encode_extra(record: Record) -> bytes:
     for key, value in record.extra:
         if not _is_key(key) or key.encode() in known:
             raise ValueError(f"not a key for an extra field here: {key!r}")
-        fields.append(b" %b=%b" % (key.encode(), quote(value)))
+        fields.append(b" %b=%b" % (key.encode(), quote_field(value)))
     return b"".join(fields)
 
 
@@ -268,7 +268,7 @@ def _read_usual(line: bytes) -> Record | None:
 
 def _read_usual_path(field: bytes) -> RelPath:
     """Read a path that has no space, ``#`` or control character in it."""
-    path = field if b"%" not in field and field.isascii() else unquote(field)
+    path = field if b"%" not in field and field.isascii() else unquote_field(field)
     return RelPath(path) if has_simple_names(path) else parse_relpath(path)
 
 
@@ -419,13 +419,13 @@ def _read_unlinks(known: dict[bytes, bytes]) -> int | None:
 def _read_snapshot(fields: list[bytes]) -> Snapshot:
     _require(fields, "time and name", 3)
     _, extra = _split_options(fields[3:], _KNOWN[Snapshot])
-    return Snapshot(read_number(fields[1]), unquote(fields[2]), extra=extra)
+    return Snapshot(read_number(fields[1]), unquote_field(fields[2]), extra=extra)
 
 
 def _read_travel(fields: list[bytes]) -> Travel:
     _require(fields, "time, generation and name", 4)
     _, extra = _split_options(fields[4:], _KNOWN[Travel])
-    return Travel(read_number(fields[1]), Generation(read_number(fields[2], 0)), unquote(fields[3]), extra=extra)
+    return Travel(read_number(fields[1]), Generation(read_number(fields[2], 0)), unquote_field(fields[3]), extra=extra)
 
 
 def _require(fields: list[bytes], what: str, least: int) -> None:
@@ -443,7 +443,7 @@ def _split_options(fields: Iterable[bytes], names: frozenset[bytes]) -> tuple[di
         if not equals or not _is_key(text):
             raise ValueError(f"not key=value: {display(field)}")
         if key not in names:
-            extra.append((text, unquote(value)))
+            extra.append((text, unquote_field(value)))
         elif key in known:
             raise ValueError(f"{text}= is given twice")
         else:

@@ -147,7 +147,7 @@ def read_lines(fd: int, start: int, end: int) -> Iterator[list[bytes]]:
     What follows the last newline is left out.
     """
     begun: list[bytes] = []
-    for chunk in read_chunks(fd, start, end):
+    for chunk in read_bytes_between(fd, start, end):
         head, newline, tail = chunk.rpartition(b"\n")
         if newline:
             yield b"".join((*begun, head)).split(b"\n")
@@ -155,7 +155,7 @@ def read_lines(fd: int, start: int, end: int) -> Iterator[list[bytes]]:
         begun.append(tail)
 
 
-def read_chunks(fd: int, start: int, end: int) -> Iterator[bytes]:
+def read_bytes_between(fd: int, start: int, end: int) -> Iterator[bytes]:
     """Yield all bytes between two offsets, piece by piece; less if the file ends before ``end``."""
     while start < end:
         chunk = os.pread(fd, min(_CHUNK_BYTES, end - start), start)
@@ -172,7 +172,7 @@ def may_have_marks(path: bytes) -> bool:
     fd = open_plain(path, os.O_RDONLY)
     try:
         before = b""
-        for chunk in read_chunks(fd, 0, os.fstat(fd).st_size):
+        for chunk in read_bytes_between(fd, 0, os.fstat(fd).st_size):
             if b" marks=" in before + chunk:
                 return True
             before = chunk[-len(b" marks=") :]
@@ -184,14 +184,14 @@ def may_have_marks(path: bytes) -> bool:
 def checksum(fd: int, size: int) -> int:
     """Return the CRC-32 of the first ``size`` bytes."""
     crc = 0
-    for chunk in read_chunks(fd, 0, size):
+    for chunk in read_bytes_between(fd, 0, size):
         crc = zlib.crc32(chunk, crc)
     return crc
 
 
 def count_lines(fd: int, start: int, end: int) -> int:
     """Return how many lines end between two byte offsets."""
-    return sum(chunk.count(b"\n") for chunk in read_chunks(fd, start, end))
+    return sum(chunk.count(b"\n") for chunk in read_bytes_between(fd, start, end))
 
 
 def append_to(path: bytes, data: bytes) -> None:
@@ -215,7 +215,7 @@ def append_to(path: bytes, data: bytes) -> None:
 
 def read_tail(fd: int, offset: int) -> bytes:
     """Return all from ``offset`` on."""
-    return b"".join(read_chunks(fd, offset, os.fstat(fd).st_size))
+    return b"".join(read_bytes_between(fd, offset, os.fstat(fd).st_size))
 
 
 def keep_tail(path: bytes, offset: int, tail: bytes) -> None:

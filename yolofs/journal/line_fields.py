@@ -25,7 +25,7 @@ _has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
 # --- strings --------------------------------------------------------------------------------------
 
 
-def quote(raw: bytes) -> bytes:
+def quote_field(raw: bytes) -> bytes:
     """Return the one spelling of ``raw`` as a field; never empty, never with a space or a newline
     in it.
     """
@@ -37,18 +37,18 @@ def quote(raw: bytes) -> bytes:
     return _ESCAPED.sub(lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
 
 
-def unquote(field: bytes) -> bytes:
+def unquote_field(field: bytes) -> bytes:
     """Return the bytes that ``field`` spells.
 
     Raises:
-        ValueError: it is not what :func:`quote` would write.
+        ValueError: it is not what :func:`quote_field` would write.
     """
     if _is_plain(field):
         return field
     if field == b"%":
         return b""
     raw = _ESCAPE.sub(lambda found: bytes((int(found[1], 16),)), field)
-    if not field or quote(raw) != field:
+    if not field or quote_field(raw) != field:
         raise ValueError(f"badly percent-encoded: {display(field)}" if field else "a field is empty")
     return raw
 
@@ -67,12 +67,12 @@ def has_simple_names(path: bytes) -> bool:
 
 def write_path(path: bytes) -> bytes:
     """Return a path below base as a field; ValueError if it is none."""
-    return path if _is_plain(path) and has_simple_names(path) else quote(parse_relpath(path))
+    return path if _is_plain(path) and has_simple_names(path) else quote_field(parse_relpath(path))
 
 
 def read_path(field: bytes) -> RelPath:
     """Return the path below base that a field spells; ValueError if it spells none."""
-    path = unquote(field)
+    path = unquote_field(field)
     return RelPath(path) if has_simple_names(path) else parse_relpath(path)
 
 

@@ -199,7 +199,7 @@ class Travel(msgspec.Struct, frozen=True):
         return _ANEW in self.extra
 
 
-def begin_anew(time_ns: int) -> Travel:
+def marker_of_whole_state(time_ns: int) -> Travel:
     """Return the marker before records that give the whole state anew."""
     return Travel(time_ns, Generation(0), extra=(_ANEW,))
 

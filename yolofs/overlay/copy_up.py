@@ -16,7 +16,7 @@ from yolofs.overlay.descriptors import Descriptors
 from yolofs.overlay.inodes import MIXED, NO_PAGES, Inode, Version, version_of
 from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.recent_looks import RecentLooks
-from yolofs.overlay.recording import Recording, adopt
+from yolofs.overlay.recording import Recording, tell_of_entries
 from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno
 from yolofs.state.hard_links import staged_for
@@ -333,7 +333,7 @@ class CopyUp:
             else:
                 entry = self._recording.record(self._first_stage(inode, ino, origin, base_st, was))
                 if entry is not None:
-                    adopt(inode, entry)
+                    tell_of_entries(inode, entry)
             inode.staged = self._layers.tree.staged[ino]
             inode.base = None
         inode.paged = paged

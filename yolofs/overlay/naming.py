@@ -18,7 +18,7 @@ from yolofs.overlay.layers import Layers, os_error
 from yolofs.overlay.name_checks import NameChecks
 from yolofs.overlay.ownership import Owner, Ownership
 from yolofs.overlay.recent_looks import RecentLooks
-from yolofs.overlay.recording import Recording, adopt
+from yolofs.overlay.recording import Recording, tell_of_entries
 from yolofs.overlay.removal import Removal
 from yolofs.paths import RelPath, StoreIno, join
 from yolofs.state.drift import is_as_it_was
@@ -123,7 +123,7 @@ class Naming:
         assert entry is not None
         parent.changes += 1
         inode.changes += 1
-        adopt(parent, entry.parent)
+        tell_of_entries(parent, entry.parent)
         self.touch_ctime(staged)
         inode.lookups += 1
         self._finding.see_as(inode, parent, name)
@@ -205,8 +205,8 @@ class Naming:
         for renamed in (source, target) if exchange else (source,):
             if renamed is not None and renamed.staged is not None:
                 self.touch_ctime(renamed.staged, renamed.st)
-        adopt(parent, self._layers.tree.find(self._layers.path(parent)))
-        adopt(new_parent, self._layers.tree.find(self._layers.path(new_parent)))
+        tell_of_entries(parent, self._layers.tree.find(self._layers.path(parent)))
+        tell_of_entries(new_parent, self._layers.tree.find(self._layers.path(new_parent)))
         self._after_rename(parent, name, new_parent, new_name, source, target, moved, other, entry, exchange=exchange)
         if has_unseen:
             self._orphan_dropped()
@@ -228,7 +228,7 @@ class Naming:
             raise
         assert entry is not None
         parent.changes += 1
-        adopt(parent, entry.parent)
+        tell_of_entries(parent, entry.parent)
         inode = self._finding.inode_of(parent, name, Found(entry, entry.staged, None, st))
         inode.lookups += 1
         if not owner.lists:
@@ -285,7 +285,7 @@ class Naming:
         parent.changes += 1
         if inode is not None:
             inode.changes += 1
-        adopt(parent, self._layers.tree.find(self._layers.path(parent)))
+        tell_of_entries(parent, self._layers.tree.find(self._layers.path(parent)))
         self._lost_name(parent, name, found, inode)
         if has_unseen:
             self._orphan_dropped()

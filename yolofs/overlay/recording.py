@@ -77,7 +77,7 @@ class Recording:
             staged.runs = (*staged.runs, run)
 
 
-def adopt(directory: Inode, entry: Entry | None) -> None:
+def tell_of_entries(directory: Inode, entry: Entry | None) -> None:
     """Tell a directory's inode, and those above it, of the entries that a record made for them.
 
     ``entry`` is the directory's own.  To be called after each record that gives a name its first

@@ -17,7 +17,7 @@ from yolofs.overlay.layers import Layers
 from yolofs.overlay.name_checks import NameChecks
 from yolofs.overlay.naming import Naming
 from yolofs.overlay.ownership import Owner, Ownership
-from yolofs.overlay.recording import adopt
+from yolofs.overlay.recording import tell_of_entries
 from yolofs.overlay.removal import Removal
 from yolofs.state.tree import Staged
 
@@ -95,7 +95,7 @@ class Unnamed:
             self._inodes.claim(number, staged.key, inode.number)
         parent.changes += 1
         inode.changes += 1
-        adopt(parent, entry.parent)
+        tell_of_entries(parent, entry.parent)
         inode.staged, inode.entry, inode.is_orphan = staged, entry, False
         self._inodes.move(inode, parent, name)
         self._naming.touch_ctime(staged)

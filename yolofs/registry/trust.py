@@ -78,9 +78,9 @@ def in_force(project: bytes, written: Settings, text: bytes, agreed: Agreed) -> 
     """Return the settings in force, of those read, by what the user has agreed to."""
     if is_default(written):
         return Loaded(written, Settings.defaults(), (), text)
-    from yolofs.config.trust import settle
+    from yolofs.config.trust import settle_settings
 
-    settings, waiting = settle(written, agreed.meanings, surroundings(project))
+    settings, waiting = settle_settings(written, agreed.meanings, surroundings(project))
     return Loaded(written, settings, waiting, text)
 
 
@@ -153,12 +153,12 @@ def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
             or forgotten, since.
         OSError: it cannot be written.
     """
-    from yolofs.config.learned import locked
+    from yolofs.config.learned import learned_rules_locked
     from yolofs.registry.private import write_private
     from yolofs.registry.state import TRUST, open_part, open_state
 
     with (
-        locked(directory),
+        learned_rules_locked(directory),
         _closing(lambda: open_state(make=True)) as state,
         _closing(lambda: open_part(state, TRUST)) as part,
     ):
@@ -173,19 +173,19 @@ def remember(directory: bytes, agreed: Agreed, before: Agreed) -> None:
         write_private(part, trust_name(directory), msgspec.json.encode(agreed, order="deterministic"))
 
 
-def forget(directory: bytes) -> bool:
+def forget_agreements(directory: bytes) -> bool:
     """Forget what the user has agreed to for a project; return whether there was anything.
 
     Raises:
         TrustError: others could change the state directory.
         OSError: it cannot be written.
     """
-    from yolofs.config.learned import locked
+    from yolofs.config.learned import learned_rules_locked
     from yolofs.registry.state import TRUST, open_part, open_state
 
     try:
         with (
-            locked(directory),
+            learned_rules_locked(directory),
             _closing(open_state) as state,
             _closing(lambda: open_part(state, TRUST)) as part,
         ):
@@ -203,7 +203,7 @@ def content_hash(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def digest_of(project: bytes, waiting: Iterable[WaitingLine]) -> str:
+def digest_of_lines(project: bytes, waiting: Iterable[WaitingLine]) -> str:
     """Return a digest of some lines and of what they open, for a command that agrees to just these.
     It has 128 bits, so whoever writes the file cannot find two contents with the same digest.
     """

@@ -17,7 +17,7 @@ from yolofs.rules.spelling import (
     fits,
     parse_rule,
     parse_rules,
-    spell,
+    spell_rule,
     subject,
 )
 from yolofs.rules.verdict import Verdict
@@ -39,6 +39,6 @@ __all__ = [
     "fits",
     "parse_rule",
     "parse_rules",
-    "spell",
+    "spell_rule",
     "subject",
 ]

@@ -17,7 +17,7 @@ from yolofs.paths import is_below
 from yolofs.rules.preset_table import CONFIG_KEY, SECTIONS, PresetRule
 from yolofs.rules.rule_states import RuleState
 from yolofs.rules.sources import PRESET_SOURCE
-from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, parse_rule, spell, subject
+from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, parse_rule, spell_rule, subject
 
 SOURCE = PRESET_SOURCE
 """How it starts where these rules are written, for messages; what follows is a section's title."""
@@ -74,16 +74,16 @@ def _keys(
     """
     if key.startswith(_YOLOFS):
         apart = (path for path in installed if not _is_around(path, project_dir, home))
-        return [spell(PathRule(path, RuleState.ASK, "")) + key[len(_YOLOFS) - 1 :] for path in apart]
+        return [spell_rule(PathRule(path, RuleState.ASK, "")) + key[len(_YOLOFS) - 1 :] for path in apart]
     if key.startswith(CONFIG_KEY) and config_dir is not None:
         path = config_dir + os.fsencode(key.removeprefix(CONFIG_KEY))
-        return [key, spell(PathRule(path, RuleState.ASK, ""))]
+        return [key, spell_rule(PathRule(path, RuleState.ASK, ""))]
     if key.startswith(_UP):
         directories = []
         while project_dir != home and project_dir.startswith(home.rstrip(b"/") + b"/"):
             project_dir = os.path.dirname(project_dir)
             directories.append(PathRule(os.path.join(project_dir, key[len(_UP) :].encode()), RuleState.ASK, ""))
-        return [spell(rule) for rule in directories]
+        return [spell_rule(rule) for rule in directories]
     return [key.removesuffix("UID") + str(uid) if key.endswith("UID") else key]
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from yolofs.config.learned import LEARNED_FILE, learned_file, locked, read_learned, write_learned
+from yolofs.config.learned import LEARNED_FILE, learned_file, learned_rules_locked, read_learned, write_learned
 from yolofs.config.lines import Meaning, key_lines
 from yolofs.config.load import FILE_NAME, dangling_link, load_file, user_file
 from yolofs.config.settings import RuleLine, Settings, UserRunSettings, UserSettings
@@ -31,7 +31,7 @@ from yolofs.registry.trust import (
     read_agreements,
     remember,
 )
-from yolofs.rules import Level, Rule, RuleSet, RuleSubject, Sources, parse_rules, spell, subject
+from yolofs.rules import Level, Rule, RuleSet, RuleSubject, Sources, parse_rules, spell_rule, subject
 from yolofs.rules.linked_keys import follow_links, waypoints
 from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
 from yolofs.system.symlinks import HostLinks
@@ -288,7 +288,7 @@ class RuleFiles:
                 one of ``rules`` is a pattern that is not UTF-8.
         """
         try:
-            keys = {subject(rule): spell(rule, self.project) for rule in rules}
+            keys = {subject(rule): spell_rule(rule, self.project) for rule in rules}
         except UnicodeDecodeError:
             raise ConfigError("a pattern has to be UTF-8", hint="name the path itself") from None
         with self._changing():
@@ -313,7 +313,7 @@ class RuleFiles:
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
         try:
-            with locked(self.directory):
+            with learned_rules_locked(self.directory):
                 yield
         except OSError as error:
             raise ConfigError(

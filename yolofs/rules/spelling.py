@@ -200,7 +200,7 @@ _NO_PATTERN = (
 )
 
 
-def spell(rule: Rule, project_dir: bytes | None = None) -> str:
+def spell_rule(rule: Rule, project_dir: bytes | None = None) -> str:
     """Return the key that :func:`parse_rule` makes the same rule of; relative to ``project_dir`` if
     it lies there.
 

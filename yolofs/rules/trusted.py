@@ -30,7 +30,7 @@ from yolofs.rules.spelling import (
     SuffixRule,
     is_in,
     parse_rule,
-    spell,
+    spell_rule,
     subject,
 )
 from yolofs.rules.tightening import SureRules, find_sure
@@ -274,7 +274,7 @@ def meaning_of(rule: Rule, project: bytes, target_of: TargetOf) -> Meaning:
     """Return what a rule of a tree comes to: its path or pattern, its state, and where links lead
     it now.
     """
-    meaning = (_WORD, spell(rule, project), rule.state.value)
+    meaning = (_WORD, spell_rule(rule, project), rule.state.value)
     place = leads_to(rule, project, target_of)
     return meaning if place is None else (*meaning, place_text(place, project))
 
@@ -340,7 +340,7 @@ def _opened_without(
 
 
 def _exception(rule: Rule, project: bytes) -> Meaning:
-    return (_WORD, spell(rule, project), rule.state.value)
+    return (_WORD, spell_rule(rule, project), rule.state.value)
 
 
 def _makes_exception(rule: Rule, of: Rule) -> bool:

@@ -350,16 +350,16 @@ def finish_put_away(directory: bytes) -> None:
     commit = commit_directory(directory, last)
     has_plan = last and not _is_put_away(commit) and is_there(os.path.join(commit, b"plan.json"))
     if has_plan and _was_never_begun(directory, last):
-        from yolofs.commit.apply.commit_directory import drop
+        from yolofs.commit.apply.commit_directory import remove_before_it_begins
 
-        drop(commit)
+        remove_before_it_begins(commit)
         last = max(commit_numbers(directory), default=0)
         commit = commit_directory(directory, last)
     elif last and not has_plan and is_there(path):
-        from yolofs.commit.apply.commit_directory import drop, is_left_over
+        from yolofs.commit.apply.commit_directory import is_left_over, remove_before_it_begins
 
         if is_left_over(commit):
-            drop(commit)
+            remove_before_it_begins(commit)
             last = max(commit_numbers(directory), default=0)
             commit = commit_directory(directory, last)
     if has_ended_journal(directory):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind
-from yolofs.changes.matching import entries
+from yolofs.changes.matching import entries_below
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, join, split
 from yolofs.session.forced_files import read_forced
@@ -152,7 +152,9 @@ class TakenOver:
         """
         self._was = new.was
         staged = [
-            entry for entry in entries(new.root) if entry.staged is not None and entry.staged.ino not in old.staged
+            entry
+            for entry in entries_below(new.root)
+            if entry.staged is not None and entry.staged.ino not in old.staged
         ]
         wanted = {place: entry for entry in staged if (place := _place_of(entry)) is not None}
         touched = {place for place, entry in wanted.items() if self._is_touched(place[0], entry)}
@@ -168,7 +170,7 @@ class TakenOver:
             if place in touched and place not in kept:
                 continue  # its content may well be what it was
             self._take(place[0], entry, kept.get(place))
-        for entry in entries(new.root):
+        for entry in entries_below(new.root):
             if entry.staged is None and entry.parent is not None:
                 self._take_moved_or_deleted(entry)
         if not self._known:

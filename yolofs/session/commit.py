@@ -39,7 +39,7 @@ from yolofs.registry.seal import MACHINE_FILES, Sealer
 from yolofs.session.archive import CARRIED, note_ended_journal
 from yolofs.session.attribution import runs_of
 from yolofs.session.authors import authors_of
-from yolofs.session.commit_counts import note_counts, note_runs
+from yolofs.session.commit_counts import note_counts, note_runs_of_commit
 from yolofs.session.forced_files import read_forced, write_forced
 from yolofs.session.interrupted import CONTENTS, CommitSeals, examine, list_contents
 from yolofs.session.merge import marked_paths
@@ -216,7 +216,7 @@ def commit(
                 _write_rest(directory, number, split.rest)
             note_ended_journal(directory, session.journal.path)
             note_counts(directory, done)
-            note_runs(directory, runs_of(done, session.journal, session.live_changes))
+            note_runs_of_commit(directory, runs_of(done, session.journal, session.live_changes))
             if conflicts:
                 here = [name.here for name in names if name.here is not None and name.path in changed]
                 write_forced(directory, (session.base.on_disk(st.st_dev, st.st_ino) for st in here))

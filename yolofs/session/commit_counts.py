@@ -43,7 +43,7 @@ def read_counts(directory: bytes) -> Mapping[str, int] | None:
     return {kind.value: max(0, found.get(kind.value, 0)) for kind in ChangeKind}
 
 
-def note_runs(directory: bytes, runs: Iterable[int]) -> None:
+def note_runs_of_commit(directory: bytes, runs: Iterable[int]) -> None:
     """Note in a commit's directory which runs its changes are due to; nobody waits for the disk.
 
     Raises:
@@ -52,7 +52,7 @@ def note_runs(directory: bytes, runs: Iterable[int]) -> None:
     write_new(directory, _RUNS, msgspec.json.encode(sorted(runs)), durable=False)
 
 
-def read_runs(directory: bytes) -> list[int]:
+def read_runs_of_commit(directory: bytes) -> list[int]:
     """Return which runs the changes of a commit are due to, in order; none if that is not known: an
     earlier version made it, it is an undo, or the note is lost.
     """

@@ -34,7 +34,7 @@ from yolofs.registry.search import FoundProject
 from yolofs.registry.start import choose_state, make_session, register, unregister
 from yolofs.registry.state import SESSIONS
 from yolofs.session.archive import interrupted_commit
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.session.root import read_session_file
 from yolofs.system.own_names import SESSION_LINK, disk_state_name
 from yolofs.system.syscalls import sync_filesystem
@@ -254,7 +254,7 @@ def move_into_state(earlier: EarlierSession, named: bytes | None = None) -> Foun
     project, place = earlier.project, earlier.place
     _check_in_place(earlier)
     check_earlier(earlier)
-    with locked(place):
+    with session_locked(place):
         _check_in_place(earlier)  # before we had the lock
         state, _ = choose_state(project, named)
         identity = identity_of(project)

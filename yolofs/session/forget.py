@@ -8,12 +8,12 @@ from yolofs.commit.apply.trees import remove_tree
 from yolofs.registry.link import remove_link
 from yolofs.registry.registry import SessionEntry
 from yolofs.registry.start import unregister
-from yolofs.registry.trust import forget as forget_agreements
+from yolofs.registry.trust import forget_agreements as forget_agreements
 from yolofs.session import run_tmp
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 
 
-def forget(entry: SessionEntry) -> None:
+def forget_session(entry: SessionEntry) -> None:
     """Remove a session: what is staged, its history, what its commits keep, and the private
     ``/tmp`` of its runs.  Base and the project stay as they are.
 
@@ -23,7 +23,7 @@ def forget(entry: SessionEntry) -> None:
     """
     session = entry.session_path
     if os.path.isdir(session):
-        with locked(session):
+        with session_locked(session):
             unregister(entry)
             forget_agreements(session)
             run_tmp.remove(session)  # a run that its daemon has left alone may still write there

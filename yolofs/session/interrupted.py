@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from yolofs.commit import Plan, describe
+from yolofs.commit import Plan, describe_step
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.commit_directory import BACK, MADE, PLAN, SETTLED, has_begun, read_ready
 from yolofs.commit.apply.interrupted_progress import how_far
@@ -85,7 +85,7 @@ class Interrupted(msgspec.Struct, frozen=True):
     def steps_left(self) -> list[str]:
         """One line for each of the steps that come next."""
         steps = self.plan.steps if self.plan is not None else ()
-        return [describe(step, self.root) for step in itertools.islice(steps, self.done, self.done + _NEXT)]
+        return [describe_step(step, self.root) for step in itertools.islice(steps, self.done, self.done + _NEXT)]
 
     @property
     def text(self) -> str:

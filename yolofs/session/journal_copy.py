@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 
 from yolofs.errors import YolofsError
-from yolofs.journal.file import read_chunks, sync_directory_of
+from yolofs.journal.file import read_bytes_between, sync_directory_of
 from yolofs.journal.journal import Journal
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Record, Snapshot, Travel
@@ -110,7 +110,7 @@ def journal_copy(session: Session) -> Iterator[JournalCopy]:
         open(open_plain(path, os.O_RDONLY), "rb") as old,
         open(open_plain(new, os.O_WRONLY | os.O_CREAT), "wb") as copy,
     ):
-        for chunk in read_chunks(old.fileno(), 0, session.journal.size):
+        for chunk in read_bytes_between(old.fileno(), 0, session.journal.size):
             copy.write(chunk)
     trying = JournalCopy(session, Journal.open(new))
     try:

@@ -93,7 +93,7 @@ def note_holder(fd: int, command: str) -> None:
 
 
 @contextlib.contextmanager
-def locked(directory: bytes) -> Iterator[None]:
+def session_locked(directory: bytes) -> Iterator[None]:
     """Hold the lock of the session in ``directory`` without opening it, which might not succeed.
 
     Raises:

@@ -17,7 +17,7 @@ from yolofs.commit.select.split import MARKS, OURS
 from yolofs.commit.select.units import natural_path
 from yolofs.errors import ConflictError, NotPreparedError
 from yolofs.journal.file import may_have_marks
-from yolofs.journal.records import Keep, Snapshot, begin_anew
+from yolofs.journal.records import Keep, Snapshot, marker_of_whole_state
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, StoreIno, display
 from yolofs.session.authors import authors_of
@@ -116,7 +116,7 @@ def _has_marks(session: Session, entry: Entry) -> bool:
     return False
 
 
-def settle(
+def settle_conflicts(
     session: Session,
     merges: Sequence[Merge],
     dropped: Collection[RelPath],
@@ -172,7 +172,7 @@ def _settle(
     return restated.dropped
 
 
-def drop(session: Session, paths: Collection[RelPath], name: bytes) -> None:
+def let_base_win(session: Session, paths: Collection[RelPath], name: bytes) -> None:
     """Show base again at some paths, durably; ``name`` is that of the new generation.
 
     A mount of the session must be paused.
@@ -268,5 +268,5 @@ def _replace_journal(session: Session, records: Sequence[Keep], name_before: byt
     now = coarse_clock_ns()
     with journal_copy(session) as new:
         before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
-        new.append(*before, begin_anew(now), *records, Snapshot(now, name_after))
+        new.append(*before, marker_of_whole_state(now), *records, Snapshot(now, name_after))
         new.keep()

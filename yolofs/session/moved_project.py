@@ -25,7 +25,7 @@ from yolofs.registry.search import FoundProject
 from yolofs.registry.start import register
 from yolofs.registry.state import state_of
 from yolofs.session.archive import finish_put_away, has_ended_journal, interrupted_commit
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.session.opening import finish_move
 from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
 from yolofs.state import checkpoint
@@ -50,7 +50,7 @@ def move_session(found: FoundProject) -> FoundProject:
     """
     entry, session, old, new = found.entry, found.session, found.entry.project_path or found.project, found.project
     try:
-        with private_directory(session), locked(session):
+        with private_directory(session), session_locked(session):
             finish_move(session)
             if has_ended_journal(session):  # by its first line, which the journal is to get anew
                 finish_put_away(session)

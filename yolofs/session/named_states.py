@@ -65,7 +65,7 @@ class _PastFiles(StateFiles):
             ) from error
 
 
-def source_of(session: Session, text: str) -> NamedState:
+def named_state(session: Session, text: str) -> NamedState:
     """Return the state that a user means by a generation, ``run N``, ``commit N`` (what base had
     right after it) or ``base``.
 
@@ -83,13 +83,13 @@ def source_of(session: Session, text: str) -> NamedState:
     return _present(session, "base" if generation == BASE else f"generation {generation}", session.state(generation))
 
 
-def tree_of(session: Session, text: str) -> tuple[Tree, str]:
+def tree_of_named_state(session: Session, text: str) -> tuple[Tree, str]:
     """Return the same state as an override tree over present base, and how it is called.
 
     Raises:
-        UsageError: it stands on another base, or as for :func:`source_of`.
+        UsageError: it stands on another base, or as for :func:`named_state`.
     """
-    source = source_of(session, text)
+    source = named_state(session, text)
     if source.tree is None:
         raise UsageError(
             f"{source.named} stands on base as it was before a later commit, so no single hunk can be taken from it",

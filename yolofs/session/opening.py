@@ -19,7 +19,7 @@ from yolofs.registry.private import private_directory
 from yolofs.registry.search import FoundProject, session_of
 from yolofs.registry.trust import load_in_force
 from yolofs.session.archive import finish_put_away, has_ended_journal
-from yolofs.session.lock import locked
+from yolofs.session.lock import session_locked
 from yolofs.session.root import MOVED_JOURNAL, has_root, is_in_line, read_session_file, write_session_file
 from yolofs.state import checkpoint
 from yolofs.system.plain_files import is_there
@@ -102,7 +102,7 @@ def wait_for_journal(directory: bytes, path: bytes) -> None:
     deadline = time.monotonic() + _JOURNAL_WAIT_S
     while not is_there(path) or _has_moved_journal(directory) or has_ended_journal(directory):
         try:
-            with locked(directory):
+            with session_locked(directory):
                 finish_move(directory)
                 finish_put_away(directory)
         except SessionBusyError:

@@ -18,7 +18,7 @@ from yolofs.commit.select.units import Units, natural_path
 from yolofs.errors import YolofsError
 from yolofs.overlay import Overlay
 from yolofs.paths import Generation, RelPath, is_below_any, join, split
-from yolofs.session.merge import drop
+from yolofs.session.merge import let_base_win
 from yolofs.session.named_states import NamedState
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFile, StateFiles
@@ -181,7 +181,7 @@ def _drop(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes)
     units = Units(session.state(), session.base, session.store)
     alone = [unit for unit in units.all if all(is_below_any(path, wanted) for path in unit.paths)]
     if alone:
-        drop(session, {path for unit in alone for path in unit.paths}, name)
+        let_base_win(session, {path for unit in alone for path in unit.paths}, name)
 
 
 def _is_of_base(source: Tree, path: RelPath) -> bool:

@@ -141,7 +141,7 @@ def keep_rest(path: bytes, damage: Damage) -> KeptLines:
     at_end = max(journal_length.read(path, form.key) - told, 0)
     stamps = (form.stamp(number) for number in range(damage.line_number - 1, damage.line_number + len(rest.bodies)))
     with open(path, "rb") as file:
-        good = b"".join(journal_file.read_chunks(file.fileno(), 0, damage.offset_bytes))
+        good = b"".join(journal_file.read_bytes_between(file.fileno(), 0, damage.offset_bytes))
     repaired = _write_beside(path, [good, *map(with_checksum, rest.bodies, stamps)])
     try:
         _check(repaired)
@@ -228,7 +228,7 @@ def restore_first_line(path: bytes, found: FirstLine) -> None:
     journal_file.sync_directory_of(path)
 
 
-def begin_anew(directory: bytes) -> bytes | None:
+def begin_empty_journal(directory: bytes) -> bytes | None:
     """Begin an empty journal for the session in ``directory``, whose own is missing or says nothing
     any more.
 

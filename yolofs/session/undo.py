@@ -111,7 +111,7 @@ class PreparedUndo(msgspec.Struct):
     store: KeptAndStore
 
 
-def choose(session: Session, number: int | None) -> EndedCommit:
+def choose_commit(session: Session, number: int | None) -> EndedCommit:
     """Return the commit to undo: that with a number, or the last one that is not undone and no
     undo.
 
@@ -170,13 +170,13 @@ def _may_go(session: Session, commit: EndedCommit) -> bool:
     with work_directory(session.directory, "undo") as directory:
         try:
             into = Store(os.path.join(directory, b"files"))
-            prepared = prepare(session, commit, force=True, into=into)
+            prepared = prepare_undo(session, commit, force=True, into=into)
             return bool(plan_commit(prepared.tree, session.base, prepared.store).steps)
         except (YolofsError, OSError):
             return True
 
 
-def prepare(
+def prepare_undo(
     session: Session,
     commit: EndedCommit,
     *,
@@ -329,7 +329,7 @@ def undo(
     A mount of the session must be paused meanwhile.
 
     Raises:
-        ConflictError, TrustError, YolofsError: as :func:`prepare`; nothing was done.
+        ConflictError, TrustError, YolofsError: as :func:`prepare_undo`; nothing was done.
         NotPreparedError: it could not be prepared; nothing was done.
         RolledBackError: it failed, and base is as it was before.
         CommitError: it failed half way, and nothing is lost.
@@ -373,7 +373,7 @@ def _undo(
     number = session.next_commit()
     directory = session.commit_directory(number)
     with before_it_begins(directory, session.base.root):
-        prepared = prepare(session, commit, selection=selection, force=force, made=made)
+        prepared = prepare_undo(session, commit, selection=selection, force=force, made=made)
         inverse = prepared.inverse
         plan = plan_commit(prepared.tree, session.base, prepared.store)
         stays, held_back = prepared.stays, prepared.held_back

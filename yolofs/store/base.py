@@ -25,7 +25,7 @@ from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, is_below, join, parse_relpath, split
 from yolofs.system import own_names
 from yolofs.system.disks import OnDisk, disk_key
-from yolofs.system.mount_table import read_mounts
+from yolofs.system.mount_table import mounted_paths
 from yolofs.system.syscalls import open_by_no_link
 
 PSEUDO_TYPES = frozenset(
@@ -122,7 +122,7 @@ class Base:
         self._slots_now.clear()
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
-            for path, kind in read_mounts(lines):
+            for path, kind in mounted_paths(lines):
                 rel = self._below(path)
                 if rel:
                     mounts[rel] = kind

@@ -29,7 +29,7 @@ def bytes_besides(store: Store, referenced: Container[int]) -> int:
     return blocks * 512
 
 
-def collect(store: Store, referenced: Container[int]) -> int:
+def remove_unreferenced(store: Store, referenced: Container[int]) -> int:
     """Remove every store inode that is not ``referenced``, and empty shards; return how many inodes
     went.
 
@@ -71,7 +71,7 @@ def remove_others(store: Store, kept: Container[int], *, below: int) -> int:
     Any thread may call this while others make store inodes: these have higher numbers.  Shards
     stay.
 
-    Danger: as :func:`collect`.
+    Danger: as :func:`remove_unreferenced`.
 
     Raises:
         OSError: one cannot be removed; others may be gone.

@@ -11,7 +11,7 @@ import os
 import stat
 from collections.abc import Collection
 
-from yolofs.system.mount_table import read_mounts
+from yolofs.system.mount_table import mounted_paths
 from yolofs.system.symlinks import follow
 
 _TYPE = b"fuse.yolofs"
@@ -39,7 +39,7 @@ def _views() -> Collection[bytes]:
     """Return where yolofs is mounted."""
     try:
         with open("/proc/self/mountinfo", "rb") as lines:
-            views = {path for path, kind in read_mounts(lines) if kind == _TYPE}
+            views = {path for path, kind in mounted_paths(lines) if kind == _TYPE}
     except FileNotFoundError:  # as in a chroot
         return ()
     return views if b"/" not in views else ()  # in a sandbox, all there is is the view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 
-def read_mounts(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
+def mounted_paths(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
     """Yield the path and the filesystem type of each line of ``/proc/self/mountinfo``.
 
     A path may come several times; what is mounted there last is what one sees.  Format: proc(5).

@@ -16,8 +16,8 @@ from yolofs.text.wildcards import Wildcards
 
 Value = TypeVar("Value")
 Pattern: TypeAlias = tuple[bytes, ...]
-"""The names of an absolute pattern, wildcards among them, as :func:`parse` returns them; no name
-fits everything.
+"""The names of an absolute pattern, wildcards among them, as :func:`parse_pattern` returns them;
+no name fits everything.
 """
 ANY_DEPTH = b"**"
 _START = re.compile(rb"[^*?[]+")
@@ -237,7 +237,7 @@ def _shortest(names: Iterable[bytes]) -> Pattern:
     return tuple(kept)
 
 
-def parse(text: str, directory: bytes, home: bytes) -> Pattern:
+def parse_pattern(text: str, directory: bytes, home: bytes) -> Pattern:
     """Return the pattern that a text spells: absolute, below ``~``, beginning with ``**/``, or
     below ``directory``.
     """

@@ -63,9 +63,9 @@ def wait_for_more(terminal: Terminal, shown: int) -> None:
 
 FAILS = "this should not have happened: LookupError('of the test')"
 FAILURES = [
-    (f"{REVIEW}.drawing:draw", 0, ""),
-    (f"{REVIEW}.drawing:draw", 1, ""),
-    (f"{REVIEW}.drawing:draw", 3, "jkjkjk"),
+    (f"{REVIEW}.drawing:draw_review", 0, ""),
+    (f"{REVIEW}.drawing:draw_review", 1, ""),
+    (f"{REVIEW}.drawing:draw_review", 3, "jkjkjk"),
     (f"{REVIEW}.screen:_Screen._carry_out", 0, ""),
     (f"{REVIEW}.keys:ReviewModel.key", 0, "j"),
     (f"{REVIEW}.painter:Painter.want", 0, "j"),
@@ -77,7 +77,7 @@ FAILURES = [
     (f"{REVIEW}.worker:Worker.edit", 0, "le"),
     (f"{REVIEW}.review_state:ReviewState.prepared", 0, " \r"),
     (f"{REVIEW}.review_state:ReviewState.done", 0, "d\r"),
-    (f"{REVIEW}.session_changes:commit", 0, " \r\r"),
+    (f"{REVIEW}.session_changes:commit_prepared", 0, " \r\r"),
 ]
 """Which call fails, how many of it do not, and the keys that lead there."""
 

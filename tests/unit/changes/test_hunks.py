@@ -11,7 +11,7 @@ import pytest
 from tests.support.scribe import Scribe
 from yolofs.changes.changes import compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, all_hunks
-from yolofs.changes.picks import all_but, apply_picks, check_picks, parse_picks, spell
+from yolofs.changes.picks import all_but, apply_picks, check_picks, parse_picks, spell_pick
 from yolofs.errors import StaleHunkError, UsageError
 from yolofs.state.tree import Tree
 
@@ -147,8 +147,8 @@ def test_picks_are_spelled_as_they_are_read() -> None:
     assert parse_picks([f"{name}:1-3,5"]) == {name: frozenset({1, 2, 3, 5})}
     assert parse_picks([f"{name}:1", f"{name}:3"]) == {name: frozenset({1, 3})}
     assert parse_picks([f"{name}:1", name]) == {name: None}
-    assert spell(name, frozenset({1, 2, 3, 5})) == f"{name}:1-3,5"
-    assert spell(name, None) == name
+    assert spell_pick(name, frozenset({1, 2, 3, 5})) == f"{name}:1-3,5"
+    assert spell_pick(name, None) == name
 
 
 @pytest.mark.parametrize(

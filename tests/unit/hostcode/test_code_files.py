@@ -14,7 +14,7 @@ from tests.support.scribe import Scribe
 from tests.unit.hostcode.found_marks import marks, write
 from yolofs.hostcode.code_files import CodeFileTable
 from yolofs.store.base import Base
-from yolofs.text.path_patterns import parse
+from yolofs.text.path_patterns import parse_pattern
 
 AT = {
     "p/.git/hooks/post-checkout": "git",
@@ -395,7 +395,7 @@ def test_every_pattern_of_the_table_stands_once() -> None:
 
     patterns = [row.pattern for row in (*GIT_ROWS, *rows())]
     assert len(set(patterns)) == len(patterns)
-    assert all(parse(pattern, b"/", b"/h") for pattern in patterns)
+    assert all(parse_pattern(pattern, b"/", b"/h") for pattern in patterns)
     assert all(pattern.startswith(("/", "~/", "**/")) for pattern in patterns)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, is_harmless_change, parse
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, is_harmless_change, parse_config
 
 CLONED = b"""\
 [core]
@@ -61,7 +61,7 @@ def test_a_config_is_read_as_git_reads_it(tmp_path: Path, text: bytes) -> None:
     done = subprocess.run(
         ["git", "config", "--file", tmp_path / "config", "--null", "--list"], capture_output=True, env=environment
     )
-    entries = parse(text)
+    entries = parse_config(text)
     if done.returncode:
         assert entries is None
         return
@@ -77,7 +77,7 @@ def _line(entry: ConfigLine) -> tuple[str, str | None]:
 
 @pytest.mark.parametrize("text", [b"b = c\n", b"[a]\nb = \0\n", b"#" * (MOST_BYTES + 1)])
 def test_what_is_odd_is_not_read(text: bytes) -> None:
-    assert parse(text) is None
+    assert parse_config(text) is None
 
 
 HARMLESS = [
@@ -202,24 +202,24 @@ HARMFUL = [
 
 @pytest.mark.parametrize("more", HARMLESS)
 def test_what_gits_own_commands_write_is_harmless(more: str) -> None:
-    assert is_harmless_change(parse(CLONED), parse(CLONED + more.encode()))
-    assert is_harmless_change(None, parse(CLONED + more.encode()))
+    assert is_harmless_change(parse_config(CLONED), parse_config(CLONED + more.encode()))
+    assert is_harmless_change(None, parse_config(CLONED + more.encode()))
 
 
 @pytest.mark.parametrize("more", HARMFUL)
 def test_what_gits_own_commands_do_not_write_is_harmful(more: str) -> None:
-    assert not is_harmless_change(parse(CLONED), parse(CLONED + more.encode()))
+    assert not is_harmless_change(parse_config(CLONED), parse_config(CLONED + more.encode()))
 
 
 @pytest.mark.parametrize("more", [text for text in HARMFUL[:-5] if "fetch = +refs/heads/*:refs/heads" not in text])
 def test_all_else_is_not_in_a_repository_that_is_new_either(more: str) -> None:
-    assert not is_harmless_change(None, parse(CLONED + more.encode()))
+    assert not is_harmless_change(None, parse_config(CLONED + more.encode()))
 
 
 def test_a_mirror_that_is_new_is_harmless() -> None:
     mirror = b'[remote "origin"]\nurl = https://example.org/x\nfetch = +refs/*:refs/*\nmirror = true\n'
-    assert is_harmless_change(None, parse(mirror))
-    assert not is_harmless_change(parse(CLONED), parse(CLONED + mirror.replace(b"origin", b"x")))
+    assert is_harmless_change(None, parse_config(mirror))
+    assert not is_harmless_change(parse_config(CLONED), parse_config(CLONED + mirror.replace(b"origin", b"x")))
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_a_mirror_that_is_new_is_harmless() -> None:
     ],
 )
 def test_what_was_there_stays_as_it_was(before: str, after: str, harmless: bool) -> None:
-    assert is_harmless_change(parse(before.encode()), parse(after.encode())) is harmless
+    assert is_harmless_change(parse_config(before.encode()), parse_config(after.encode())) is harmless
 
 
 def test_all_that_git_itself_writes_is_harmless(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_all_that_git_itself_writes_is_harmless(tmp_path: Path) -> None:
         subprocess.run(["git", *options, *words], check=True, capture_output=True, env=environment, cwd=tmp_path)
 
     def entries(path: str) -> list[ConfigLine] | None:
-        return parse((tmp_path / path).read_bytes())
+        return parse_config((tmp_path / path).read_bytes())
 
     git("init", "origin")
     git("-C", "origin", "commit", "--allow-empty", "-m", "x")

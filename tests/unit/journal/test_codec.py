@@ -12,7 +12,7 @@ from yolofs.errors import JournalError
 from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.header import HEADER_1, header, read_header
-from yolofs.journal.line_fields import quote, unquote
+from yolofs.journal.line_fields import quote_field, unquote_field
 from yolofs.journal.records import NOTHING, Delete, Fingerprint, Keep, Record, Rename, Snapshot, Stage, Travel
 from yolofs.paths import ROOT, Generation, RelPath, StoreIno
 
@@ -373,5 +373,5 @@ def test_what_could_not_be_read_back_is_not_written(record: Record) -> None:
     ],
 )
 def test_a_string_has_one_spelling(raw: bytes, field: bytes) -> None:
-    assert quote(raw) == field
-    assert unquote(field) == raw
+    assert quote_field(raw) == field
+    assert unquote_field(field) == raw

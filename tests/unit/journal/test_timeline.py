@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from yolofs.errors import GenerationError, JournalError
-from yolofs.journal.records import Marker, Snapshot, Travel, begin_anew
+from yolofs.journal.records import Marker, Snapshot, Travel, marker_of_whole_state
 from yolofs.journal.timeline import GenerationInfo, GenerationKind, Timeline
 from yolofs.paths import Generation
 
@@ -240,7 +240,7 @@ def test_without_counts_only_base_has_one() -> None:
 
 
 def test_what_is_written_anew_has_come_from_the_state_before_it_and_is_no_travel() -> None:
-    timeline = Timeline([p("one"), p("two"), begin_anew(300), p("less")])
+    timeline = Timeline([p("one"), p("two"), marker_of_whole_state(300), p("less")])
     assert timeline.segments_of(4) == (4,)
     assert timeline.way_to(4) == (1, 2, 4)
     assert Timeline(BRANCHED).way_to(7) == (1, 2, 7)

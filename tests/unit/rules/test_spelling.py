@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from yolofs.config.settings import StateWord
 from yolofs.errors import ConfigError
-from yolofs.rules import NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule, parse_rule, parse_rules, spell
+from yolofs.rules import NameRule, PathRule, Rule, RuleSet, RuleState, SuffixRule, parse_rule, parse_rules, spell_rule
 
 YES, NO, ASKS = "yes", "no", "asks"
 
@@ -223,7 +223,7 @@ def test_without_a_project_all_other_keys_are_understood(key: str) -> None:
     ],
 )
 def test_the_key_of_a_rule_is_the_shortest_that_is_exact(rule: Rule, key: str) -> None:
-    assert spell(rule, b"/p") == key
+    assert spell_rule(rule, b"/p") == key
     assert parse_rule(key, WHOLE, "f", b"/p", b"/h") == rule
 
 
@@ -238,7 +238,7 @@ PATHS = st.lists(
 @given(PATHS, st.booleans(), st.sampled_from([None, b"/", b"/p", b"/\xff"]))
 def test_every_path_has_a_key_that_toml_holds(names: list[bytes], is_whole: bool, project: bytes | None) -> None:
     rule = PathRule(b"/" + b"/".join(names), WHOLE, "f", is_whole)
-    key = spell(rule, project)
+    key = spell_rule(rule, project)
     written = tomli_w.dumps({"rules": {key: "allow"}})
     (read,) = tomllib.loads(written)["rules"]
     assert parse_rule(read, WHOLE, "f", project, b"/h") == rule
@@ -246,4 +246,4 @@ def test_every_path_has_a_key_that_toml_holds(names: list[bytes], is_whole: bool
 
 def test_the_key_of_a_pattern_that_is_not_utf8_does_not_exist() -> None:
     with pytest.raises(ValueError, match="utf-8"):
-        spell(NameRule(b"\xff", WHOLE, "f"))
+        spell_rule(NameRule(b"\xff", WHOLE, "f"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import SessionBusyError
-from yolofs.session.lock import MOUNT, Holder, command_at_work, locked, note_holder, take_lock
+from yolofs.session.lock import MOUNT, Holder, command_at_work, note_holder, session_locked, take_lock
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_a_mount_is_no_command_but_one_that_it_has_lent_the_session_to_is(direct
 
 @pytest.mark.parametrize("text", [b"", b"0\n", b"x\n", b"12 \x1b[m\n", b"12 commit", b"9" * 60])
 def test_what_is_no_note_names_nobody(directory: bytes, text: bytes) -> None:
-    with locked(directory):
+    with session_locked(directory):
         Path(os.fsdecode(directory), "lock").write_bytes(text)
         with pytest.raises(SessionBusyError) as caught:
             take_lock(directory)
@@ -53,7 +53,7 @@ def test_what_is_no_note_names_nobody(directory: bytes, text: bytes) -> None:
 
 
 def test_a_note_of_an_earlier_version_names_the_process_alone(directory: bytes) -> None:
-    with locked(directory):
+    with session_locked(directory):
         Path(os.fsdecode(directory), "lock").write_bytes(b"%d\n" % os.getpid())
         assert command_at_work(directory) == Holder(os.getpid())
 

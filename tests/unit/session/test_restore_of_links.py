@@ -10,7 +10,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from yolofs.paths import RelPath
-from yolofs.session.named_states import source_of
+from yolofs.session.named_states import named_state
 from yolofs.session.restore import restore
 
 
@@ -24,7 +24,7 @@ def test_all_names_come_back_whichever_were_seen(tmp_path: Path, path: bytes, is
     view.overwrite(b"d/one", b"edited\n")
     if is_seen:
         view.chmod(b"d/other", 0o600)
-    restored = restore(view.session, source_of(view.session, "base"), [RelPath(path)], b"restored")
+    restored = restore(view.session, named_state(view.session, "base"), [RelPath(path)], b"restored")
     assert [change.path for change in restored.changes] == [b"d/one", b"d/other"]
     view.remount()
     assert [view.read(name) for name in (b"d/one", b"d/other")] == [b"base\n"] * 2
@@ -39,7 +39,7 @@ def test_what_was_replaced_by_another_file_comes_back_alone(tmp_path: Path) -> N
     view.overwrite(b"other", b"edited\n")
     view.unlink(b"one")
     view.create(b"one", b"another\n", 0o644)
-    restored = restore(view.session, source_of(view.session, "base"), [RelPath(b"one")], b"restored")
+    restored = restore(view.session, named_state(view.session, "base"), [RelPath(b"one")], b"restored")
     assert [change.path for change in restored.changes] == [b"one"]
     view.remount()
     assert (view.read(b"one"), view.read(b"other")) == (b"base\n", b"edited\n")
@@ -61,7 +61,7 @@ def test_all_names_come_back_from_a_generation(tmp_path: Path, path: bytes, has_
     view.session.snapshot(b"first")
     view.remount()
     view.overwrite(b"other", b"second\n")
-    restored = restore(view.session, source_of(view.session, "first"), [RelPath(path)], b"restored")
+    restored = restore(view.session, named_state(view.session, "first"), [RelPath(path)], b"restored")
     assert {change.path for change in restored.changes} == {b"one", b"other"}
     view.remount()
     assert [view.read(name) for name in (b"one", b"other")] == [b"first\n"] * 2
@@ -84,7 +84,7 @@ def linked(tmp_path: Path) -> Iterator[CoreDriver]:
 
 
 def test_a_name_that_is_gone_comes_back_as_a_link_of_one_that_is_as_it_was(linked: CoreDriver) -> None:
-    restore(linked.session, source_of(linked.session, "first"), [RelPath(b"one")], b"restored")
+    restore(linked.session, named_state(linked.session, "first"), [RelPath(b"one")], b"restored")
     linked.remount()
     linked.overwrite(b"one", b"second\n")
     assert linked.read(b"other") == b"second\n"
@@ -92,6 +92,6 @@ def test_a_name_that_is_gone_comes_back_as_a_link_of_one_that_is_as_it_was(linke
 
 def test_a_name_that_is_gone_comes_back_alone_where_the_other_was_edited(linked: CoreDriver) -> None:
     linked.overwrite(b"other", b"edited\n")
-    restore(linked.session, source_of(linked.session, "first"), [RelPath(b"one")], b"restored")
+    restore(linked.session, named_state(linked.session, "first"), [RelPath(b"one")], b"restored")
     linked.remount()
     assert (linked.read(b"one"), linked.read(b"other")) == (b"first\n", b"edited\n")

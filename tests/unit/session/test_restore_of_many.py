@@ -12,7 +12,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from yolofs.paths import RelPath
-from yolofs.session.named_states import source_of
+from yolofs.session.named_states import named_state
 from yolofs.session.restore import restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.state.tree import Tree
@@ -48,7 +48,7 @@ def restored(root: Path, number: int) -> int:
     view.snapshot()
     for path in paths:
         view.overwrite(path, b"second\n")
-    count = calls_of(lambda: restore(view.session, source_of(view.session, "1"), paths, b"restored"))
+    count = calls_of(lambda: restore(view.session, named_state(view.session, "1"), paths, b"restored"))
     view.close()
     return count
 

@@ -11,7 +11,7 @@ import pytest
 from tests.property.core_driver import CoreDriver
 from yolofs.errors import NotPreparedError
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 from yolofs.store.store import Store
 
 
@@ -50,8 +50,8 @@ def test_a_disk_that_gets_full_has_as_much_room_afterwards(
         before = list(session.store)
         if fails_at < 7:
             with pytest.raises(NotPreparedError):
-                undo(session, choose(session, None))
+                undo(session, choose_commit(session, None))
             assert list(session.store) == before
         else:  # there are no more
-            undo(session, choose(session, None))
+            undo(session, choose_commit(session, None))
         assert calls == min(fails_at, 6)

@@ -16,7 +16,7 @@ from yolofs.session import undo as undoing
 from yolofs.session.ended_commits import ended_commits
 from yolofs.session.retention import put_aside, remove_gone
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 from yolofs.session.undo_notes import Undoes, read_undoes
 from yolofs.store import restored
 
@@ -30,11 +30,11 @@ def test_an_undo_of_an_undo_is_one_also_when_the_commit_is_not_kept_any_more(tmp
     view.close()
     for number in (1, 2):
         with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
-            undo(session, choose(session, number))
+            undo(session, choose_commit(session, number))
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         put_aside(ended_commits(session)[:2])
         remove_gone(session.directory)
-        last = choose(session, None)
+        last = choose_commit(session, None)
         assert last.number == 3
         undo(session, last)
     assert not (project / "a").exists()
@@ -81,13 +81,13 @@ def test_a_commit_of_which_nothing_more_can_go_is_passed_over(tmp_path: Path, mo
         view.commit()
     view.close()
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
-        assert not undo(session, choose(session, 2)).is_whole
+        assert not undo(session, choose_commit(session, 2)).is_whole
         everything = ended_commits(session)
         third = msgspec.structs.replace(everything[2], is_given_up=True)
         with monkeypatch.context() as patch:
             patch.setattr(undoing, "ended_commits", lambda one, **_: [*everything[:2], third, *everything[3:]])
             patch.setattr(undoing, "_later", lambda *_: _later_of(session))
-            assert choose(session, None).number == 1
+            assert choose_commit(session, None).number == 1
 
 
 def _later_of(session: Session) -> list[LaterCommit]:
@@ -105,8 +105,8 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
     view.close()
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
         for number in range(24, 14, -1):
-            undo(session, choose(session, number))
-        assert choose(session, None).number == 14
+            undo(session, choose_commit(session, number))
+        assert choose_commit(session, None).number == 14
         read: list[bytes] = []
 
         def reading(directory: bytes) -> Undoes | None:
@@ -114,9 +114,9 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
             return read_undoes(directory)
 
         monkeypatch.setattr(ended, "read_undoes", reading)
-        undo(session, choose(session, 34))
+        undo(session, choose_commit(session, 34))
         read.clear()
-        assert choose(session, None).number == 35
+        assert choose_commit(session, None).number == 35
         assert len(read) == 8
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from yolofs.paths import RelPath
 from yolofs.store.base import PSEUDO_TYPES, Base
-from yolofs.system.mount_table import read_mounts
+from yolofs.system.mount_table import mounted_paths
 
 MOUNTINFO = (
     b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
@@ -32,7 +32,7 @@ def base(tmp_path: Path) -> Base:
 
 
 def test_mounts_are_read_with_their_escapes_undone() -> None:
-    assert list(read_mounts(MOUNTINFO.splitlines(keepends=True))) == [
+    assert list(mounted_paths(MOUNTINFO.splitlines(keepends=True))) == [
         (b"/", b"ext4"),
         (b"/proc", b"proc"),
         (b"/home", b"autofs"),

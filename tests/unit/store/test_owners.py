@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.user_identity import NOBODY, acting_as
 from tests.unit.store.store_files import add_file
-from yolofs.store.collecting import collect
+from yolofs.store.collecting import remove_unreferenced
 from yolofs.store.owners import NAME, Giving, Owners, gives_group, shown
 from yolofs.store.store import Store
 
@@ -200,7 +200,7 @@ def test_a_number_that_something_was_noted_of_is_not_given_again(tmp_path: Path)
     store.remove(ino)
     assert add_file(Store(bytes(tmp_path))) > ino
     again = Store(bytes(tmp_path))
-    collect(again, ())
+    remove_unreferenced(again, ())
     assert again.owners.of == Store(bytes(tmp_path)).owners.of == {}
 
 

@@ -16,7 +16,7 @@ import pytest
 from tests.support.user_identity import ORDINARY, ROOT, make, room_of
 from tests.unit.file_looks import mode_of
 from tests.unit.store.store_files import add_file, set_xattr
-from yolofs.store.collecting import collect
+from yolofs.store.collecting import remove_unreferenced
 from yolofs.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("plain_umask")
@@ -105,7 +105,7 @@ def test_files_that_are_not_ours_are_neither_counted_nor_collected(room: bytes) 
     reopened = Store(room + b"/files")
     assert list(reopened) == [ino]
     assert reopened.next_ino == 2
-    assert collect(reopened, set()) == 1
+    assert remove_unreferenced(reopened, set()) == 1
     assert len(os.listdir(shard)) == 8
     assert len(os.listdir(room + b"/files")) == 9
 
@@ -198,7 +198,7 @@ def test_a_shard_that_a_crash_left_without_its_name_is_collected(store: Store, m
     assert list(Store(store.directory)) == []
     assert add_file(store) == 1
     os.mkdir(store.directory + b"/new-mine")
-    assert collect(store, {1}) == 0
+    assert remove_unreferenced(store, {1}) == 0
     assert sorted(os.listdir(store.directory)) == [b"00", b"new-mine"]
 
 
@@ -295,12 +295,12 @@ def test_collect_removes_what_is_not_referenced_and_empty_shards(room: bytes) ->
     store.create_special(stat.S_IFIFO)
     last = add_file(store)
     assert last == 257
-    assert collect(store, {250, 253, 255, 7}) == 5
+    assert remove_unreferenced(store, {250, 253, 255, 7}) == 5
     assert list(store) == [250, 253, 255]
     assert os.listdir(store.directory) == [b"00"]
     assert store.next_ino == 258
     assert add_file(store) == 258  # in a shard that is made again
-    assert collect(store, set()) == 4
+    assert remove_unreferenced(store, set()) == 4
     assert os.listdir(store.directory) == []
 
 
@@ -309,7 +309,7 @@ def test_collect_removes_many_from_several_shards_at_once(room: bytes) -> None:
     numbers = [add_file(store) for _ in range(1100)]
     store.create_dir(0)
     kept = {numbers[0], numbers[700]}
-    assert collect(store, kept) == 1099
+    assert remove_unreferenced(store, kept) == 1099
     assert set(store) == kept
     assert sorted(os.listdir(store.directory)) == [b"00", b"03"]
     assert store.next_ino == 1301
@@ -322,11 +322,11 @@ def test_what_cannot_be_removed_among_many_is_an_error(room: bytes, monkeypatch:
     os.mkdir(store.path(numbers[600]))
     make(store.path(numbers[600]) + b"/foreign")
     with pytest.raises(OSError, match="Directory not empty"):
-        collect(store, set())
+        remove_unreferenced(store, set())
     assert numbers[600] in set(store)
 
 
 def test_collect_keeps_everything_that_is_referenced(store: Store) -> None:
     numbers = [add_file(store) for _ in range(3)]
-    assert collect(store, set(numbers)) == 0
+    assert remove_unreferenced(store, set(numbers)) == 0
     assert list(store) == numbers

@@ -80,5 +80,5 @@ def test_a_directory_that_only_has_a_name_like_a_view_is_searched(place: Path, m
 
 
 def test_where_all_is_a_view_its_programs_are_found(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_programs, "read_mounts", lambda _: [(b"/", b"fuse.yolofs"), (b"/proc", b"proc")])
+    monkeypatch.setattr(host_programs, "mounted_paths", lambda _: [(b"/", b"fuse.yolofs"), (b"/proc", b"proc")])
     assert find_program("tool", search_path(place / "one")) == str(place / "one/tool")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.text.path_patterns import Patterns, parse
+from yolofs.text.path_patterns import Patterns, parse_pattern
 
 
 def found(path: str, *patterns: str) -> str | None:
     """Return the first pattern that fits a path, relative ones below ``/p``, ``~`` being ``/h``."""
-    return Patterns([(parse(pattern, b"/p", b"/h"), pattern) for pattern in patterns]).find(path.strip("/").encode())
+    return Patterns([(parse_pattern(pattern, b"/p", b"/h"), pattern) for pattern in patterns]).find(
+        path.strip("/").encode()
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,7 @@ def test_most_names_are_seen_to_begin_no_pattern_that_may_begin_anywhere(
     pattern: str, may_be: str, may_not_be: str
 ) -> None:
     """The patterns are looked at together: one that may begin with any name would slow down all."""
-    patterns = Patterns([(parse(f"**/{one}", b"/p", b"/h"), one) for one in (pattern, "other", "*.ending")])
+    patterns = Patterns([(parse_pattern(f"**/{one}", b"/p", b"/h"), one) for one in (pattern, "other", "*.ending")])
     assert patterns.find(f"d/{may_be}".encode()) == pattern
     assert patterns.first_names.may_hold(may_be.encode())
     assert patterns.find(b"d/plain") is None
@@ -81,7 +83,7 @@ def test_most_names_are_seen_to_begin_no_pattern_that_may_begin_anywhere(
 )
 def test_a_pattern_fits_the_paths_it_says(pattern: str, path: str, fits: bool) -> None:
     name = path.strip("/").encode(errors="surrogateescape")
-    assert (Patterns([(parse(pattern, b"/p", b"/h"), 1)]).find(name) is not None) is fits
+    assert (Patterns([(parse_pattern(pattern, b"/p", b"/h"), 1)]).find(name) is not None) is fits
 
 
 def test_the_first_of_several_counts_whatever_comes_first_in_the_path() -> None:
@@ -96,13 +98,13 @@ def test_the_first_of_several_counts_whatever_comes_first_in_the_path() -> None:
 )
 def test_a_directory_on_the_way_to_a_pattern_is_told(path: str, leads: bool) -> None:
     patterns = Patterns(
-        [(parse(text, b"/p", b"/h"), 1) for text in ("~/.config/fish/*", "**/.vscode/t.json", "/d/**/x")]
+        [(parse_pattern(text, b"/p", b"/h"), 1) for text in ("~/.config/fish/*", "**/.vscode/t.json", "/d/**/x")]
     )
     assert (patterns.leads_to(path.encode()) is not None) is leads
 
 
 def test_thousands_of_patterns_with_the_same_beginning_cost_little() -> None:
-    patterns = Patterns([(parse(f"/home/*/x{n}", b"", b""), n) for n in range(1000)])
+    patterns = Patterns([(parse_pattern(f"/home/*/x{n}", b"", b""), n) for n in range(1000)])
     for n in range(20_000):  # 20 million comparisons, if each were compared with each
         assert patterns.find(b"home/u/y%d" % n) is None
     assert patterns.find(b"home/u/x7") == 7

@@ -8,7 +8,7 @@ import msgspec
 
 from tests.support.seed import dice
 from yolofs.config.settings import RunSettings, Settings
-from yolofs.config.trust import Surroundings, settle
+from yolofs.config.trust import Surroundings, settle_settings
 from yolofs.text.wildcards import Wildcards
 
 
@@ -39,6 +39,6 @@ def test_twenty_thousand_names_in_a_trees_settings_wait_as_one_line() -> None:
     names = tuple(f"NAME{number}" for number in range(20_000))
     run = msgspec.structs.replace(RunSettings(), keep_env=names)
     around = Surroundings(is_root=False, preset=lambda: "", place_of=lambda text: text)
-    settings, (waits,) = settle(msgspec.structs.replace(Settings.defaults(), run=run), frozenset(), around)
+    settings, (waits,) = settle_settings(msgspec.structs.replace(Settings.defaults(), run=run), frozenset(), around)
     assert settings.run.keep_env == ()
     assert len(waits.meanings) == 20_000

@@ -32,7 +32,7 @@ import shutil
 
 from yolofs.commit.apply import other_devices, step_log
 from yolofs.commit.apply.places import SEAL, hidden_far
-from yolofs.commit.apply.ready import Ready, decode
+from yolofs.commit.apply.ready import Ready, decode_ready
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.paths import display
 from yolofs.system.plain_files import is_there, read_plain, sync_directory
@@ -106,7 +106,7 @@ def read_ready(parking: bytes) -> Ready | None:
     """
     path = os.path.join(parking, MADE)
     try:
-        ready = decode(read_plain(path, _MOST_READY))
+        ready = decode_ready(read_plain(path, _MOST_READY))
     except FileNotFoundError:
         return None
     if ready is None:
@@ -114,7 +114,7 @@ def read_ready(parking: bytes) -> Ready | None:
     return ready
 
 
-def drop(parking: bytes) -> None:
+def remove_before_it_begins(parking: bytes) -> None:
     """Remove the directory of a commit that has not begun: in it are copies alone, and its plan.
 
     It is no longer a commit from the first moment on: if a kill leaves a part of it, that is

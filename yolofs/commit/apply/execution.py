@@ -22,9 +22,9 @@ from yolofs.commit.apply.commit_directory import (
     MADE,
     PLAN,
     SETTLED,
-    drop,
     has_begun,
     read_ready,
+    remove_before_it_begins,
     write_new,
 )
 from yolofs.commit.apply.found_files import paths_found
@@ -36,9 +36,9 @@ from yolofs.commit.apply.places import SEAL
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
-from yolofs.commit.apply.taking_back import TellRestored, take_back
+from yolofs.commit.apply.taking_back import TellRestored, take_commit_back
 from yolofs.commit.apply.unset_metadata import UNSET
-from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe
+from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe_step
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
@@ -159,7 +159,7 @@ def execute(
             else:
                 _complete(plan, steps, parking, seals, arrived, durable=durable)
                 return CommitOutcome(len(plan.steps), steps.left_out)
-        told = take_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
+        told = take_commit_back(plan, store, parking, failure, restored, progress=going_back(), durable=durable)
         if isinstance(told, RolledBackError):
             told.may_not_link = steps.may_not_link and _is_gone(parking)
         raise told from failure
@@ -280,7 +280,7 @@ class _Counted:
 
 def _drop(parking: bytes) -> None:
     with no_interrupt(), contextlib.suppress(OSError):  # then the next command removes it
-        drop(parking)
+        remove_before_it_begins(parking)
 
 
 def _is_dropped(parking: bytes) -> bool:
@@ -408,7 +408,7 @@ def _do_one(index: int, plan: Plan, parking: bytes, do: Callable[[Step], None]) 
     except OSError as error:
         raise CommitError(
             f"the commit stopped at step {index + 1} of {len(plan.steps)}, "
-            f"to {describe(step, plan.root)}: {reason(error)}",
+            f"to {describe_step(step, plan.root)}: {reason(error)}",
             done=index,
             directory=parking,
             hint="nothing is lost; fix that, then: yolofs commit --continue, or yolofs commit --roll-back",

@@ -18,7 +18,7 @@ from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
-from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, Looks, MadeObject, Ready, check
+from yolofs.commit.apply.ready import LINKED, DirectoryBefore, KeptBefore, Looks, MadeObject, Ready, check_steps
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Create, Duplicate, MakeDirectory, Plan, Rewrite, Step
 from yolofs.paths import ROOT, RelPath, split
@@ -99,7 +99,7 @@ class Preparing(Places):
             OSError: one cannot be; its ``filename`` is the path in base.
         """
         commits = os.path.dirname(self._parking)
-        ready = check(self._plan, commits, self._moves)
+        ready = check_steps(self._plan, commits, self._moves)
         cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
         self._recall_looks(ready)

@@ -3,7 +3,7 @@
 
 It has the identity of each thing that was made.  So it is known wherever it lies, and nothing that
 the host puts in its place is taken for it.  It also has what the directories were in which names
-will come and go, so that this can be restored.  :func:`check` looks, before that is written,
+will come and go, so that this can be restored.  :func:`check_steps` looks, before that is written,
 whether anything is plain that would stop a step.
 """
 
@@ -148,7 +148,7 @@ class Ready(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.json.encode(self)
 
 
-def decode(text: bytes) -> Ready | None:
+def decode_ready(text: bytes) -> Ready | None:
     """Return what :meth:`Ready.encode` made ``text`` from, None if it did not."""
     try:
         return msgspec.json.decode(text, type=Ready)
@@ -156,7 +156,7 @@ def decode(text: bytes) -> Ready | None:
         return None
 
 
-def check(plan: Plan, commits: bytes, moves: Moves) -> Ready:
+def check_steps(plan: Plan, commits: bytes, moves: Moves) -> Ready:
     """Look whether the steps of a plan can be done, as far as can be told before; return what base
     is there.
 

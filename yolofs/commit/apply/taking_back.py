@@ -15,9 +15,9 @@ from yolofs.commit.apply.commit_directory import (
     OF_BASE,
     PLAN,
     SETTLED,
-    drop,
     holds_something,
     read_ready,
+    remove_before_it_begins,
     write_new,
 )
 from yolofs.commit.apply.found_files import FOUND, paths_found
@@ -26,7 +26,7 @@ from yolofs.commit.apply.rollback import BackSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.trees import remove_tree
 from yolofs.commit.apply.unset_metadata import UNSET_BACK
-from yolofs.commit.plan.plan import Plan, describe
+from yolofs.commit.plan.plan import Plan, describe_step
 from yolofs.errors import CommitError, RolledBackError
 from yolofs.os_errors import reason_and_path
 from yolofs.paths import RelPath, display
@@ -41,7 +41,7 @@ times that it had.
 """
 
 
-def take_back(
+def take_commit_back(
     plan: Plan,
     store: StoreFiles,
     parking: bytes,
@@ -205,7 +205,7 @@ def _undo_one(
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)
     except OSError as error:
-        raise _not_taken_back(error, parking, index, f", to {describe(plan.steps[index], plan.root)}") from error
+        raise _not_taken_back(error, parking, index, f", to {describe_step(plan.steps[index], plan.root)}") from error
 
 
 def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") -> CommitError:
@@ -221,7 +221,7 @@ def _end_taken_back(parking: bytes) -> None:
     """Remove the directory of a commit that was taken back, or all but what is still kept in it."""
     kept = [name for name in (*OF_BASE, FOUND) if holds_something(os.path.join(parking, name))]
     if not kept:
-        drop(parking)
+        remove_before_it_begins(parking)
         return
     os.unlink(os.path.join(parking, PLAN))
     for name in sorted(os.listdir(parking), key=lambda name: name == BACK):  # that last, see has_lost_its_plan

@@ -201,7 +201,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """Yield one line for each step, with paths relative to base."""
-        return map(describe, self.steps)
+        return map(describe_step, self.steps)
 
     def encode(self) -> bytes:
         """Return the plan as JSON; bytes become base64."""
@@ -228,7 +228,7 @@ class Plan(msgspec.Struct, frozen=True):
         return plan
 
 
-def paths_of(step: Step) -> tuple[RelPath, ...]:
+def paths_of_step(step: Step) -> tuple[RelPath, ...]:
     """Return the paths of base that a step is about: its own first, then where it takes something
     from.
     """
@@ -251,7 +251,7 @@ def _check(plan: Plan) -> None:
     parked: set[int] = set()
     for step in plan.steps:
         home = getattr(step, "home", None)
-        for path in (*paths_of(step), *([home] if home is not None else ())):
+        for path in (*paths_of_step(step), *([home] if home is not None else ())):
             parse_relpath(path)
             if not path and not isinstance(step, FinishDirectory):
                 raise ValueError(f"{type(step).__name__} of base itself")
@@ -275,7 +275,7 @@ def _check(plan: Plan) -> None:
             parse_relpath(step.inside)
 
 
-def describe(step: Step, root: bytes = b"") -> str:
+def describe_step(step: Step, root: bytes = b"") -> str:
     """Return one line that says what a step does; its paths are relative to base, or begin with
     ``root``.
     """

@@ -23,7 +23,7 @@ from yolofs.commit.plan.plan import (
     Place,
     Plan,
     Remove,
-    paths_of,
+    paths_of_step,
 )
 from yolofs.paths import ROOT, RelPath, display, split
 from yolofs.store.as_read import StoreFiles
@@ -41,7 +41,7 @@ def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str
         return f"its plan is for the base {display(plan.root)}, and the session's is {display(base.root)}"
     where = _Where(plan, base, [rel for path in closed if (rel := base.relative(path)) is not None])
     for step in plan.steps:
-        for path in paths_of(step):
+        for path in paths_of_step(step):
             if where.is_closed(path):
                 return f"its plan has {display(path)}, where no view and no commit may do anything"
     return ""
@@ -56,7 +56,7 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_se
     """
     where = _Where(plan, base, ())
     for step in plan.steps[done:]:
-        for path in paths_of(step):
+        for path in paths_of_step(step):
             link = where.link_above(path)
             if link is not None:
                 return f"a symbolic link lies at {display(base.path(link))}, on the way to {display(path)}"

@@ -33,7 +33,7 @@ from yolofs.commit.plan.plan import (
     Rewrite,
     SetMetadata,
     Step,
-    describe,
+    describe_step,
 )
 from yolofs.paths import RelPath, display, split
 from yolofs.store import copying
@@ -90,7 +90,7 @@ def script(plan: Plan, store: StorePaths, *, place: bytes) -> Iterator[bytes]:
     yield from (line % {b"root": os.fsencode(display(plan.root)), b"template": template} for line in _HEAD)
     writer = _Script(plan, store)
     for step in plan.steps:
-        yield b"# " + os.fsencode(describe(step, plan.root))
+        yield b"# " + os.fsencode(describe_step(step, plan.root))
         yield from writer.lines(step)
 
 

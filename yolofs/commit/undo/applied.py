@@ -33,7 +33,7 @@ from yolofs.commit.plan.plan import (
     Rewrite,
     SetMetadata,
     Step,
-    paths_of,
+    paths_of_step,
 )
 from yolofs.paths import RelPath, split
 from yolofs.store.as_read import StoreFiles
@@ -252,7 +252,7 @@ class LaterCommit(NamedTuple):
     def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> LaterCommit:
         """Read which paths the commit in ``directory`` is about; raises as :meth:`Applied.read`."""
         plan = read_plan(directory)
-        paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of(step)}
+        paths = {path for step in plan.steps if not _is_time_alone(step) for path in paths_of_step(step)}
         files: list[OnDisk] = []
         if any(isinstance(step, Rewrite | SetMetadata) for step in plan.steps):
             applied = Applied(number, directory, plan)

@@ -19,7 +19,7 @@ from yolofs.progress import Check, go_on, told_as_progress
 from yolofs.session.history import BEFORE_SELECTED, SELECTED
 from yolofs.session.journal_copy import JournalCopy, journal_copy, trying_journal_copy
 from yolofs.session.selecting.dependencies import Dependencies, HeldHunk
-from yolofs.session.selecting.dropping import take_back
+from yolofs.session.selecting.dropping import take_hunks_back
 from yolofs.session.selecting.finding_hunks import Hunks
 from yolofs.session.selecting.placing import ChangesByPlace
 from yolofs.session.selecting.wanted_hunks import WantedHunks
@@ -87,7 +87,7 @@ def drop_hunks(
         return DropResult((), session.timeline.present, together.held)
     with trying_journal_copy(session) as trying:
         before = trying.snapshot(if_changed=True)
-        left_out = take_back(trying, old, kept, places, is_apart=hunks.is_apart, check=check)
+        left_out = take_hunks_back(trying, old, kept, places, is_apart=hunks.is_apart, check=check)
         trying.snapshot(name)
         check()
         trying.keep()
@@ -142,7 +142,7 @@ def select_hunks(
         before = trying.snapshot(BEFORE_SELECTED, if_changed=True)
         if up_to is not None:
             trying.travel(up_to)
-        take_back(trying, base, kept, places)
+        take_hunks_back(trying, base, kept, places)
         selected = trying.snapshot(SELECTED)
         tree = trying.state(selected)
         trying.travel(before)

@@ -20,7 +20,7 @@ from yolofs.changes.picks import apply_picks
 from yolofs.commit.select.restate import restate
 from yolofs.commit.select.units import Unit, Units
 from yolofs.errors import HardLinksError, YolofsError
-from yolofs.journal.records import Keep, begin_anew
+from yolofs.journal.records import Keep, marker_of_whole_state
 from yolofs.overlay import RENAME_NOREPLACE, Overlay
 from yolofs.overlay.inodes import Attr, Inode
 from yolofs.paths import RelPath, absolute, display, is_below, join, split
@@ -45,7 +45,7 @@ number.
 """
 
 
-def take_back(
+def take_hunks_back(
     trying: JournalCopy,
     old: Tree,
     kept: WantedHunks,
@@ -127,7 +127,7 @@ def _say_anew(trying: JournalCopy, old: Tree, kept: WantedHunks, places: Changes
         restated = restate(present, trying.base, trying.store, authors, dropped=dropped)
         if not dropped.issuperset(restated.dropped):  # others would go with it
             continue
-        trying.append(begin_anew(coarse_clock_ns()), *restated.records)
+        trying.append(marker_of_whole_state(coarse_clock_ns()), *restated.records)
         check()
         left = compare(old, trying.state(), trying.base, trying.store, progress=told_as_progress(check))
         again = {path for unit in wanted for path in _below(unit.removed, gone)}

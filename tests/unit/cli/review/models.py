@@ -8,7 +8,7 @@ from yolofs.changes.changes import Change, ChangeKind, Side
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind
 from yolofs.cli.review.comparison import Comparison, ReviewableState
 from yolofs.cli.review.diff_view import DiffView
-from yolofs.cli.review.drawing import draw
+from yolofs.cli.review.drawing import draw_review
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.hostcode.mark import Marks
@@ -65,7 +65,7 @@ def small_model() -> ReviewModel:
 
 
 def shown(model: ReviewModel) -> list[str]:
-    return ["".join(piece for _, piece in line).partition("│")[0].rstrip() for line in draw(model, 80, 12)][1:-2]
+    return ["".join(piece for _, piece in line).partition("│")[0].rstrip() for line in draw_review(model, 80, 12)][1:-2]
 
 
 def press(model: ReviewModel, keys: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.cli.review.models import change, comparison, press, text, view_of
 from yolofs.changes.changes import ChangeKind
 from yolofs.changes.hunks import Hunk, HunkKind
-from yolofs.cli.review.drawing import draw
+from yolofs.cli.review.drawing import draw_review
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.paths import RelPath
 
@@ -22,7 +22,7 @@ def test_no_line_is_wider_than_the_screen_whatever_names_there_are(size: tuple[i
         one = change(name)
         long = tuple(part * 3000 + b"\n" for part in (b"x", "漢".encode(), b"\x1b[2J", b"\t"))
         model.loaded(one, view_of(one, text("2" * 16, 0, long, long[:2], name)))
-        lines = ["".join(piece for _, piece in line) for line in draw(model, *size)]
+        lines = ["".join(piece for _, piece in line) for line in draw_review(model, *size)]
         assert len(lines) == size[1]
         from prompt_toolkit.utils import get_cwidth
 
@@ -37,16 +37,18 @@ def test_the_note_that_is_typed_can_be_seen_whatever_is_dropped() -> None:
     press(model, "jd")
     press(model, "keep it as it was, please")
     for width in (80, 60):
-        below = ["".join(piece for _, piece in line) for line in draw(model, width, 15)][-2:]
+        below = ["".join(piece for _, piece in line) for line in draw_review(model, width, 15)][-2:]
         assert "keep it as it was, please█" in below[1]
         assert below[0].startswith("drop …")
         assert "? enter drops, escape does not" in below[0]
     press(model, "x" * 100 + " end")
-    assert " end█" in "".join(piece for _, piece in draw(model, 60, 15)[-1])
+    assert " end█" in "".join(piece for _, piece in draw_review(model, 60, 15)[-1])
 
 
 def right_side(model: ReviewModel, width: int = 60) -> list[str]:
-    return ["".join(piece for _, piece in line).partition("│")[2].rstrip() for line in draw(model, width, 12)][1:-2]
+    return ["".join(piece for _, piece in line).partition("│")[2].rstrip() for line in draw_review(model, width, 12)][
+        1:-2
+    ]
 
 
 def with_lines(old: bytes, new: bytes) -> ReviewModel:

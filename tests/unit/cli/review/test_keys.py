@@ -9,7 +9,7 @@ import msgspec
 from tests.unit.cli.review.models import change, comparison, press, shown, text, view_of
 from yolofs.changes.changes import ChangeKind
 from yolofs.cli.review.conflicts import rows_of
-from yolofs.cli.review.drawing import draw
+from yolofs.cli.review.drawing import draw_review
 from yolofs.cli.review.effects import Compare, Drop, EndReview, Load, Prepare
 from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.review_state import Focus, ReviewMode, arranged
@@ -186,7 +186,7 @@ def calls_of_moving(count: int) -> int:
     try:
         for key in ("pagedown", "j", "end", "k", " ", "l", "h", "pageup", "home"):
             model.key(key)
-            draw(model, 80, 24)
+            draw_review(model, 80, 24)
     finally:
         sys.setprofile(None)
     return calls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
-from yolofs.cli.show.folding import Folded, Sort, counts_text, fold
+from yolofs.cli.show.folding import Folded, Sort, fold, group_counts_text
 from yolofs.paths import RelPath
 
 
@@ -106,4 +106,4 @@ def test_outside_the_project_only_directories_fold() -> None:
 def test_times_alone_are_one_line_which_counts_what_is_in_it() -> None:
     found = folded(touched(b"a"), touched(b"b"))
     (group,) = found.groups
-    assert (group.sort, counts_text(group)) == (Sort.TIMES, "2 changes")
+    assert (group.sort, group_counts_text(group)) == (Sort.TIMES, "2 changes")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from yolofs.cli.show.graph import ASCII, MAX_LANES, UNICODE, Signs, draw
-from yolofs.journal.records import Marker, Snapshot, Travel, begin_anew
+from yolofs.cli.show.graph import ASCII, MAX_LANES, UNICODE, Signs, draw_graph
+from yolofs.journal.records import Marker, Snapshot, Travel, marker_of_whole_state
 from yolofs.journal.timeline import Timeline
 from yolofs.paths import Generation
 
@@ -16,7 +16,7 @@ def drawn(moves: str, signs: Signs = UNICODE) -> list[str]:
     """
     markers: list[Marker] = [Snapshot(1) if move == "P" else Travel(1, Generation(int(move))) for move in moves.split()]
     lines = []
-    for number, row in enumerate(draw(Timeline(markers).nodes(), signs)):
+    for number, row in enumerate(draw_graph(Timeline(markers).nodes(), signs)):
         lines.append(f"{row.beside} {number}")
         if row.below:
             lines.append(row.below)
@@ -102,5 +102,5 @@ def test_every_generation_has_a_row(count: int) -> None:
 
 
 def test_what_is_written_anew_goes_straight_on() -> None:
-    nodes = Timeline([Snapshot(1), Snapshot(1), begin_anew(1), Snapshot(1)]).nodes()
-    assert [row.beside + row.below for row in draw(nodes, UNICODE)] == ["●", "●", "●", "●", "◉"]
+    nodes = Timeline([Snapshot(1), Snapshot(1), marker_of_whole_state(1), Snapshot(1)]).nodes()
+    assert [row.beside + row.below for row in draw_graph(nodes, UNICODE)] == ["●", "●", "●", "●", "◉"]

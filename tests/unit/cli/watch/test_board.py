@@ -13,7 +13,7 @@ from prompt_toolkit.utils import get_cwidth
 from tests.support.hand_clock import HandClock
 from yolofs.access.answers import Lifetime
 from yolofs.cli.watch.board import GUARD_S, SEQUENCE_S, Board, BoardMode, EndWatch, LookAtPath
-from yolofs.cli.watch.board_lines import draw, wrap
+from yolofs.cli.watch.board_lines import draw_board, wrap
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AskInfo, EndedInfo, ProcessInfo, RuleInfo, WarningsInfo
 from yolofs.daemon.rpc.protocol import quote
 from yolofs.rules import RuleState
@@ -43,7 +43,7 @@ def board(clock: HandClock) -> Board:
 
 def show(board: Board, clock: HandClock) -> None:
     """Draw the board and let it stand for long enough."""
-    assert draw(board, 80, 24).is_whole
+    assert draw_board(board, 80, 24).is_whole
     board.painted()
     clock.now += GUARD_S
 
@@ -208,7 +208,7 @@ def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(board: Board, clo
     assert path.decode() not in "".join(text(board).split())
     board.key("v")
     board.show_look(path, ["what it holds"])
-    lines = ["".join(part for _, part in line) for line in draw(board, 80, 60).lines]
+    lines = ["".join(part for _, part in line) for line in draw_board(board, 80, 60).lines]
     assert path.decode() in "".join("".join(lines).split())
     assert "what it holds" in "".join(lines)
 
@@ -219,7 +219,7 @@ def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board,
     board.take(ask(1, b"/d/e/a"))
     show(board, clock)
     assert "warning: .yolofs.toml:2: not TOML" in text(board)
-    assert draw(board, 80, 12).is_whole
+    assert draw_board(board, 80, 12).is_whole
     board.take(WarningsInfo(()))
     assert "warning" not in text(board)
 
@@ -287,7 +287,7 @@ def test_what_was_looked_at_is_not_shown_with_another_card(board: Board, clock: 
 
 
 def text(board: Board, width: int = 80, height: int = 24) -> str:
-    return "\n".join("".join(part for _, part in line) for line in draw(board, width, height).lines)
+    return "\n".join("".join(part for _, part in line) for line in draw_board(board, width, height).lines)
 
 
 def test_a_card_fits_80_columns(board: Board, clock: HandClock) -> None:
@@ -307,25 +307,25 @@ def test_a_card_fits_80_columns(board: Board, clock: HandClock) -> None:
 
 def test_too_small_a_screen_is_said_and_a_card_is_not_whole(board: Board) -> None:
     board.take(ask(1, b"/d/" + b"x" * 200))
-    drawing = draw(board, 20, 8)
+    drawing = draw_board(board, 20, 8)
     assert not drawing.is_whole
     assert "make" in "".join(part for line in drawing.lines for _, part in line)
-    assert draw(board, 80, 24).is_whole
+    assert draw_board(board, 80, 24).is_whole
 
 
 def test_a_path_of_any_length_leaves_room_for_the_next_card_and_for_the_picking(board: Board, clock: HandClock) -> None:
     path = b"/d/" + b"x" * 4000
     board.take(ask(1, path))
     board.take(ask(2, b"/d/next"))
-    assert draw(board, 40, 24).is_whole
+    assert draw_board(board, 40, 24).is_whole
     show(board, clock)
     board.key("a")
     assert board.mode is BoardMode.SCOPE
-    assert draw(board, 40, 24).is_whole
+    assert draw_board(board, 40, 24).is_whole
     board.key("escape")
     board.take(EndedInfo(1, "timeout", "nobody", 5))
     assert board.message.startswith("not answered in time: read /d/xxx")
-    drawing = draw(board, 40, 24)
+    drawing = draw_board(board, 40, 24)
     assert drawing.is_whole
     shown = ["".join(part for _, part in line) for line in drawing.lines]
     assert "read        /d/next" in shown
@@ -338,7 +338,7 @@ def test_of_long_names_a_card_shows_as_many_as_there_is_room_for(
 ) -> None:
     for number in range(1, 11):
         board.take(ask(number, b"/d/%d/%s" % (number - 1, b"x" * 196), group=1))
-    assert draw(board, width, height).is_whole
+    assert draw_board(board, width, height).is_whole
     lines = text(board, width, height).splitlines()
     assert any(line.startswith("why") for line in lines) or height < 24 or width < 80
     assert [name for name in range(10) if any(line.lstrip().startswith(f"{name}/x") for line in lines)] == [
@@ -400,7 +400,7 @@ def test_whatever_a_name_holds_the_screen_shows_printable_text_that_fits(
     show(board, clock)
     for key in keys:
         board.key("enter" if key == "\r" else key)
-    lines = draw(board, width, height).lines
+    lines = draw_board(board, width, height).lines
     assert len(lines) <= height
     for line in lines:
         shown = "".join(part for _, part in line)
@@ -425,7 +425,7 @@ def test_each_choice_of_a_list_can_be_reached_and_a_digit_is_for_one_that_is_dra
     board.key("l")
     assert board.mode is BoardMode.QUEUE
     for number in range(1, 12):
-        drawing = draw(board, 80, height)
+        drawing = draw_board(board, 80, height)
         assert drawing.is_whole
         shown = [at for at in range(11) if f"/d/{at + 1}/f" in text(board, 80, height)]
         assert number - 1 in shown

@@ -23,7 +23,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def undo_refused(project: Path, text: str) -> None:
         Session.open(os.fsencode(project), SessionAccess.WRITE) as session,
         pytest.raises(NotPreparedError, match=text),
     ):
-        undo(session, choose(session, None))
+        undo(session, choose_commit(session, None))
     assert not (project / "gone").exists()
 
 

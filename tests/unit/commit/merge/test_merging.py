@@ -19,7 +19,7 @@ from yolofs.commit.merge.text_merge import MOST_MERGED_BYTES
 from yolofs.errors import ConflictError
 from yolofs.paths import RelPath
 from yolofs.session.commit import look_at_base, split_staged
-from yolofs.session.merge import merges_at, settle
+from yolofs.session.merge import merges_at, settle_conflicts
 from yolofs.store import copying
 
 OURS, WAS, THEIRS = b"ours\n2\n3\n", b"1\n2\n3\n", b"1\n2\ntheirs\n"
@@ -98,7 +98,7 @@ def test_metadata_that_one_side_changed_is_taken(
     found = merged(view)
     assert isinstance(found, Merge)
     assert found.content == (BOTH if with_data else None)
-    settle(view.session, [found], [])
+    settle_conflicts(view.session, [found], [])
     view._reload(committed=False)
     view.commit()
     st = file.stat()
@@ -117,7 +117,7 @@ def test_a_file_of_several_names_is_merged_under_all_of_them(view: CoreDriver, f
     both_changed(view, file)
     found = merged(view)
     assert isinstance(found, Merge)
-    settle(view.session, [found], [])
+    settle_conflicts(view.session, [found], [])
     view._reload(committed=False)
     for name in (PATH, b"d/other", b"d/third"):
         assert view.read(name) == BOTH
@@ -204,7 +204,7 @@ def test_what_the_host_writes_between_reading_and_staging_is_not_overlooked(view
     file.write_bytes(b"and again\n")
     before = view.tree()
     with pytest.raises(ConflictError):
-        settle(view.session, [found], [])
+        settle_conflicts(view.session, [found], [])
     assert view.tree() == before
 
 
@@ -212,7 +212,7 @@ def test_a_merge_is_a_generation_and_so_is_what_was_before(view: CoreDriver, fil
     both_changed(view, file)
     found = merged(view)
     assert isinstance(found, Merge)
-    settle(view.session, [found], [])
+    settle_conflicts(view.session, [found], [])
     names = [at.marker.name for at in view.session.journal.markers]
     assert names == [b"before merging", b"", b"merged with base"]
     view._reload(committed=False)

@@ -15,7 +15,7 @@ from tests.unit.commit.old_base import at, scribe
 from tests.unit.commit.undo.undoing import commits
 from yolofs.errors import HardLinksError
 from yolofs.session.session import Session, SessionAccess
-from yolofs.session.undo import choose, undo
+from yolofs.session.undo import choose_commit, undo
 
 __all__ = ["commits", "scribe"]
 
@@ -58,7 +58,7 @@ def test_a_name_that_base_is_to_lose_and_the_view_shows_is_refused(tmp_path: Pat
         Session.open(os.fsencode(base), SessionAccess.WRITE) as session,
         pytest.raises(HardLinksError, match="it is shown by a name that base is to lose"),
     ):
-        undo(session, choose(session, 1))
+        undo(session, choose_commit(session, 1))
 
 
 def test_a_name_outside_of_base_is_not_found(commits: Commits, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_a_name_that_comes_back_where_the_view_has_something_else_is_no_name_of_
     assert view.tree() == shown
     view.close()
     with Session.open(os.fsencode(base), SessionAccess.WRITE) as session:
-        undo(session, choose(session, 1))
+        undo(session, choose_commit(session, 1))
     again = CoreDriver(os.fsencode(base))
     assert again.tree() == shown
     again.commit()
@@ -168,7 +168,7 @@ def check_that_an_undo_shows_the_same(view: CoreDriver) -> None:
     shown, base = view.tree(), view.session.base.root
     view.close()
     with Session.open(base, SessionAccess.WRITE) as session:
-        undo(session, choose(session, 1))
+        undo(session, choose_commit(session, 1))
     again = CoreDriver(base)
     assert again.tree() == shown
     again.close()
