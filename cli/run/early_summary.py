@@ -35,7 +35,7 @@ _NEEDED = (
     "yolofs.cli.run.summary",
     "yolofs.hostcode.code_files",
     "yolofs.hostcode.commands",
-    "yolofs.hostcode.marker",
+    "yolofs.hostcode.mark_finder",
     "yolofs.cli.show.git_summary",
     "yolofs.cli.show.state_texts",
 )

@@ -14,7 +14,7 @@ from yolofs.store.as_read import StoreFiles
 
 if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
-    from yolofs.hostcode.marker import MarkFinder
+    from yolofs.hostcode.mark_finder import MarkFinder
 
 
 def mark_finder(session: Session, *, is_to_commit: bool = False, store: StoreFiles | None = None) -> MarkFinder:
@@ -27,7 +27,7 @@ def mark_finder(session: Session, *, is_to_commit: bool = False, store: StoreFil
     from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
     from yolofs.hostcode.code_files import CodeFileTable, FileMarkFinder  # most runs change nothing
     from yolofs.hostcode.commands import SearchPath
-    from yolofs.hostcode.marker import MarkFinder
+    from yolofs.hostcode.mark_finder import MarkFinder
 
     base = session.base
     described = read_daemon_file(session.directory)

@@ -13,5 +13,5 @@
     git_ignored  what git ignores and what it tracks
     code_files  which changes make such files
     commands    commands on PATH, and files that run with the rights of their owner
-    marker      all of that together
+    mark_finder  all of that together
 """

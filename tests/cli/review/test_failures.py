@@ -96,7 +96,7 @@ def test_a_failing_review_ends_with_a_message_and_gives_the_terminal_back(
         for key in keys:
             shown = len(terminal.seen)
             terminal.type(key)
-            if where.endswith(":draw"):  # keys that come together are drawn together
+            if where.endswith(":draw_review"):  # keys that come together are drawn together
                 wait_for_more(terminal, shown)
             if key == "\r" and keys.endswith("\r\r"):
                 terminal.wait_for_screen("enter commits")
@@ -112,7 +112,7 @@ def test_a_failing_review_ends_with_a_message_and_gives_the_terminal_back(
 
 
 def test_a_failing_watch_ends_with_a_message_and_gives_the_terminal_back(yolofs: Program, tmp_path: Path) -> None:
-    words = command("yolofs.cli.watch.screen:draw", 0)
+    words = command("yolofs.cli.watch.screen:draw_board", 0)
     with (
         yolofs.mounted(),
         Terminal(yolofs.project, ["watch"], size=(100, 24), command=words, TMPDIR=str(tmp_path)) as terminal,

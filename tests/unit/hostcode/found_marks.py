@@ -10,7 +10,7 @@ from tests.support.scribe import Scribe
 from yolofs.changes.changes import compare
 from yolofs.hostcode.code_files import CodeFileTable, FileMarkFinder
 from yolofs.hostcode.commands import SearchPath
-from yolofs.hostcode.marker import MarkFinder
+from yolofs.hostcode.mark_finder import MarkFinder
 from yolofs.state.tree import Tree
 
 HARMLESS = b'[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.org/x\n'
