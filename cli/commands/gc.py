@@ -7,20 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolofs.cli.commit.tidying import surplus_of
+from yolofs.cli.commit.tidying import Removal, foretell_removal, remove_surplus
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
-from yolofs.cli.project import changing, find_project, reading_whole, session_directory
+from yolofs.cli.project import find_project
 from yolofs.cli.run.untrusted_settings import waiting_fields, waiting_lines
-from yolofs.config.load import load
-from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConfigError, YolofsError
-from yolofs.os_errors import said_as
-from yolofs.session import run_tmp
-from yolofs.session.dead_generations import dead_generations, drop_dead_generations
-from yolofs.session.ended_commits import EndedCommit
-from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written
-from yolofs.system.disk_usage import size_of, size_text
-from yolofs.system.work_directories import left_behind
+from yolofs.errors import ConfigError
+from yolofs.system.disk_usage import size_text
 
 if TYPE_CHECKING:  # takes long, and hardly a command needs it
     from yolofs.config.trust import WaitingLine
@@ -46,50 +38,43 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
     """
     project = find_project()
     waiting = _say_what_waits(project)
-    later: list[EndedCommit] = []
     if dry_run:
-        with reading_whole(project) as session:
-            gone = surplus_of(session)
-            if waiting:
-                later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]
-            dropped = dead_generations(session) if generations else 0
-            freed = freed_by(session, gone, generations=generations)
-            killed = len(left_behind(session.directory))
+        removal = foretell_removal(project, generations=generations, looks_at_waiting=bool(waiting))
     else:
-        directory = session_directory(project)
-        others = {run_tmp.top_of(directory)}  # in which programs are at work
-        before = size_of(directory, without=others)  # opening it removes what a killed command has left
-        sentence = "some of what is no longer kept could not be removed"
-        with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
-            with changing(project, LoanKind.GC) as (session, is_mounted):
-                session.check_no_interrupted_commit()
-                gone = surplus_of(session)
-                remove_half_written(session)
-                put_aside(gone)
-                dropped = drop_dead_generations(session) if generations else 0
-                if not is_mounted:
-                    session.collect()
-            killed = len(left_behind(directory))
-            remove_gone(directory)
-        freed = before - size_of(directory, without=others)
+        removal = remove_surplus(project, generations=generations)
     if as_json:
-        numbers = [one.number for one in gone]
-        document = {"commits": numbers, "generations": dropped, "freed_bytes": max(0, freed), "dry_run": dry_run}
-        document["killed_commands"] = killed
-        emit_json(document | {"waiting": waiting_fields(waiting), "once_agreed": [one.number for one in later]})
-        return
-    for one in gone:
+        emit_json(_document(removal, waiting, is_dry_run=dry_run))
+    else:
+        _emit(removal, generations=generations, is_dry_run=dry_run)
+
+
+def _document(removal: Removal, waiting: list[WaitingLine], *, is_dry_run: bool) -> dict[str, object]:
+    return {
+        "commits": [one.number for one in removal.commits],
+        "generations": removal.generations,
+        "freed_bytes": removal.freed_bytes,
+        "dry_run": is_dry_run,
+        "killed_commands": removal.killed_commands,
+        "waiting": waiting_fields(waiting),
+        "once_agreed": [one.number for one in removal.once_agreed],
+    }
+
+
+def _emit(removal: Removal, *, generations: bool, is_dry_run: bool) -> None:
+    for one in removal.commits:
         emit(f"{one.number:>4}  {local_time(one.began_ns)}")
-    which = "1 commit" if len(gone) == 1 else f"{len(gone)} commits"
+    which = "1 commit" if len(removal.commits) == 1 else f"{len(removal.commits)} commits"
     if generations:
-        which += " and 1 generation" if dropped == 1 else f" and {dropped} generations"
+        which += " and 1 generation" if removal.generations == 1 else f" and {removal.generations} generations"
+    killed = removal.killed_commands
     if killed:
         which += f" and what {killed} killed command{'s' if killed > 1 else ''} had left"
-    what = "would be removed" if dry_run else "removed"
+    later = removal.once_agreed
     if later:
         which_later = ", ".join(str(one.number) for one in later)
         say(f"once you have agreed to what waits, also: commit{'s' if later[1:] else ''} {which_later}")
-    say(f"{which} {what}, {size_text(max(0, freed))} {'would be freed' if dry_run else 'freed'}")
+    what, freed = ("would be removed", "would be freed") if is_dry_run else ("removed", "freed")
+    say(f"{which} {what}, {size_text(removal.freed_bytes)} {freed}")
 
 
 def _say_what_waits(project: bytes) -> list[WaitingLine]:

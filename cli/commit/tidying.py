@@ -5,14 +5,79 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from yolofs.cli.output import warn
-from yolofs.config.load import keep_of, user_keep_commits
+from yolofs.cli.project import changing, reading_whole, session_directory
+from yolofs.config.load import keep_of, load, user_keep_commits
 from yolofs.config.settings import KeepCommits
+from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import YolofsError, reason
+from yolofs.os_errors import said_as
+from yolofs.session import run_tmp
+from yolofs.session.dead_generations import dead_generations, drop_dead_generations
 from yolofs.session.ended_commits import EndedCommit
-from yolofs.session.retention import put_aside, remove_gone, surplus
+from yolofs.session.retention import freed_by, put_aside, remove_gone, remove_half_written, surplus
 from yolofs.session.session import Session
+from yolofs.system.disk_usage import size_of
+from yolofs.system.work_directories import left_behind
+
+
+class Removal(NamedTuple):
+    """What ``yolofs gc`` has removed, or would remove."""
+
+    commits: Sequence[EndedCommit]
+    generations: int
+    """How many; 0 unless they were asked for, too."""
+    killed_commands: int
+    """Of how many the work directories."""
+    freed_bytes: int
+    once_agreed: Sequence[EndedCommit] = ()
+    """The commits that would also go if the user agreed to the settings that wait."""
+
+
+def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: bool) -> Removal:
+    """Return what :func:`remove_surplus` would remove; with ``looks_at_waiting`` also by the
+    settings that wait.
+
+    Raises:
+        ConfigError, TrustError: as :func:`surplus_of`.
+        YolofsError, OSError: the session cannot be read.
+    """
+    with reading_whole(project) as session:
+        gone = surplus_of(session)
+        later: list[EndedCommit] = []
+        if looks_at_waiting:
+            later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]
+        dropped = dead_generations(session) if generations else 0
+        freed = freed_by(session, gone, generations=generations)
+        return Removal(gone, dropped, len(left_behind(session.directory)), max(0, freed), later)
+
+
+def remove_surplus(project: bytes, *, generations: bool) -> Removal:
+    """Remove the commits that are no longer kept, what killed commands have left, and with
+    ``generations`` those that the present view is not built on.
+
+    Raises:
+        ConfigError, TrustError: as :func:`surplus_of`.
+        YolofsError: a commit was interrupted, or something could not be removed.
+    """
+    directory = session_directory(project)
+    others = {run_tmp.top_of(directory)}  # in which programs are at work
+    before = size_of(directory, without=others)  # opening it removes what a killed command has left
+    sentence = "some of what is no longer kept could not be removed"
+    with said_as(YolofsError, sentence, again="yolofs gc", place=directory):
+        with changing(project, LoanKind.GC) as (session, is_mounted):
+            session.check_no_interrupted_commit()
+            gone = surplus_of(session)
+            remove_half_written(session)
+            put_aside(gone)
+            dropped = drop_dead_generations(session) if generations else 0
+            if not is_mounted:
+                session.collect()
+        killed = len(left_behind(directory))
+        remove_gone(directory)
+    return Removal(gone, dropped, killed, max(0, before - size_of(directory, without=others)))
 
 
 def surplus_of(session: Session, project: KeepCommits | None = None) -> list[EndedCommit]:

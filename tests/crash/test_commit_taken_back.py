@@ -109,7 +109,7 @@ def test_ctrl_c_that_comes_too_late_is_told_what_is_done(tmp_path: Path, words: 
         "as it is done": ("yolofs.commit.apply.execution", "_complete"),
         "as it is put away": ("yolofs.session.commit", "put_away"),
         "as it is told": (
-            "yolofs.cli.commands.undo" if words[0] == "undo" else "yolofs.cli.commit.committing_changes",
+            "yolofs.cli.commit.undoing" if words[0] == "undo" else "yolofs.cli.commit.committing_changes",
             "remove_tidied",
         ),
     }[when]
