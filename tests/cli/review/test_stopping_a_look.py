@@ -110,7 +110,7 @@ def take_back(*words, check, **more):
 sys.argv[0] = "yolofs"
 main.program()
 """
-BEFORE = "really, actions.take_back = actions.take_back, take_back"
+BEFORE = "really, actions.take_hunks_back = actions.take_hunks_back, take_back"
 TOO_LATE = """
 from yolofs.session.journal_copy import JournalCopy
 really, JournalCopy.keep = JournalCopy.keep, keep
