@@ -76,8 +76,8 @@ def commit_numbers(directory: bytes) -> list[int]:
 def numbers_of_ended_journals(
     directory: bytes, *, without: Container[int] = (), passes_over_damage: bool = False
 ) -> set[int]:
-    """Return the numbers of all store inodes that a journal of a session named which is not in
-    force any more.
+    """Return the numbers of all store inodes that are named by journals of a session that are no
+    longer in force.
 
     These are the journals of its commits, except for those ``without``, and what was cut off the
     one in force.  If something else is in the place of one, nobody knows what it named: that is an

@@ -62,7 +62,7 @@ class UnknownBefore(NamedTuple):
 
 
 class TakenOverBase:
-    """What base has, and had where the view took something over that it has not any more
+    """Base as it is; where the view took something over that is gone since, base as it was then
     (:class:`~yolofs.store.base_stand_in.KnownBase`).
     """
 
@@ -239,7 +239,7 @@ class TakenOver:
     # ---- what is not
 
     def _take_moved_or_deleted(self, entry: Entry) -> None:
-        """Take what the view has elsewhere or not at all, and base has not any more."""
+        """Note what base had where the view has moved or deleted it, if base has lost it since."""
         paths = [entry.base] if entry.base is not None else []
         natural = _natural(entry)
         if natural is not None and entry.had_base:

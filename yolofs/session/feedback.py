@@ -109,7 +109,7 @@ def add(directory: bytes, things: Sequence[Dropped], note: str) -> int:
 
 
 def withdraw(directory: bytes, number: int) -> None:
-    """Have an item not hold any more.
+    """Withdraw an item: agents are not told of it from now on.
 
     Raises:
         OSError: it cannot be written.

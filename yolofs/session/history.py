@@ -59,7 +59,7 @@ class Chapter(msgspec.Struct, frozen=True):
     @property
     def count_seen(self) -> int:
         """How many of its generations (without base) somebody has made, from the first on: those
-        behind are the steps of a commit of hunks, which it ended with.
+        after them are the steps of a commit of hunks, with which it ended.
 
         These steps are a state to come back to (if there was none), perhaps travels, the state to
         commit, and a travel back.

@@ -78,7 +78,7 @@ class Interrupted(msgspec.Struct, frozen=True):
 
     @property
     def replaced(self) -> bytes:
-        """Where that lies which base had before."""
+        """Where the things lie that base had before."""
         return os.path.join(self.directory, b"replaced")
 
     @property

@@ -110,7 +110,7 @@ def has_open(pid: int, directory: bytes) -> bool:
     """Tell whether a process of this user has the lock of the session in ``directory`` open, as its
     holder has.
 
-    Somebody else's process is not told from one that has not.
+    Of another user's process that cannot be told: the answer is no.
     """
     try:
         lock = os.stat(os.path.join(directory, b"lock"), follow_symlinks=False)

@@ -157,8 +157,7 @@ class StagedAnew:
         """Stage each name of a file that comes to lie on another device as a file of its own, as it
         is now.
 
-        By which number base has it afterwards nobody knows yet, so its names cannot be known by
-        that.
+        Nobody knows yet which number it will have in base, so its names cannot be known by that.
         """
         names, _ = find_names_at(self._base, rel)
         shown = [path if name == rel else self._path_in_view(name) for name in names]

@@ -1,7 +1,7 @@
 """Taking back in a view what is not to be there of the changes that led to it.
 
-What base shows just so, and nothing else hangs together with, is taken out of the state by saying
-it anew.  Everything else is done by the operations that a mount calls: contents and metadata in
+If base has just what is wanted, and nothing else depends on the change, the state is written anew
+without it.  Everything else is done by the operations that a mount calls: contents and metadata in
 place, then names, one after the other as each becomes possible.
 """
 
@@ -167,7 +167,7 @@ def _comes_back(unit: Unit, kept: WantedHunks, places: ChangesByPlace) -> bool:
 
 
 def _gone_for_good(kept: WantedHunks, places: ChangesByPlace) -> list[RelPath]:
-    """Return the sorted paths of the old state of which what lay there is not to be there still."""
+    """Return the sorted paths of the old state at which what lay there is to be gone for good."""
     return sorted(path for path, index in places.left.items() if not kept.is_none(index))
 
 
