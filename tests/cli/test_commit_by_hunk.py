@@ -118,7 +118,7 @@ def test_a_pattern_is_searched_for_in_the_lines_around_a_hunk_too(yolofs: Progra
     assert (yolofs.project / "text").read_text() == text_with(line25="x\ny\n")
 
 
-def test_the_letters_are_explained(yolofs: Program, view: Path) -> None:
+def test_a_question_mark_explains_the_letters_of_a_hunk(yolofs: Program, view: Path) -> None:
     text = answer(yolofs, "?", "x", "q", code=1)
     assert text.count("s - split it") == 2
 

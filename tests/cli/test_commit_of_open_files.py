@@ -40,7 +40,7 @@ def test_a_commit_names_the_program_that_goes_on_writing(yolofs: Program, which:
         assert "open for writing" not in yolofs("commit", "--yes").err
 
 
-def test_many_are_counted(yolofs: Program, tmp_path: Path) -> None:
+def test_of_many_open_files_three_are_named_and_the_rest_counted(yolofs: Program, tmp_path: Path) -> None:
     with yolofs.mounted() as view:
         files = [(view / f"{number}").open("w") for number in range(5)]
         said = yolofs("commit", "--yes").err

@@ -35,7 +35,7 @@ def view(yolofs: Program) -> Iterator[Path]:
         yield mountpoint
 
 
-def test_all_can_be_allowed_and_all_denied(yolofs: Program, view: Path) -> None:
+def test_watch_allows_or_denies_every_ask_by_itself(yolofs: Program, view: Path) -> None:
     with alone(yolofs, "--allow-all") as process:
         paths = [view / f"secret/deep/{number}" for number in range(20)]
         assert Reader(*paths, script=READ_MANY).end() == ("all read\n", "")

@@ -91,7 +91,7 @@ PLACES = pytest.mark.parametrize("place", ["on it", "elsewhere"])
 
 @PLACES
 @pytest.mark.parametrize("numbers", Numbers)
-def test_it_is_undone_and_done_again(disk: Path) -> None:
+def test_a_commit_on_a_disk_by_names_is_undone_and_done_again(disk: Path) -> None:
     project = disk / "project"
     expected, before = expected_on(disk), prepared(project)
     for _ in range(2):

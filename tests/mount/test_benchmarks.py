@@ -171,7 +171,7 @@ def test_a_setting_has_a_column_of_its_own(tmp_path: Path, scratch: Path) -> Non
     assert "mount.spin_us: expected a whole number" in done.stderr
 
 
-def test_unknown_names_are_refused() -> None:
+def test_a_benchmark_refuses_unknown_rows_and_columns() -> None:
     for words in (["--only", "nonsense"], ["--columns", "nonsense"]):
         done = subprocess.run([*SMALL, *words], cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 1

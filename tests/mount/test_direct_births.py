@@ -78,7 +78,7 @@ def test_a_copy_was_made_when_it_was_copied_up(base: Path, mounted: Mounter) -> 
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_all_else_is_told_as_stat_tells_it(base: Path, mounted: Mounter, kind: str) -> None:
+def test_statx_tells_all_but_births_as_base_does(base: Path, mounted: Mounter, kind: str) -> None:
     MAKERS[kind](base / "old")
     os.utime(base / "old", ns=(-1_500_000_000, 1_600_000_000_123_456_789), follow_symlinks=False)
     view = mounted(make_transport=DirectTransport, base_timeout_s=0.0)

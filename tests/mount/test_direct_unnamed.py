@@ -158,7 +158,7 @@ def test_nothing_is_left_after_snapshots_of_a_file_that_gets_no_name(view: Mount
     wait_until(lambda: stored(view) == before, "the kernel to forget it")
 
 
-def test_nothing_is_left_of_it_after_a_remount(view: MountedView) -> None:
+def test_an_unnamed_file_leaves_nothing_after_a_remount(view: MountedView) -> None:
     before = stored(view)
     fd = unnamed(root(view), b"x")
     view.snapshot(b"a marker")

@@ -73,7 +73,7 @@ def content(root: Path) -> dict[str, bytes | None]:
     return {path.name: path.read_bytes() if path.is_file() else None for path in files}
 
 
-def test_nothing_is_half_done_and_work_goes_on(base: Path, mounted: Mounter) -> None:
+def test_on_a_full_disk_nothing_is_half_done_and_work_goes_on(base: Path, mounted: Mounter) -> None:
     (base / "d").mkdir()
     (base / "gone").mkdir()
     for number in range(500):

@@ -304,7 +304,7 @@ OTHER_WAYS: dict[str, tuple[Callable[[CoreDriver, bytes], None], bool]] = {
 
 
 @pytest.mark.parametrize("way", OTHER_WAYS)
-def test_it_stays_staged_however_it_came_there(tmp_path: Path, way: str) -> None:
+def test_host_code_stays_staged_however_it_came_there(tmp_path: Path, way: str) -> None:
     machine = Machine(tmp_path)
     act, is_there = OTHER_WAYS[way]
     is_above = act is symlink_above

@@ -55,7 +55,7 @@ def check_harmless(text: str) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.some(5)
-def test_a_list_is_harmless(hostile: Program, words: str) -> None:
+def test_a_list_of_hostile_names_is_harmless_to_a_terminal(hostile: Program, words: str) -> None:
     text = shown(hostile, *words.split())
     check_harmless(text)
     assert "two words" in text

@@ -28,7 +28,7 @@ def day(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYPOTHESIS_PROFILE", "ci")
 
 
-def test_so_many_cases_of_each_marked_test_stay(request: pytest.FixtureRequest) -> None:
+def test_of_each_marked_test_as_many_cases_as_it_says_are_run(request: pytest.FixtureRequest) -> None:
     few, all_cases = cases(request.session, "few", 10, 3), cases(request.session, "all", 10)
     others = cases(request.session, "others", 4, 9)
     gone = left_out([*few, *all_cases, *others])

@@ -46,7 +46,7 @@ def raw(directory: bytes) -> Path:
     return Path(os.fsdecode(directory)) / "audit.jsonl"
 
 
-def test_what_is_appended_is_read(directory: bytes) -> None:
+def test_notes_are_read_as_they_were_appended(directory: bytes) -> None:
     assert list(read_audit(directory)) == []
     append(directory, ASK, REFUSAL)
     append(directory, CHANGE)

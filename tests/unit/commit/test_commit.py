@@ -198,7 +198,7 @@ def test_what_has_lost_its_known_names_gets_its_metadata(scribe: CommitScribe, p
     assert read(scribe, b"e/other") == b"base a"
 
 
-def test_new_hard_links_share(scribe: CommitScribe, parking: bytes) -> None:
+def test_new_hard_links_are_one_file_in_base(scribe: CommitScribe, parking: bytes) -> None:
     scribe.write(b"d/new", b"shared")
     scribe.link(b"d/new", b"a-link")
     scribe.link_metadata(b"a", b"z")

@@ -195,7 +195,7 @@ def test_keys_and_secrets_of_the_system_are_refused(path: str) -> None:
     "path",
     ["~", "~/Documents/x", "~/other/x", "~/.config/x", "~/.local/share/x", "/", "/srv/x", "/mnt/x", "/var/lib/x"],
 )
-def test_everything_else_is_asked(path: str) -> None:
+def test_the_preset_asks_where_no_rule_of_it_decides(path: str) -> None:
     assert state(path) == "ask"
 
 

@@ -191,7 +191,7 @@ def test_another_way_of_calling_kills() -> None:
     assert judge("aarch64", 0x40000028, 3) == KILL  # 32-bit ARM
 
 
-def test_x32_is_not_there() -> None:
+def test_system_calls_of_x32_get_enosys() -> None:
     assert judge("x86_64", X86_64_ARCH, 0x40000000 | 165) == 0x00050000 | errno.ENOSYS
 
 

@@ -205,7 +205,7 @@ def test_a_number_that_something_was_noted_of_is_not_given_again(tmp_path: Path)
 
 
 @pytest.mark.root_only
-def test_what_a_user_may_give() -> None:
+def test_a_user_may_give_files_to_own_groups_alone_and_root_to_all() -> None:
     assert Giving().may_give(1, 2)
     with acting_as(NOBODY, NOBODY):
         giving = Giving()

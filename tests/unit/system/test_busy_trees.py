@@ -242,7 +242,7 @@ def test_what_lies_deep_is_not_measured_and_takes_no_descriptors(top: tuple[Path
     empty(fd)
 
 
-def test_very_many_files_go(top: tuple[Path, int]) -> None:
+def test_a_tree_of_very_many_files_is_emptied(top: tuple[Path, int]) -> None:
     """By night a hundred thousand."""
     directory, fd = top
     names = range(1_000)

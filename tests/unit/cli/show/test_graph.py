@@ -85,7 +85,7 @@ def test_lines_cross_where_they_must_and_lanes_are_used_again() -> None:
     ]
 
 
-def test_ascii_says_the_same() -> None:
+def test_the_graph_in_ascii_has_the_same_rows() -> None:
     assert drawn("P P 1 P", ASCII) == ["*   0", "*   1", "+-.", "| o 2", ">   3", "@   4"]
 
 

@@ -202,7 +202,7 @@ def test_what_another_could_have_put_there_is_not_gone_by(
     assert load(state) == {}
 
 
-def test_what_is_damaged_is_not_gone_by(top: Path, state: int, tmp_path: Path) -> None:
+def test_a_damaged_survey_is_not_used(top: Path, state: int, tmp_path: Path) -> None:
     save(state, found({}, top)[1])
     path = tmp_path / "state" / os.fsdecode(NATIVE_SURVEY)
     content = path.read_bytes()
