@@ -90,7 +90,8 @@ def display(path: bytes) -> str:
     Plain names stay as they are.  Others are put into double quotes with C escapes, as git does:
     those with control characters, a quote, a backslash or bytes that are not UTF-8, and those in
     which something could not be seen (spaces where a name starts or ends, characters that show
-    nothing).
+    nothing).  Names of snapshots are shown by the same rule, so ``cp a /b`` comes in quotes:
+    as a path, the space would be the end of a name.
     """
     try:
         text = path.decode()
