@@ -115,7 +115,7 @@ class SettledConflicts(NamedTuple):
         """Check that every conflict is settled.
 
         Raises:
-            ConflictError: something is; the hint is what to do next.
+            ConflictError: one is not; the hint is what to do next.
         """
         if not self._unsettled:
             return

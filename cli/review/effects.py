@@ -1,4 +1,4 @@
-"""What a model wants done: commands for whoever has the session."""
+"""What a model wants done: effects, which whoever has the session carries out."""
 
 from __future__ import annotations
 

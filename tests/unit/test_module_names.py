@@ -1,10 +1,12 @@
-"""Modules that docstrings, pages and tests of kills name are there."""
+"""What docstrings refer to is there, and modules that pages, docstrings and tests of kills name."""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -71,6 +73,42 @@ def test_each_module_whose_lines_are_counted_is_there(path: str) -> None:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TRACED"
     )
     assert [name for name in traced if not is_there(name.replace(".", "/"))] == []
+
+
+def test_what_a_docstring_refers_to_is_there() -> None:
+    """A reference is the full name of something, or a name that the same module uses."""
+    modules = {full_name(path): path.read_text() for top in TOPS for path in python_files(top)}
+    missing = [
+        f"{module}: {reference}"
+        for module, text in modules.items()
+        for reference in re.findall(r":(?:class|data|exc|func|meth|attr|mod):`~?\.?([\w.]+)`", text)
+        if not is_known(reference, text, modules)
+    ]
+    assert missing == []
+
+
+def python_files(top: str) -> Iterator[Path]:
+    """Yield the modules of a folder, each by one of its paths."""
+    for path in sorted((ROOT / top).rglob("*.py")):
+        if not any(above.is_symlink() for above in path.parents):
+            yield path
+
+
+def full_name(path: Path) -> str:
+    name = path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__").replace("/", ".")
+    return name if name.split(".")[0] == "yolofs" else f"yolofs.{name}"
+
+
+def is_known(reference: str, text: str, modules: Mapping[str, str]) -> bool:
+    """Tell whether a reference in a module with this text leads anywhere."""
+    module, names = reference, list[str]()
+    while module and module not in modules:
+        module, _, name = module.rpartition(".")
+        names.append(name)
+    if not module and (hasattr(builtins, reference) or names[-1] in sys.stdlib_module_names):
+        return True
+    there = modules[module] if module else re.sub(r":\w+:`[^`]*`", "", text)
+    return all(re.search(rf"\b{name}\b", there) for name in (names if module else names[-1:]))
 
 
 def is_there(name: str) -> bool:

@@ -130,7 +130,7 @@ class Attributes:
 
     def _stat_of_directory(self, directory: Inode) -> os.stat_result:
         """Return the attributes of the store inode or base directory, and remember them for
-        :meth:`_stat_lately`.
+        :meth:`stat_lately`.
 
         Those of a store inode stay: only the view changes it, and then what is remembered goes.
         """

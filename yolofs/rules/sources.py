@@ -54,7 +54,7 @@ class Sources(msgspec.Struct, frozen=True):
         return found.rules if found is not None else ()
 
     def sets(self) -> tuple[RuleSet, ...]:
-        """Return the rules nearest first, one set for each :class:`Level`, as :class:`RuleBook`
-        takes them.
+        """Return the rules nearest first, one set for each :class:`Level`, as
+        :class:`yolofs.rules.book.RuleBook` takes them.
         """
         return tuple(self.by_level.get(level, RuleSet()) for level in Level)

@@ -96,7 +96,9 @@ class RuleNode:
         passable.
         """
         self.leads_through: Rule | None = None
-        """A rule whose path leads here or through here (:attr:`RuleSet.waypoints`)."""
+        """A rule whose path leads here or through here
+        (:attr:`yolofs.rules.spelling.RuleSet.waypoints`).
+        """
         self.leads_through_below: Rule | None = None
         """The same of a path strictly below."""
         self.leads_by_link: Rule | None = None

@@ -62,7 +62,9 @@ class CommitResult(msgspec.Struct, frozen=True):
     steps: int
     """How many changes it took."""
     left_out: dict[RelPath, tuple[str, ...]]
-    """What could not be carried over, as :attr:`yolofs.commit.CommitOutcome.left_out`."""
+    """What could not be carried over, as
+    :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
+    """
     held_back: tuple[HeldBack, ...] = ()
     """What was selected and stays staged all the same."""
     unfinished: str = ""

@@ -88,7 +88,7 @@ class UndoResult(msgspec.Struct, frozen=True):
     as_now: list[RelPath]
     """What came back as it was when it was undone, which is not what base had before the commit."""
     left_out: dict[RelPath, tuple[str, ...]]
-    """As :attr:`yolofs.commit.CommitOutcome.left_out`."""
+    """As :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`."""
     unfinished: str = ""
     """Why the journal could not be put away, though it is done; the next command does that."""
 

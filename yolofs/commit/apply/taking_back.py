@@ -137,7 +137,7 @@ def roll_back(
     durable: bool = True,
 ) -> Meanwhile:
     """Take back what the commit in ``parking`` has done: base is as it was then; parameters as for
-    :func:`resume`.
+    :func:`yolofs.commit.apply.execution.resume`.
 
     ``restored`` is told of all that was moved, or changed its ctime, when it is in its place again.
 

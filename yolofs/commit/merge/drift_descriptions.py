@@ -51,8 +51,8 @@ class Drift(msgspec.Struct, frozen=True):
 def describe_drift(
     tree: Tree, base: Base, store: Store, paths: Collection[RelPath], marked: Container[RelPath]
 ) -> list[Drift]:
-    """Return what is to be said of the conflicts at some paths, as :func:`find_conflicts` returns
-    them.
+    """Return what is to be said of the conflicts at some paths, as
+    :func:`yolofs.commit.merge.conflicts.find_conflicts` returns them.
 
     Those ``marked`` have the marks of a conflict.
 

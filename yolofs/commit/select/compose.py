@@ -262,7 +262,8 @@ class _Composing:
     ) -> _Directory | None:
         """Record what a name shows now; return it if it is a directory to look into.
 
-        ``there`` and ``rel``: what base has at the name afterwards, as :meth:`_there` tells.
+        ``there`` and ``rel``: what base has at the name afterwards, as
+        :meth:`BaseAfterwards.there` tells.
         """
         if path in self._linked.paths:
             return None

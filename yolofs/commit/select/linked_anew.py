@@ -2,7 +2,7 @@
 their names.
 
 A name of such a file may be base's in one state and staged in the other.  So they are compared as
-files, not name by name, before :mod:`compose` goes through the view.
+files, not name by name, before :mod:`yolofs.commit.select.compose` goes through the view.
 """
 
 from __future__ import annotations

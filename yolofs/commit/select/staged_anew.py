@@ -27,7 +27,9 @@ class ComposedRest(msgspec.Struct):
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
-    """What of a path could not be carried over, as :attr:`yolofs.commit.CommitOutcome.left_out`."""
+    """What of a path could not be carried over, as
+    :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
+    """
 
 
 class ShownName(NamedTuple):

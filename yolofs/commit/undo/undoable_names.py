@@ -55,7 +55,9 @@ class Inverse(msgspec.Struct):
     numbers: list[StoreIno] = []
     """The store inodes that were made for it."""
     left_out: dict[RelPath, tuple[str, ...]] = {}
-    """What of a path could not be carried over, as :attr:`yolofs.commit.CommitOutcome.left_out`."""
+    """What of a path could not be carried over, as
+    :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
+    """
     anew: dict[int, int] = {}
     """Which of these store inodes become directories anew, and which inode numbers those have that
     are kept.
