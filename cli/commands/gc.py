@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from yolofs.cli.commit.tidying import Removal, foretell_removal, remove_surplus
+from yolofs.cli.commit.tidying import RemovedSurplus, foretell_removal, remove_surplus
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
 from yolofs.cli.project import find_project
 from yolofs.cli.run.untrusted_settings import waiting_fields, waiting_lines
@@ -48,7 +48,7 @@ def command(dry_run: bool, generations: bool, as_json: bool) -> None:
         _emit(removal, generations=generations, is_dry_run=dry_run)
 
 
-def _document(removal: Removal, waiting: list[WaitingLine], *, is_dry_run: bool) -> dict[str, object]:
+def _document(removal: RemovedSurplus, waiting: list[WaitingLine], *, is_dry_run: bool) -> dict[str, object]:
     return {
         "commits": [one.number for one in removal.commits],
         "generations": removal.generations,
@@ -60,7 +60,7 @@ def _document(removal: Removal, waiting: list[WaitingLine], *, is_dry_run: bool)
     }
 
 
-def _emit(removal: Removal, *, generations: bool, is_dry_run: bool) -> None:
+def _emit(removal: RemovedSurplus, *, generations: bool, is_dry_run: bool) -> None:
     for one in removal.commits:
         emit(f"{one.number:>4}  {local_time(one.began_ns)}")
     which = "1 commit" if len(removal.commits) == 1 else f"{len(removal.commits)} commits"

@@ -23,7 +23,7 @@ from yolofs.system.disk_usage import size_of
 from yolofs.system.work_directories import left_behind
 
 
-class Removal(NamedTuple):
+class RemovedSurplus(NamedTuple):
     """What ``yolofs gc`` has removed, or would remove."""
 
     commits: Sequence[EndedCommit]
@@ -36,7 +36,7 @@ class Removal(NamedTuple):
     """The commits that would also go if the user agreed to the settings that wait."""
 
 
-def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: bool) -> Removal:
+def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: bool) -> RemovedSurplus:
     """Return what :func:`remove_surplus` would remove; with ``looks_at_waiting`` also by the
     settings that wait.
 
@@ -51,10 +51,10 @@ def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: boo
             later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]
         dropped = dead_generations(session) if generations else 0
         freed = freed_by(session, gone, generations=generations)
-        return Removal(gone, dropped, len(left_behind(session.directory)), max(0, freed), later)
+        return RemovedSurplus(gone, dropped, len(left_behind(session.directory)), max(0, freed), later)
 
 
-def remove_surplus(project: bytes, *, generations: bool) -> Removal:
+def remove_surplus(project: bytes, *, generations: bool) -> RemovedSurplus:
     """Remove the commits that are no longer kept, what killed commands have left, and with
     ``generations`` those that the present view is not built on.
 
@@ -77,7 +77,7 @@ def remove_surplus(project: bytes, *, generations: bool) -> Removal:
                 session.collect()
         killed = len(left_behind(directory))
         remove_gone(directory)
-    return Removal(gone, dropped, killed, max(0, before - size_of(directory, without=others)))
+    return RemovedSurplus(gone, dropped, killed, max(0, before - size_of(directory, without=others)))
 
 
 def surplus_of(session: Session, project: KeepCommits | None = None) -> list[EndedCommit]:
