@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
+from yolofs.system.disk_usage import size_text
 
 _VERBS = {
     "read": "read",
@@ -67,18 +68,6 @@ def rule_text(ask: AskInfo) -> str:
     if ask.rule.state.may_write and ask.state is not ask.rule.state:
         return f"asked, as the file has {UNKNOWN_NAMES}"
     return f'asked, as {display(unquote(ask.rule.key))} is "{ask.rule.state.value}" ({ask.rule.source})'
-
-
-def size_text(size: int) -> str:
-    """Return a size for a person."""
-    if size < 10_000:
-        return f"{size} byte{'s' if size != 1 else ''}"
-    amount = size / 1000
-    for unit in ("kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
 
 
 def _word(word: bytes) -> str:

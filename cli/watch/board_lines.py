@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from yolofs.access.scopes import common_directory
-from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, size_text, stake_text, verb
+from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, stake_text, verb
 from yolofs.cli.show.text_width import width_of
 from yolofs.cli.watch.board import Board, BoardMode, CardChoice
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
 from yolofs.rules import RuleState
+from yolofs.system.disk_usage import size_text
 
 Line: TypeAlias = list[tuple[str, str]]
 """Pieces of text, each with its style (prompt_toolkit's: "bold", "reverse", "ansired")."""

@@ -7,11 +7,11 @@ import stat
 from collections.abc import Sequence
 
 from yolofs.cli.output import local_time
-from yolofs.cli.show.ask_lines import size_text
 from yolofs.paths import display
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Shown
 from yolofs.store.base import open_noatime, read_link
+from yolofs.system.disk_usage import size_text
 from yolofs.text import characters
 
 _MAX_BYTES = 16 << 10

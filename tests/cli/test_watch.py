@@ -123,7 +123,7 @@ def test_the_queue_the_look_and_the_help(yolofs: Program, view: Path) -> None:
         with reader(view / "secret/b") as second:
             terminal.wait_for_screen("2 waiting")
             terminal.type("v")
-            terminal.wait_for_screen("23 bytes, changed", "\nfirst line\nsecond line")
+            terminal.wait_for_screen("23 B, changed", "\nfirst line\nsecond line")
             terminal.type(" ")
             terminal.type("x")
             terminal.wait_for_screen(ARMED)

@@ -362,10 +362,10 @@ def test_what_is_at_stake_is_told_of_each_path_of_a_card(board: Board, clock: Ha
         one = ask(number, b"/d/%d" % number, group=1, operation="write")
         board.take(msgspec.structs.replace(one, size=size))
     shown = [line.strip() for line in text(board).splitlines()]
-    assert {"1  (12 bytes there now)", "2", "3  (20.0 kB there now)"} <= set(shown)
+    assert {"1  (12 B there now)", "2", "3  (19.5 KiB there now)"} <= set(shown)
     show(board, clock)
     board.key("v")
-    assert "write to /d/3  (20.0 kB there now)" in text(board).splitlines()
+    assert "write to /d/3  (19.5 KiB there now)" in text(board).splitlines()
 
 
 names = st.binary(min_size=1, max_size=80).filter(lambda name: b"\0" not in name)
