@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
+import termios
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
@@ -86,9 +88,10 @@ class WholeScreen:
         return set(self._tasks)
 
     async def run(self, begin: Callable[[], None] | None = None) -> None:
-        """Show the screen until it is left, or the terminal is gone.
+        """Show the screen until it is left.
 
-        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError.  An error in
+        Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError, and so does a
+        terminal that is closed.  An error in
         drawing, in a key or in a started task ends it with that error.  Otherwise prompt_toolkit
         would wait for a key without saying so.
         """
@@ -97,11 +100,14 @@ class WholeScreen:
             loop.add_signal_handler(number, self.leave, stop_signals.StoppedError(number))
         loop.set_exception_handler(self._failed)
         try:
-            with contextlib.suppress(EOFError):  # the terminal is gone
-                await self._app.run_async(pre_run=begin, set_exception_handler=False)
-        except BaseException:
-            self._app.renderer.reset()  # the first drawing may have failed half way
-            raise
+            await self._app.run_async(pre_run=begin, set_exception_handler=False)
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                self._app.renderer.reset()  # the first drawing may have failed half way
+            if isinstance(error, EOFError | OSError) and not _has_terminal():
+                raise stop_signals.StoppedError(signal.SIGHUP) from None
+            if not isinstance(error, EOFError):
+                raise
         finally:
             loop.set_exception_handler(None)
 
@@ -166,3 +172,12 @@ class WholeScreen:
         name = _NAMES.get(key) if isinstance(key, Keys) else key
         if name is not None:
             self._press(name)
+
+
+def _has_terminal() -> bool:
+    """Tell whether the terminal has not been closed: else it answers nothing any more."""
+    try:
+        termios.tcgetattr(sys.stdin.fileno())
+    except (termios.error, OSError, ValueError):
+        return False
+    return True

@@ -31,10 +31,8 @@ def command(yes: bool, unfolds: bool) -> None:
     undone. Files that programs have open keep their content until they are closed.
     """
     project = find_project()
-    if not yes:
-        check_can_ask(instead="yolofs abort --yes")
-        if not _show_and_ask(project, unfolds=unfolds):
-            raise click.exceptions.Exit(1)
+    if not yes and not _show_and_ask(project, unfolds=unfolds):
+        raise click.exceptions.Exit(1)
     with changing(project, LoanKind.ABORT) as (session, is_mounted):
         abort(session)
         if not is_mounted:
@@ -54,7 +52,11 @@ def _empty_tmp(directory: bytes) -> None:
 
 
 def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
-    """Show what is staged and ask whether to drop it."""
+    """Show what is staged and ask whether to drop it.
+
+    Raises:
+        UsageError: there is nobody to ask.
+    """
     with reading(project) as session:
         with progress("comparing") as update:
             changes = session.compare(BASE, progress=update)
@@ -71,6 +73,7 @@ def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
             say(f"and {size_at_least_text(tmp)} in the private /tmp of runs")
         generations = session.timeline.present
     count = f" and {generations} generation{'s' if generations > 1 else ''}" if generations else ""
+    check_can_ask(instead="yolofs abort --yes")
     if ask(f"drop {summary(changes)}{count}, for good?"):
         return True
     say("nothing dropped")

@@ -171,7 +171,8 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
 
 
 def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
-    """Show what would be committed and what not, and ask; return what was shown.
+    """Show what would be committed and what not, and ask, if somebody is there to answer; return
+    what was shown.
 
     Raises:
         Exit: the answer is no.
@@ -180,8 +181,6 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
     with reading(project) as session:
         with gone_said(session.base.root, besides=session.directory, again="yolofs commit"):
             shown, split = preview_commit(session, asked.selection(session), asked.generation(session))
-            if shown.taken:
-                check_can_ask(instead=same_command_with("commit", "--yes"))
             looked = look_at_base(session, split)
         if shown.taken:
             emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
@@ -190,6 +189,8 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
         if not shown.taken:
             say("nothing to commit")
         say_stays(session, shown)
+        if shown.taken:
+            check_can_ask(instead=same_command_with("commit", "--yes"))
         if asked.up_to is None:
             wish.take_base(looked.unchanged)
             wish.ask(session, split, looked)

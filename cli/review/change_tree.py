@@ -4,6 +4,7 @@ by directories.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
@@ -23,6 +24,7 @@ class Section(Enum):
     """A part of the list; the value is its title."""
 
     DELETED = "deleted"
+    EMPTIED = "emptied"
     OUTSIDE = "outside the project"
     CODE = "what the host would run or trust"
     PROJECT = "in the project"
@@ -241,6 +243,11 @@ def _settle(top: Node) -> None:
     top.is_open = not top.section.is_folded
 
 
+def _replaces_directory(change: Change) -> bool:
+    """Tell whether something else is where a directory was: what was in it is deleted."""
+    return change.kind is ChangeKind.TYPE and change.old is not None and change.old.type == stat.S_IFDIR
+
+
 def sections(comparison: Comparison) -> Callable[[Change], Section]:
     """Return what tells which section a change belongs to."""
 
@@ -251,8 +258,10 @@ def sections(comparison: Comparison) -> Callable[[Change], Section]:
             return Section.SCRATCH
         if (sort := comparison.folded.get(key_of(change))) is not None:
             return Section(sort.value)
-        if change.kind is ChangeKind.DELETED:
+        if change.kind is ChangeKind.DELETED or _replaces_directory(change):
             return Section.DELETED
+        if change.is_emptied:
+            return Section.EMPTIED
         return Section.PROJECT if comparison.path_display.holds(change) else Section.OUTSIDE
 
     return section_of

@@ -148,7 +148,7 @@ def _row(model: ReviewModel, row: int, width: int) -> Line:
     here = ("reverse " if model.focus is Focus.LIST else "underline ") if is_here else ""
     mark = _mark(model, node)
     if node.is_section:
-        style = "bold ansired" if node.section in (Section.DELETED, Section.CODE) else "bold"
+        style = "bold ansired" if node.section in (Section.DELETED, Section.EMPTIED, Section.CODE) else "bold"
         count = f" ({node.total})"
         title = f"{mark} {'' if node.is_open else '+'}{_told(model, node.section)}"
         if len(title) + len(count) > width:

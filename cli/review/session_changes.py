@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from yolofs.changes.changes import Change, ChangeKind, compare
+from yolofs.changes.changes import Change, compare
 from yolofs.changes.hunks import FileHunks, Hunk, HunkKind, hunks_of
 from yolofs.changes.picks import LineNumbers, Picks
 from yolofs.cli.commit.committing_hunks import Picked, commit_hunks
@@ -254,7 +254,7 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
 
 def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLook) -> list[str]:
     """Return what a commit takes: first what the host would run, then what lies outside the
-    project, deletions, and the rest; last what lists fold.
+    project, deletions and emptied files, and the rest; last what lists fold.
     """
     shown, path_display = prepared.shown, shortener.path_display
     conflicts, marked = frozenset(prepared.conflicts), frozenset(looked.marked)
@@ -264,7 +264,7 @@ def _taken_lines(shortener: Shortener, prepared: PreparedCommit, looked: BaseLoo
 
     def rank(line: ChangeLine) -> tuple[bool, bool, bool]:
         change = line.change
-        return not is_marked(change, shown.marks), path_display.holds(change), change.kind is not ChangeKind.DELETED
+        return not is_marked(change, shown.marks), path_display.holds(change), not (line.deletes or change.is_emptied)
 
     folded = shortener.fold(shown.taken, is_kept)
     lines: list[str] = []

@@ -115,18 +115,22 @@ def _script(words: Sequence[str]) -> str | None:
 
 def _of_simple(words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[ReadOnlyPlace]:
     rest: list[str] = []
+    own_environment = dict(environment)
     previous = ""
     for word in words:
         if set(previous) <= set("<>&") and ">" in previous:
             if not (previous.endswith("&") and (word.isdigit() or word == "-")):  # another descriptor, or none
                 yield ReadOnlyPlace(os.fsencode(word))
-        elif not (set(word) <= set("<>&")) and not (not rest and "=" in word):
+        elif not rest and "=" in word:
+            name, _, value = word.partition("=")
+            own_environment[os.fsencode(name)] = os.fsencode(value)
+        elif not (set(word) <= set("<>&")):
             rest.append(word)
         previous = word
     while rest and os.path.basename(rest[0]) in _FIRST_WORDS:
         del rest[0]
     if rest:
-        yield from _of_program(os.path.basename(rest[0]), rest[1:], environment)
+        yield from _of_program(os.path.basename(rest[0]), rest[1:], own_environment)
 
 
 def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, bytes]) -> Iterator[ReadOnlyPlace]:
@@ -139,13 +143,16 @@ def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, 
         yield from (ReadOnlyPlace(os.fsencode(word)) for word in operands[-1:])
     elif program in _NODE_TOOLS and {"-g", "--global", "link"}.intersection(words):
         prefix = "npm_config_prefix=$PWD/.npm yolofs run -- npm install -g …, a prefix in the project"
-        yield ReadOnlyPlace(_node_modules(program, environment), prefix)
+        yield ReadOnlyPlace(_node_modules(program, words, environment), prefix)
     elif program in _BUILDERS and ("install" in words or "--install" in words):
         yield ReadOnlyPlace(b"/usr/local", "a prefix or DESTDIR in the project")
 
 
-def _node_modules(program: str, environment: Mapping[bytes, bytes]) -> bytes:
+def _node_modules(program: str, words: Sequence[str], environment: Mapping[bytes, bytes]) -> bytes:
     """Return the directory that a package manager of Node's installs into for everybody."""
+    for option, value in itertools.pairwise([*words, ""]):
+        if option.startswith("--prefix=") or (option == "--prefix" and value):
+            return os.path.join(os.fsencode(option.partition("=")[2] or value), b"lib/node_modules")
     for name in (b"npm_config_prefix", b"NPM_CONFIG_PREFIX"):
         if environment.get(name):
             return os.path.join(environment[name], b"lib/node_modules")

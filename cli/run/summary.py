@@ -64,8 +64,8 @@ _ORDER = (
     ChangeKind.TYPE,
     ChangeKind.MODIFIED,
     ChangeKind.RENAMED,
-    ChangeKind.ADDED,
     ChangeKind.METADATA,
+    ChangeKind.ADDED,
 )
 
 
@@ -112,7 +112,8 @@ class Sections:
     """The changes of a run, in the order in which they matter."""
 
     deleted: list[ChangeLine]
-    """In the project."""
+    """In the project; so is"""
+    emptied: list[ChangeLine]
     outside: list[ChangeLine]
     """Outside the project."""
     others: list[ChangeLine]
@@ -154,12 +155,14 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
 
 def sort(lines: Iterable[ChangeLine], path_display: PathDisplay) -> Sections:
     """Return the changes of a run, section by section."""
-    sections = Sections([], [], [])
+    sections = Sections([], [], [], [])
     for line in lines:
         if not path_display.holds(line.change):
             sections.outside.append(line)
-        elif line.change.kind is ChangeKind.DELETED:
+        elif line.deletes:
             sections.deleted.append(line)
+        elif line.change.is_emptied:
+            sections.emptied.append(line)
         else:
             sections.others.append(line)
     return sections
@@ -274,6 +277,7 @@ def _lines(
     sections, groups = sort(short.lines, path_display), group_lines(short.groups, shortener, path_display)
     for title, some, inside in (
         ("deleted:", sections.deleted, True),
+        ("emptied:", sections.emptied, True),
         ("outside the project:", sections.outside, False),
         ("in the project:", sections.others, True),
     ):
@@ -299,9 +303,13 @@ def _listed(
     """
 
     def matters(line: ChangeLine) -> bool:
-        return is_marked(line.change, marks) or line.change.kind is ChangeKind.DELETED
+        return is_marked(line.change, marks) or line.deletes or line.change.is_emptied
 
-    some = sorted(some, key=lambda line: (not is_marked(line.change, marks), _ORDER.index(line.change.kind)))
+    def rank(line: ChangeLine) -> tuple[bool, bool, int]:
+        is_loss = line.deletes or line.change.is_emptied
+        return not is_marked(line.change, marks), not is_loss, _ORDER.index(line.change.kind)
+
+    some = sorted(some, key=rank)
     most = max(_SHOWN, min(_SHOWN_OF_NOTE, sum(map(matters, some))))
     lines = []
     for line in some[:most]:
@@ -339,7 +347,7 @@ def _document(
         "changes": [
             change_fields(line.change, path_display.root, regions, marks)
             | {"also_by": [number or None for number in work.also.get(id(line.change), ())]}
-            for section in (sections.deleted, sections.outside, sections.others)
+            for section in (sections.deleted, sections.emptied, sections.outside, sections.others)
             for line in section
         ],
         "meanwhile": meanwhile_fields(work, ended.going_on),

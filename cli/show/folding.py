@@ -1,7 +1,8 @@
 """Lists of changes made short: what belongs together is one line, so that what a person has to see
 can be seen.
 
-A new or deleted directory is one line with a count.  In the project, so are the insides of each
+A new or deleted directory is one line with a count, also where something else was or is in its
+place.  In the project, so are the insides of each
 ``.git``, what git ignores, compiled Python code, and changes of times alone.  Never folded away
 are: what the host would run or trust, a deletion of what git tracks (except for what lies in a
 deleted directory, which is shown itself), anything outside the project, and what the caller keeps,
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,12 +44,23 @@ class ChangeLine(NamedTuple):
 
     change: Change
     inside: list[Change]
-    """What lies in the directory that it adds or deletes, and has none."""
+    """What lies in the directory that it adds or deletes, or that was or is at its path, and has
+    none.
+    """
 
     @property
     def count_text(self) -> str:
         """What tells how much that is, for the end of the line; empty if it is nothing."""
-        return f"  (and {len(self.inside)} in it)" if self.inside else ""
+        if not self.inside:
+            return ""
+        is_plain = self.change.kind is not ChangeKind.TYPE
+        what = "" if is_plain else "deleted " if self.inside[0].kind is ChangeKind.DELETED else "added "
+        return f"  (and {len(self.inside)} {what}in it)"
+
+    @property
+    def deletes(self) -> bool:
+        """Whether something is deleted by it."""
+        return ChangeKind.DELETED in (self.change.kind, *(inner.kind for inner in self.inside[:1]))
 
 
 class Group(NamedTuple):
@@ -129,7 +141,7 @@ def names_text(group: Group, show: Callable[[Change], str]) -> str:
 
 def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> list[ChangeLine]:
     """Return the changes without those in a directory that was itself added or deleted, which has
-    them instead.
+    them instead.  Where something else took its place, or had it, that has them.
     """
     lines: list[ChangeLine] = []
     holders: dict[tuple[ChangeKind, RelPath], ChangeLine] = {}
@@ -143,9 +155,21 @@ def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]
         else:
             line = ChangeLine(change, [])
             lines.append(line)
-        if holds and _is_directory(change) and (kind is ChangeKind.DELETED or _dot_git_of(change) is None):
-            holders[kind, change.path] = line
+        for came_or_went in _holds_all(change):
+            if came_or_went is ChangeKind.DELETED or _dot_git_of(change) is None:
+                holders[came_or_went, change.path] = line
     return lines
+
+
+def _holds_all(change: Change) -> Iterator[ChangeKind]:
+    """Yield which changes below a path are in a directory that came or went there as a whole."""
+    old, new = change.old, change.new
+    is_old = old is not None and old.type == stat.S_IFDIR
+    is_new = new is not None and new.type == stat.S_IFDIR
+    if is_old and not is_new:
+        yield ChangeKind.DELETED
+    if is_new and not is_old:
+        yield ChangeKind.ADDED
 
 
 def _is_directory(change: Change) -> bool:
@@ -178,7 +202,7 @@ def _ignored(lines: Sequence[ChangeLine], repositories: Repositories | None) -> 
 
 def _sort_of(line: ChangeLine, ignored: set[RelPath], repositories: Repositories | None) -> Sort | None:
     change = line.change
-    if _is_imported_bytecode(change) or _deletes_repository(line):
+    if _is_imported_bytecode(change) or _deletes_repository(line) or (change.kind is ChangeKind.TYPE and line.inside):
         return None
     if ignored.issuperset(change.paths):
         return Sort.IGNORED

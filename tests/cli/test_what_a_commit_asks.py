@@ -82,3 +82,17 @@ def test_conflicts_are_listed_before_the_first_is_asked_about_and_the_others_can
     assert (project / "new.txt").read_text() == "new\n"
     assert (project / "a.txt").read_text() == "of the host\n"
     assert (view / "a.txt").read_text() == "staged\n"
+
+
+def test_without_a_terminal_what_is_asked_about_is_listed_before_it_is_refused(yolofs: Program, view: Path) -> None:
+    (view / "new.txt").write_text("new\n")
+    listed = "A  new.txt\n\n1 change: 1 added\n"
+    refused = "this needs an answer, and there is no terminal to ask at\nhint: yolofs {} --yes\n"
+    for command in ("commit", "abort"):
+        done = yolofs(command, code=2)
+        assert done.out == listed
+        assert done.err.endswith(refused.format(command))
+    yolofs("commit", "--yes")
+    done = yolofs("undo", code=2)
+    assert done.out == "D  new.txt\n\n1 change: 1 deleted\n"
+    assert done.err.endswith(refused.format("undo"))

@@ -100,7 +100,32 @@ TRAPS = {
         "sh dedup.sh",
         ("M  a", "T  b  (file -> symlink)"),
     ),
+    "a report that empties its own input": Trap(
+        {
+            "report.sh": "for n in $(seq 30); do sed -i s/a/b/ src/$n; touch new$n; done; sort data/rows > data/rows\n",
+            "data/rows": "b\na\n",
+            **{f"src/{number}": "a\n" for number in range(1, 31)},
+        },
+        "sh report.sh",
+        ("M  data/rows",),
+    ),
+    "a script that puts a link where a directory was": Trap(
+        {
+            "link.sh": "rm -r data; ln -s .. data; for n in $(seq 30); do touch new$n; done\n",
+            **{f"data/{number}": "rows\n" for number in range(60)},
+        },
+        "sh link.sh",
+        ("T  data  (directory -> symlink)  (and 60 deleted in it)",),
+    ),
+    "a deployment that opens one file among many new ones": Trap(
+        {"deploy.sh": "for n in $(seq 30); do touch new$n; done; chmod 666 keys/id\n", "keys/id": "private"},
+        "sh deploy.sh",
+        ("X  keys/id  (mode 600 -> 666)",),
+    ),
 }
+
+
+TITLES = ("deleted:", "emptied:", "outside the project:", "in the project:")
 
 
 def content_of(top: Path) -> dict[str, tuple[int, bytes]]:
@@ -146,7 +171,7 @@ def test_the_summary_names_all_the_damage_and_one_command_undoes_it(name: str, e
         for line in (*trap.damage, *trap.harmless):
             assert line.format(parent=parent) in told
         titles = [line for line in told if line.endswith(":")]
-        assert titles == [title for title in ("deleted:", "outside the project:", "in the project:") if title in titles]
+        assert titles == [title for title in TITLES if title in titles]
         assert content_of(parent) == before
         undo = told[-1].partition("undo it: yolofs ")[2].split()
         yolofs(*undo)

@@ -152,6 +152,13 @@ class Change(msgspec.Struct, frozen=True):
     the comparison was told to list each of them."""
 
     @property
+    def is_emptied(self) -> bool:
+        """Whether a regular file that had content has none any more."""
+        if self.old is None or self.new is None or not stat.S_ISREG(self.old.type):
+            return False
+        return stat.S_ISREG(self.new.type) and self.old.size > 0 and self.new.size == 0
+
+    @property
     def paths(self) -> tuple[RelPath, ...]:
         """Its paths in both states, once where they are the same."""
         return (self.path,) if self.old_path is None else (self.old_path, self.path)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Program
+from tests.cli.program import DEADLINE_S, Program
 from tests.cli.review.reviewing import at, review
 from tests.cli.terminal import Terminal
 
@@ -119,6 +120,16 @@ def test_at_every_end_the_terminal_is_given_back_as_it_was(
         assert terminal.modes == before
         assert terminal.seen.rfind("\x1b[?1049l") > terminal.seen.rfind("\x1b[?1049h") >= 0
         assert terminal.seen.rfind("\x1b[?25h") > terminal.seen.rfind("\x1b[?25l")
+
+
+def test_a_terminal_that_is_closed_ends_it_as_sighup_does(yolofs: Program, view: Path) -> None:
+    program = (sys.executable, "-P", "-c", "from yolofs.cli.main import program; program()")  # as it is installed
+    with Terminal(yolofs.project, ["review"], size=(100, 24), command=program) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.type("j")
+        terminal.wait_for_screen("2 changes")
+        terminal.close()
+        assert terminal.process.wait(DEADLINE_S) == 129
 
 
 def test_a_terminal_of_another_size_is_drawn_anew(yolofs: Program, view: Path) -> None:

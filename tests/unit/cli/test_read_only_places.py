@@ -46,6 +46,23 @@ def test_a_global_package_of_node_goes_below_the_prefix() -> None:
     assert place.advice is not None
 
 
+@pytest.mark.parametrize(
+    ("words", "path"),
+    [
+        (["npm", "install", "-g", "--prefix", "/opt/node", "cowsay"], "/opt/node/lib/node_modules"),
+        (["npm", "--prefix=here", "install", "--global", "cowsay"], "/home/u/p/here/lib/node_modules"),
+        (["sh", "-c", "npm_config_prefix=/opt/node npm i -g cowsay"], "/opt/node/lib/node_modules"),
+        (["sh", "-c", "npm_config_prefix=/opt/node npm i -g --prefix here cowsay"], "/home/u/p/here/lib/node_modules"),
+    ],
+)
+def test_the_prefix_that_the_command_line_gives_counts_before_that_of_the_environment(
+    words: list[str], path: str
+) -> None:
+    environment = {b"npm_config_prefix": b"/usr/local"}
+    places = places_written(list(map(os.fsencode, words)), environment, b"/home/u/p")
+    assert [os.fsdecode(place.path) for place in places] == [path]
+
+
 def test_a_place_that_is_not_straight_from_the_disk_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert which_are_read_only(NATIVE, [b"touch", b"/etc/x", b"/usr2/x"], {}, b"/") == []
     assert which_are_read_only([], [b"touch", b"/usr/x"], {}, b"/") == []

@@ -65,6 +65,19 @@ def test_a_directory_that_takes_the_place_of_another_has_a_line_beside_it() -> N
     ]
 
 
+def of_another_type(path: bytes, old: int, new: int) -> Change:
+    return Change(ChangeKind.TYPE, RelPath(path), old=side(old), new=side(new), content=True)
+
+
+def test_what_takes_the_place_of_a_directory_has_all_that_was_in_it() -> None:
+    went = folded(of_another_type(b"d", DIRECTORY, stat.S_IFLNK), deleted(b"d/a"), deleted(b"d/b.pyc"))
+    (line,) = went.lines
+    assert (line.change.path, line.count_text, line.deletes) == (b"d", "  (and 2 deleted in it)", True)
+    came = folded(of_another_type(b"d", stat.S_IFREG, DIRECTORY), added(b"d/a"))
+    (line,) = came.lines
+    assert (line.change.path, line.count_text, line.deletes) == (b"d", "  (and 1 added in it)", False)
+
+
 def test_what_is_kept_has_its_own_line_in_a_directory_a_git_directory_and_bytecode() -> None:
     paths = (b"new/hook", b".git/hooks/pre-commit", b"a.pyc", b"touched")
     found = folded(added(b"new", DIRECTORY), *map(added, paths[:3]), touched(paths[3]), kept=paths)
