@@ -91,8 +91,8 @@ class WholeScreen:
         """Show the screen until it is left.
 
         Raises what it is left with; SIGTERM and SIGHUP leave it with StoppedError, and so does a
-        terminal that is closed.  An error in
-        drawing, in a key or in a started task ends it with that error.  Otherwise prompt_toolkit
+        terminal that is closed.  An error in drawing, in a key or in a started task ends it with
+        that error.  Otherwise prompt_toolkit
         would wait for a key without saying so.
         """
         loop = asyncio.get_running_loop()

@@ -112,8 +112,9 @@ class Sections:
     """The changes of a run, in the order in which they matter."""
 
     deleted: list[ChangeLine]
-    """In the project; so is"""
+    """In the project."""
     emptied: list[ChangeLine]
+    """Files in the project that had content, and have none."""
     outside: list[ChangeLine]
     """Outside the project."""
     others: list[ChangeLine]

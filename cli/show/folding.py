@@ -2,11 +2,10 @@
 can be seen.
 
 A new or deleted directory is one line with a count, also where something else was or is in its
-place.  In the project, so are the insides of each
-``.git``, what git ignores, compiled Python code, and changes of times alone.  Never folded away
-are: what the host would run or trust, a deletion of what git tracks (except for what lies in a
-deleted directory, which is shown itself), anything outside the project, and what the caller keeps,
-such as conflicts.
+place.  In the project, so are the insides of each ``.git``, what git ignores, compiled Python code,
+and changes of times alone.  Never folded away are: what the host would run or trust, a deletion of
+what git tracks (except for what lies in a deleted directory, which is shown itself), anything
+outside the project, and what the caller keeps, such as conflicts.
 """
 
 from __future__ import annotations
