@@ -102,6 +102,8 @@ class Applied:
         step = self.plan.steps[index]
         if isinstance(step, Place) and step.number in self.parks:
             return OnDisk(None, self.parks[step.number].inode)
+        if isinstance(step, Rewrite | SetMetadata):  # what was made for it is a copy of what the file was
+            return OnDisk(None, step.inode) if step.inode is not None else None
         made = self.ready.made.get(getattr(step, "number", -1))
         return OnDisk(None, made.inode) if made is not None else None
 
