@@ -46,6 +46,7 @@ In the order in which a commit goes through them::
       directories  reaching directories of base so that nothing leads astray
       preparing    what comes before the first step
       make_file    making a file of the store anew, which is what most of that needs
+      lost_writes  store inodes made anew of which a disk may have lost something
       linking      which new files are the store inodes themselves, and not copies
       other_devices  folders there, in which is made what goes there, or gets a group of theirs
       ready        what is known, and looked at, when all is made and base is not touched yet

@@ -110,7 +110,7 @@ def _copyextents(src_fd: int, dst_fd: int, size: int) -> CopyMethod:
             position = _copy_in_kernel(src_fd, dst_fd, start, stop)
         if position < stop:  # not possible here, or it stopped early, as on files that the kernel makes up
             method = CopyMethod.READ_WRITE
-            position = _copy_by_hand(src_fd, dst_fd, position, stop)
+            position = copy_by_hand(src_fd, dst_fd, position, stop)
         if position < stop:  # the file has become shorter
             end = position
             break
@@ -152,7 +152,7 @@ def _copy_in_kernel(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
     return start
 
 
-def _copy_by_hand(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
+def copy_by_hand(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
     """Copy a range by reading and writing and return how far it came: short of ``stop`` if the file
     ends.
     """

@@ -212,10 +212,6 @@ class DoneSteps(Identified):
             return False
         return st.st_ino == made.inode and st.st_nlink == 1 and st.st_ctime_ns <= made.ctime_ns
 
-    def _has_data(self, step: Rewrite) -> bool:
-        """Tell whether a file has the data that it was given."""
-        return self._has_staged_bytes(self._reach(step.path)[0], step.ino)
-
     def _has_staged_bytes(self, spot: Spot, ino: int) -> bool:
         with (
             reading(os.open(spot.name, READING, dir_fd=self._fd(spot))) as there,

@@ -361,8 +361,8 @@ def _session_of(parking: bytes) -> bytes:
 
 def _named(error: OSError, root: bytes, parking: bytes) -> bytes:
     """Return the path that an error is about: what names none is about the commit's directory."""
-    if isinstance(error.filename, str | bytes) and error.filename:
-        return os.path.join(root, os.fsencode(error.filename))
+    if isinstance(error.filename, str | bytes):
+        return os.path.join(root, os.fsencode(error.filename)) if error.filename else root
     return parking
 
 

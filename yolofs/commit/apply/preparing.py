@@ -7,6 +7,7 @@ Nothing of base is touched in here.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import msgspec
 
 from yolofs.commit.apply import cross_device_copies, other_devices
 from yolofs.commit.apply.linking import Linking, Spare
+from yolofs.commit.apply.lost_writes import make_anew
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
 from yolofs.commit.apply.other_devices import FarFolders, Folder
 from yolofs.commit.apply.places import Places, Spot, hidden_far
@@ -84,12 +86,18 @@ class Preparing(Places):
                 else:
                     is_made = self._make(step)
             except OSError as error:
+                if error.errno == errno.EIO:  # where blocks are shared, copying waits for the disk
+                    make_anew(self._plan, self._store, self._new.path, is_spare)
                 raise OSError(error.errno, error.strerror, step.path) from error
             if is_made and isinstance(step, Create):
                 done(step)
         if self._durable and self._made:
-            for folder in (self._new, *self._far.by_number):
-                syscalls.sync_filesystem(folder.fd)
+            try:
+                for folder in (self._new, *self._far.by_number):
+                    syscalls.sync_filesystem(folder.fd)
+            except OSError:
+                make_anew(self._plan, self._store, self._new.path, is_spare)
+                raise
 
     def look(self) -> Ready:
         """Look whether the steps can be done, as that can be told before; return all that is known

@@ -38,7 +38,6 @@ from yolofs.commit.plan.plan import (
     directories_made,
 )
 from yolofs.paths import RelPath, split
-from yolofs.store import copying
 from yolofs.store.restored import Stamp
 
 
@@ -107,10 +106,7 @@ class ResumedSteps(SwappedOut):
                 now = self._seen(spot)
                 if now is None or then is None or now.inode != then.inode or now.ctime_ns > then.ctime_ns:
                     return False
-                if isinstance(step, Rewrite) and self._has_data(step):
-                    self._note(step.path, copying.write_metadata(self._at(spot), self._store.metadata(step.ino)))
-                else:
-                    super().do(step)
+                super().do(step)  # also where it has the data: only the kernel may have that
             case _:
                 if not self._was_undone(step, said):
                     return False

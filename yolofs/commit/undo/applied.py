@@ -79,6 +79,10 @@ class Applied:
         self._ctimes = {
             (line.came.device, line.came.inode): line.came.ctime_ns for line in self.lines if line.came is not None
         }
+        self._changed_ns = {made.inode: made.ctime_ns for made in self.ready.made.values() if made.is_link}
+        """When store inodes were changed that have got names in base, by inode number: they are as
+        old as what a run has made.
+        """
 
     @classmethod
     def read(cls, number: int, directory: bytes) -> Applied:
@@ -102,6 +106,8 @@ class Applied:
         step = self.plan.steps[index]
         if isinstance(step, Place) and step.number in self.parks:
             return OnDisk(None, self.parks[step.number].inode)
+        if isinstance(step, Rewrite | SetMetadata):  # what was made for it is a copy of what the file was
+            return OnDisk(None, step.inode) if step.inode is not None else None
         made = self.ready.made.get(getattr(step, "number", -1))
         return OnDisk(None, made.inode) if made is not None else None
 
@@ -171,10 +177,13 @@ class Applied:
         """Tell whether what is at an absolute path was there when the commit ended.
 
         If not, it only has the inode number of what was: the host has made it since.  Where a
-        filesystem does not tell when a thing was born, all counts as older.
+        filesystem does not tell when a thing was born, all counts as older.  What was there with
+        that number is older too, though the clock was set back before the commit ended.
         """
         birth_ns = syscalls.birth_ns(path)
-        return birth_ns is None or birth_ns == self.ready.births.get(st.st_ino) or birth_ns <= self.ended_ns
+        if birth_ns is None or birth_ns == self.ready.births.get(st.st_ino):
+            return True
+        return birth_ns <= max(self.ended_ns, self._changed_ns.get(st.st_ino, 0))
 
     def is_unchanged(self, index: int, st: os.stat_result) -> bool:
         """Tell whether something is, to its time of change, what a step (by its index) and those

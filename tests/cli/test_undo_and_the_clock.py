@@ -1,0 +1,35 @@
+"""The clock of the machine is set back between a run and the commit of its work, as it is where it
+was wrong at the start: what the run has made was born after that commit then.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
+from yolofs.system.syscalls import birth_ns
+
+_MINUTE_NS = 60_000_000_000
+
+
+def test_what_was_born_after_the_commit_by_the_clock_is_the_commits_own(tmp_path: Path) -> None:
+    """Nobody can set the clock back here: the end of the commit is noted a minute earlier."""
+    project = tmp_path / "project"
+    project.mkdir()
+    view = CoreDriver(os.fsencode(project))
+    view.create(b"new", b"made in the view", 0o644)
+    view.mkdir(b"dir", 0o755)
+    view.create(b"dir/file", b"made there", 0o644)
+    view.close()
+    program = Program(project)
+    program("commit", "--yes")
+    done = program.session / "commits/1/done"
+    born_ns = birth_ns(bytes(project / "new"))
+    assert born_ns is not None
+    os.utime(done, ns=(0, born_ns - _MINUTE_NS))
+    program("undo", "--yes")
+    assert not (project / "new").exists()
+    assert not (project / "dir").exists()
+    assert "A  new" in program("status").out
