@@ -85,9 +85,9 @@ bench: setup bench-core ## all benchmarks, at full size: hours, on a machine tha
 	@scripts/setup-bench.sh
 	$(BIN)/python -m benchmarks --size full --rounds 5 --json benchmarks.json --svg benchmarks.svg
 
-bench-quick: setup ## yolofs beside the plain directory, OverlayFS and fuse-overlayfs, small: some minutes
+bench-quick: setup ## yolofs beside the plain directory, OverlayFS and fuse-overlayfs, small: half an hour
 	@scripts/setup-bench.sh
-	$(BIN)/python -m benchmarks --size quick --rounds 3 --json benchmarks.json --svg benchmarks.svg
+	$(BIN)/python -m benchmarks --size quick --rounds 5 --json benchmarks.json --svg benchmarks.svg
 
 bench-core: ready ## our own code without a mount: tree, rules, journal, changes, plan, requests; how a session grows
 	$(BIN)/python -m benchmarks.core

@@ -4,10 +4,13 @@ snapshots.
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.columns import UnsupportedError
@@ -139,10 +142,17 @@ def _sum(cell: Cell) -> int:
     return int(cell.run([cell.path("build/sum")]))
 
 
-def _make_first(cell: Cell) -> float:
+def _make_all(sources: int, cell: Cell) -> float:
+    shutil.rmtree(cell.path("build"), ignore_errors=True)
     took = _make(cell)
-    check("the program adds up", holds=_sum(cell) == sum(range(cell.size.sources)))
+    check("the program adds up", holds=_sum(cell) == sum(range(sources)))
     return took
+
+
+def _make_mounted(sources: int, cell: Cell) -> float:
+    """Make as soon as the view is mounted, when its daemon has much to do besides."""
+    cell.view.mount_anew()
+    return _make_all(sources, cell)
 
 
 def _run_make(cell: Cell) -> float:
@@ -186,7 +196,7 @@ def _edit(cell: Cell) -> float:
     """Edit ten files, make, run, snapshot, several times; all of it is timed."""
     size = cell.size
     if not cell.path("build/sum").exists():
-        _make_first(cell)
+        _make_all(size.sources, cell)
     values = dict(enumerate(range(size.sources)))
     is_snapshotting = True
     start = time.perf_counter()
@@ -229,11 +239,26 @@ def _workloads(size: Size) -> Sequence[Workload]:
         Workload("grep_warm", f"grep -r, warm; {project}", lambda cell: _grep(False, cell)),
         Workload("git_commit", f"git add, git commit; {project}", _add_and_commit),
         Workload("git_status", f"git status; {project}", _status),
-        Workload("make", f"make -j2; {project}", _make_first),
+        Workload("make", f"make -j2; {project}", partial(_make_all, size.sources)),
+        Workload("make_mounted", f"make -j2, right after a mount; {project}", partial(_make_mounted, size.sources)),
         Workload("run_make", f"yolofs run -- make -j2, of native make; {project}", _run_make),
         Workload("run_true", "yolofs run -- true", _first_runs, FIRST_RUNS),
         Workload("edit", f"edit 10 files, make, snapshot; {project}", _edit),
     ]
 
 
-SCENES = (Scene("building", _build, _workloads),)
+def _with_many(size: Size) -> Size:
+    return dataclasses.replace(size, sources=size.many_sources)
+
+
+def _build_many(base: Path, size: Size) -> None:
+    _build(base, _with_many(size))
+
+
+def _workloads_of_many(size: Size) -> Sequence[Workload]:
+    many = size.many_sources
+    title = f"make -j2; C project of {many} sources"
+    return [Workload(f"make_{many}", title, partial(_make_all, many), is_long=True)]
+
+
+SCENES = (Scene("building", _build, _workloads), Scene("building_many", _build_many, _workloads_of_many))

@@ -66,6 +66,16 @@ def mounts_below(path: Path) -> list[Path]:
     return sorted((point for point in points if point.is_relative_to(path)), reverse=True)
 
 
+@contextlib.contextmanager
+def mount_taken_away(mountpoint: Path) -> Iterator[None]:
+    """Take away, after the block, what is mounted there by then."""
+    try:
+        yield
+    finally:
+        for mounted in mounts_below(mountpoint):
+            unmount(mounted)
+
+
 def unmount(mountpoint: Path) -> None:
     """Take a mount away, at last from under whoever is inside."""
     command = ["umount"] if os.geteuid() == 0 else ["fusermount3", "-u"]

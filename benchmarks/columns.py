@@ -17,8 +17,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.cleaning import GRACE_S, end_process, mounts_below, unmount
-from benchmarks.processor_time import Servers, mounted_by
+from benchmarks.cleaning import GRACE_S, end_process, mount_taken_away, mounts_below, unmount
+from benchmarks.processor_time import Servers
 from yolofs.daemon.rpc.client import Client
 from yolofs.fuse.trace import VARIABLE
 
@@ -37,6 +37,9 @@ class View:
         self.root = root
         self.servers = servers
         """What serves it in user space, if anything does."""
+
+    def mount_anew(self) -> None:
+        """Unmount and mount again, with what is staged; do nothing where there is no mount."""
 
     def snapshot(self) -> None:
         """Keep the present state, as the column does that.
@@ -83,6 +86,8 @@ class Column(ABC):
     is_staging = True
     takes_copy = False
     """Whether it shows a copy of the base in any case, beside which nothing else is."""
+    is_yardstick = False
+    """Whether it says what is possible, and is no peer: workloads that take long do without."""
 
     def why_missing(self) -> str:
         """Return why this machine does not have it, or an empty string."""
@@ -130,21 +135,31 @@ class _LayeredView(View):
         self._layers: list[str] = []
         root.mkdir()
         (scratch / "base").symlink_to(base)  # short, as all names have to fit into one page
-        self.show()
+        self._add_layer()
 
-    def show(self) -> None:
-        upper = f"u{len(self._layers)}"
-        work = f"w{len(self._layers)}"
-        (self._scratch / upper).mkdir()
-        (self._scratch / work).mkdir()
-        lower = ":".join([*reversed(self._layers), "base"])
-        self._mount(f"lowerdir={lower},upperdir={upper},workdir={work}", self.root)
-        self._layers.append(upper)
+    def _add_layer(self) -> None:
+        self._layers.append(f"u{len(self._layers)}")
+        (self._scratch / self._layers[-1]).mkdir()
+        (self._scratch / f"w{len(self._layers) - 1}").mkdir()
+        try:
+            self._show()
+        except OSError:
+            self._layers.pop()
+            raise
+
+    def _show(self) -> None:
+        *older, upper = self._layers
+        lower = ":".join([*reversed(older), "base"])
+        self._mount(f"lowerdir={lower},upperdir={upper},workdir=w{len(older)}", self.root)
+
+    def mount_anew(self) -> None:
+        self._take_away()
+        self._show()
 
     def snapshot(self) -> None:
         self._take_away()
         try:
-            self.show()
+            self._add_layer()
         except OSError as error:
             raise UnsupportedError(f"fails with {len(self._layers)} layers: {error}") from error
 
@@ -179,6 +194,7 @@ class KernelOverlay(Column):
     """OverlayFS of the kernel."""
 
     name = "overlayfs"
+    is_yardstick = True
 
     def why_missing(self) -> str:
         return "" if os.geteuid() == 0 else "mounting it needs root"
@@ -196,7 +212,7 @@ class KernelOverlay(Column):
             if done.returncode:
                 raise OSError(done.stderr.strip())
 
-        with _mount_taken_away(scratch / "mnt"):
+        with mount_taken_away(scratch / "mnt"):
             yield _LayeredView(scratch / "mnt", base, scratch, mount)
 
 
@@ -221,11 +237,23 @@ class FuseOverlay(Column):
         servers = Servers()
         processes: list[subprocess.Popen[bytes]] = []
         try:
-            with _mount_taken_away(scratch / "mnt"):
+            with mount_taken_away(scratch / "mnt"):
                 yield _LayeredView(scratch / "mnt", base, scratch, mount, servers)
         finally:
             for process in processes:
                 end_process(process)
+
+
+def _wait_for_mount(mountpoint: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + GRACE_S
+    while mountpoint not in mounts_below(mountpoint):
+        if process.poll() is not None:
+            said = process.stderr.read() if process.stderr else b""
+            raise OSError(said.decode(errors="replace").strip() or f"exit status {process.returncode}")
+        if time.monotonic() > deadline:
+            process.kill()
+            raise OSError(f"no mount within {GRACE_S} s")
+        time.sleep(0.005)
 
 
 # ---- yolofs
@@ -234,14 +262,35 @@ class FuseOverlay(Column):
 class _YolofsView(View):
     """The real daemon, asked through its socket and through the real command."""
 
-    def __init__(
-        self, root: Path, project: Path, client: Client, servers: Servers, python: Path, trace: Path | None
-    ) -> None:
-        super().__init__(root, servers)
-        self._project = project
-        self._client = client
+    def __init__(self, base: Path, python: Path, trace: Path | None) -> None:
+        self._project = base.parent
         self._python = python
         self._trace = trace
+        self._daemon = Servers()
+        super().__init__(self._mount() / base.name, self._daemon)
+        self._client = self._connect()
+
+    def mount_anew(self) -> None:
+        self._client.close()
+        self._daemon.ends()
+        run_yolofs(self._python, self._project, "unmount", "--force")
+        self._mount()
+        self._client = self._connect()
+
+    def _mount(self) -> Path:
+        words = ("mount", "--root", str(self._project))
+        return Path(run_yolofs(self._python, self._project, *words, **_traced(self._trace)).rstrip("\n"))
+
+    def _connect(self) -> Client:
+        client = Client.connect(os.fsencode(self._project / ".yolofs"))
+        if client is None:
+            raise RuntimeError("the daemon does not answer")
+        self._daemon.began(client.info().pid)  # asked at once: a client that says nothing is hung up on
+        return client
+
+    def close(self) -> None:
+        """Hang up on the daemon."""
+        self._client.close()
 
     def snapshot(self) -> None:
         self._client.snapshot(b"", if_changed=False)
@@ -314,16 +363,9 @@ class Yolofs(Column):
         run_yolofs(self._python, project, "init")
         _agree(self._python, project)
         try:
-            words = ("mount", "--root", str(project))
-            mountpoint = run_yolofs(self._python, project, *words, **_traced(self._trace)).rstrip("\n")
-            client = Client.connect(os.fsencode(project / ".yolofs"))
-            if client is None:
-                raise RuntimeError("the daemon does not answer")
-            _wait_for_watch(project / ".yolofs/daemon.log")
-            with client:
-                servers = Servers()
-                servers.began(client.info().pid)  # asked at once: a client that says nothing is hung up on
-                yield _YolofsView(Path(mountpoint) / base.name, project, client, servers, self._python, self._trace)
+            with contextlib.closing(_YolofsView(base, self._python, self._trace)) as view:
+                _wait_for_watch(project / ".yolofs/daemon.log")
+                yield view
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
 
@@ -397,68 +439,3 @@ def _output(command: Sequence[str | Path], variables: Mapping[str, str], directo
     if process.returncode:
         raise RuntimeError(f"{' '.join(map(str, command))}: exit code {process.returncode}\n{said}")
     return out
-
-
-# ---- pass-throughs, which stage nothing: yardsticks for what FUSE itself costs
-
-
-class PassThrough(Column):
-    """A program that mounts a copy of the base: ``command SOURCE MOUNTPOINT``, and goes to the
-    background.
-    """
-
-    is_staging = False
-
-    def __init__(self, name: str, command: list[str], **variables: str) -> None:
-        self.name = name
-        self._command = command
-        self._variables = variables
-
-    @contextlib.contextmanager
-    def view(self, base: Path, scratch: Path) -> Iterator[View]:
-        root = scratch / "mnt"
-        root.mkdir()
-        with _mount_taken_away(root):
-            subprocess.run([*self._command, base, root], env=os.environ | self._variables, check=True)
-            servers = Servers()
-            servers.began(mounted_by(root))
-            yield View(root, servers)
-
-
-@contextlib.contextmanager
-def _mount_taken_away(mountpoint: Path) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        for mounted in mounts_below(mountpoint):
-            unmount(mounted)
-
-
-def _wait_for_mount(mountpoint: Path, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + GRACE_S
-    while mountpoint not in mounts_below(mountpoint):
-        if process.poll() is not None:
-            said = process.stderr.read() if process.stderr else b""
-            raise OSError(said.decode(errors="replace").strip() or f"exit status {process.returncode}")
-        if time.monotonic() > deadline:
-            process.kill()
-            raise OSError(f"no mount within {GRACE_S} s")
-        time.sleep(0.005)
-
-
-def yardsticks(directory: Path, build: Path) -> list[Column]:
-    """Return the pass-throughs found in ``directory``: ``floor.c`` and ``pyfloor.py``; ``build`` is
-    for binaries.
-    """
-    columns: list[Column] = []
-    if (directory / "floor.c").exists():
-        flags = subprocess.run(
-            ["pkg-config", "--cflags", "--libs", "fuse3"], check=True, capture_output=True, text=True
-        ).stdout.split()
-        binary = str(build / "floor")
-        subprocess.run(["gcc", "-O2", "-w", "-o", binary, directory / "floor.c", *flags], check=True)
-        columns.append(PassThrough("floor", [binary]))
-    if (directory / "pyfloor.py").exists():
-        command = [sys.executable, str(directory / "pyfloor.py")]
-        columns.append(PassThrough("pyfloor", command, LOOP="mini", SPIN_US="60"))
-    return columns

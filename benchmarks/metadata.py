@@ -17,6 +17,7 @@ LONG = 65536
 LOOKED_AT = ("stat", "open", "read")
 CLIENTS = (2, 4)
 """So many at once show how much the one that serves them can answer."""
+OPEN_AND_RELEASE = 2
 READDIR_DIRECTORIES = 10
 NAMES = 100
 TITLES = {
@@ -64,7 +65,8 @@ def _at_once(clients: int) -> Workload:
     def run(cell: Cell) -> float:
         return cell.micro_at_once("open", directory, cell.size.files, clients * cell.size.warm_ms, clients)
 
-    return Workload(f"{clients}_clients", f"{TITLES['open']}; base, warm; {clients} clients at once", run)
+    title = f"{TITLES['open']}; base, warm; {clients} clients at once"
+    return Workload(f"{clients}_clients", title, run, requests=OPEN_AND_RELEASE)
 
 
 def _stage_for(cell: Cell, operation: str, directory: str) -> None:

@@ -64,7 +64,14 @@ def _cell(row: Row, column: str) -> str:
     share = row.serial_share(column)
     beside += f"{multiple(share):>9}" if share is not None else ""
     note = f"  {row.notes[column]}" if column in row.notes else ""
+    answered = row.requests_a_second(column)
+    note += f"  {_rounded(answered)} requests a second" if answered is not None else ""
     return f"{duration(median):>9} {spread:24}{beside}{note}"
+
+
+def _rounded(number: float) -> str:
+    """Return a large number in thousands."""
+    return f"{round(number, -3):,.0f}"
 
 
 def _requests(row: Row) -> str:
@@ -98,7 +105,8 @@ def as_markdown(results: Results) -> str:
 
 def _times(row: Row, column: str) -> str:
     ratio = row.ratio(column, REFERENCE)
+    answered = row.requests_a_second(column)
     if ratio is not None:
-        return f"x{multiple(ratio)}"
+        return f"x{multiple(ratio)}" + (f" ({_rounded(answered)} requests a second)" if answered is not None else "")
     median = row.median(column)
     return duration(median) if median is not None else "-"

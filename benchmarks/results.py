@@ -37,6 +37,8 @@ class Row(msgspec.Struct):
     """By column: why there is no figure."""
     requests: dict[str, Requests] = msgspec.field(default_factory=dict)
     """What yolofs was asked in the last round, by kind; only with ``--trace``."""
+    requests_each: int = 0
+    """Where the server is kept busy: how many requests one of the row's figures is the time of."""
 
     def median(self, column: str) -> float | None:
         """Return the median of a column's figures, None if it has none."""
@@ -49,6 +51,13 @@ class Row(msgspec.Struct):
         """
         ours, theirs = self.median(column), self.median(reference)
         return ours / theirs if ours is not None and theirs else None
+
+    def requests_a_second(self, column: str) -> float | None:
+        """Return how many requests a column's server answers, by the median; None if it is not kept
+        busy, or the column has none.
+        """
+        median = self.median(column)
+        return self.requests_each / median if median and self.requests_each and column in self.server_s else None
 
     def serial_share(self, column: str) -> float | None:
         """Return how many seconds a column's server computes for each second that the workload

@@ -103,14 +103,16 @@ class Run:
         groups = [workloads] if scene.keeps_base else [[each] for each in workloads]
         for group in groups:
             with contextlib.ExitStack() as stack:
-                stands = self._open(stack, scene, base)
+                is_long = all(workload.is_long for workload in group)
+                columns = [each for each in self.options.columns if not (is_long and each.is_yardstick)]
+                stands = self._open(stack, scene, base, columns)
                 for workload in group:
                     for k in range(len(stands)):
                         self._measure(workload, stands[(k + turn) % len(stands)], mode, turn)
 
-    def _open(self, stack: contextlib.ExitStack, scene: Scene, base: Path) -> list[Stand]:
+    def _open(self, stack: contextlib.ExitStack, scene: Scene, base: Path, columns: Sequence[Column]) -> list[Stand]:
         stands = []
-        for column in self.options.columns:
+        for column in columns:
             scratch = self._directory(f"{scene.name}-{column.name}")
             stack.callback(made_trees.remove, scratch)
             shown = base
@@ -157,6 +159,7 @@ class Run:
         figures = {"": found} if isinstance(found, (int, float)) else found
         if not workload.rows:
             only_row = self._row(workload, "", mode)
+            only_row.requests_each = workload.requests
             only_row.work_s.setdefault(name, []).append(worked_s)
             if servers is not None:
                 only_row.server_s.setdefault(name, []).append(served_s)

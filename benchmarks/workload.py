@@ -17,7 +17,7 @@ Figures = Mapping[str, float]
 """Seconds by the name of the row; an empty name stands for the workload's own."""
 
 
-SETTLE_S = 0.5
+SETTLE_S = 0.15
 """Ample: to note a thousand files that the kernel has forgotten took yolofs 2 to 5 ms."""
 
 
@@ -36,7 +36,11 @@ class Size:
     """How long a loop over what is warm goes on."""
     data_mib: int
     """Of the files that data is read from and written to."""
+    large_mib: int
+    """Of a file that is allocated; one that is copied is twice as large."""
     sources: int
+    many_sources: int
+    """Of a project that is built once."""
     headers: int
     edits: int
     """How often sources are edited and built anew."""
@@ -51,9 +55,9 @@ class Size:
     latency_ms: int
 
 
-TINY = Size("tiny", 10, 5, 1, 6, 3, 1, 60, 5, 12, (20,), (50,), 50)
-QUICK = Size("quick", 100, 60, 8, 60, 30, 2, 1000, 60, 60, (1000,), (2000,), 400)
-FULL = Size("full", 300, 250, 64, 400, 200, 5, 5000, 400, 1000, (1000, 50_000), (10_000, 50_000), 3000)
+TINY = Size("tiny", 10, 5, 1, 1, 6, 12, 3, 1, 60, 5, 12, (20,), (50,), 50)
+QUICK = Size("quick", 100, 60, 8, 64, 60, 400, 30, 2, 1000, 60, 30, (1000,), (2000,), 400)
+FULL = Size("full", 300, 250, 64, 64, 120, 400, 200, 5, 5000, 400, 1000, (1000, 50_000), (10_000, 50_000), 3000)
 
 
 class Cell:
@@ -177,6 +181,10 @@ class Workload:
     run: Callable[[Cell], float | Figures]
     rows: Mapping[str, str] = field(default_factory=dict)
     """Where it fills several rows: what each adds to the name, and its title."""
+    is_long: bool = False
+    """Whether it takes so long that yardsticks are left out."""
+    requests: int = 0
+    """Where it keeps a server busy: how many requests it takes to do it once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,18 @@ def test_the_table_for_the_docs_has_ratios_and_serial_shares(results: Results) -
     ]
 
 
+def test_where_a_server_is_kept_busy_the_requests_that_it_answers_in_a_second_are_told(results: Results) -> None:
+    row = results.rows[0]
+    row.requests_each, row.server_s = 2, {"yolofs": [1.0]}
+    assert row.requests_a_second("yolofs") == pytest.approx(200_000)
+    assert [row.requests_a_second(column) for column in ("plain", "fuse-overlayfs")] == [None, None]
+    assert results.rows[1].requests_a_second("yolofs") is None
+    (line,) = [line for line in result_tables.as_text(results).splitlines() if "requests a second" in line]
+    assert line.startswith("    yolofs ")
+    assert line.endswith("  200,000 requests a second")
+    assert "| x20.0 | x5.00 (200,000 requests a second) |" in result_tables.as_markdown(results)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(1.2e-9, "1.20 ns"), (999.4e-6, "999 µs"), (999.6e-6, "1.00 ms"), (0.0123, "12.3 ms"), (99.96, "100 s")],
