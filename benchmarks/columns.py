@@ -309,7 +309,10 @@ class _YolofsView(View):
         With ``is_settled`` this waits until runs have the system's directories straight from the
         disk: to find these takes a user's very first mount some seconds, and is kept.
         """
-        program: list[str | Path] = [self._python.with_name("yolofs"), "run", "--"]
+        installed = self._python.with_name("yolofs")
+        if not installed.exists():
+            raise UnsupportedError(f"{installed} is missing: make ready")
+        program: list[str | Path] = [installed, "run", "--"]
 
         def run(words: Sequence[str]) -> str:
             return _output([*program, *words], {}, project)
