@@ -6,13 +6,13 @@ few need these.
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import os
-import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 import msgspec
 
@@ -53,6 +53,7 @@ from yolofs.daemon.rpc.run_messages import (
 )
 from yolofs.errors import DaemonError, YolofsError
 from yolofs.paths import Generation, display
+from yolofs.system import passing
 from yolofs.system.processes import pidfd_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _nothing() -> None:
     pass
 
 
-class CommandOutput(NamedTuple):
+class CommandOutput(msgspec.Struct, frozen=True):
     """What a command has said, in the file ``fd``: stdout, then stderr."""
 
     code: int
@@ -162,7 +163,7 @@ class Client:
     def hang_up(self) -> None:
         """End the connection, also for another thread that waits at it."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self._socket.shutdown(_socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         return self
@@ -489,7 +490,7 @@ class Client:
         while (end := self._pending.find(b"\n")) < 0:
             if len(self._pending) > MAX_LINE_BYTES:
                 raise DaemonError("the daemon's answer does not end")
-            chunk, fds, _, _ = socket.recv_fds(self._socket, 65536, 1)
+            chunk, fds = passing.receive(self._socket, 65536, 1)
             self._received_fds += fds
             if not chunk:
                 raise DaemonError("the daemon has hung up", hint=self._hint)

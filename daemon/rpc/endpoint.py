@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _socket  # as yolofs.system.passing
 import contextlib
 import errno
 import os
-import socket
 import struct
 from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import socket
 
 _PATH_BYTES = 107
 """The longest path that fits into a ``sockaddr_un``."""
@@ -24,6 +27,8 @@ def bind(path: bytes) -> socket.socket:
     Raises:
         OSError: as bind(2).
     """
+    import socket  # for the daemon alone
+
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -37,18 +42,20 @@ def bind(path: bytes) -> socket.socket:
     return sock
 
 
-def connect(path: bytes, timeout_s: float) -> socket.socket:
+def connect(path: bytes, timeout_s: float) -> _socket.socket:
     """Connect to the socket at ``path``; ``timeout_s`` holds for this and all later calls.
 
     Raises:
         TimeoutError: there is a listener, and no room for one more to wait.
         OSError: nobody listens there.
     """
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     # What does not block is refused where the queue is full; what does gets its turn in the order
     # of arrival.
     seconds, rest_s = divmod(timeout_s, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", int(seconds), max(1, int(rest_s * 1e6))))
+    sock.setsockopt(
+        _socket.SOL_SOCKET, _socket.SO_SNDTIMEO, struct.pack("@ll", int(seconds), max(1, int(rest_s * 1e6)))
+    )
     try:
         with _short(path) as address:
             sock.connect(address)
@@ -75,7 +82,7 @@ def peer(sock: HasPeer) -> tuple[int, int]:
     """Return pid and uid of the process at the other end, as it was when it connected or began to
     listen.
     """
-    pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    pid, uid, _ = struct.unpack("iII", sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12))
     return pid, uid
 
 

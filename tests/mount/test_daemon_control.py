@@ -57,7 +57,9 @@ def view(yolofs: Program) -> Iterator[Path]:
 def raw_connection(yolofs: Program) -> socket.socket:
     described = read_daemon_file(os.fsencode(yolofs.session))
     assert described is not None
-    return endpoint.connect(socket_path(described), 10)
+    sock = socket.socket(fileno=endpoint.connect(socket_path(described), 10).detach())
+    sock.settimeout(10)
+    return sock
 
 
 @contextlib.contextmanager

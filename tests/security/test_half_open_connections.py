@@ -8,6 +8,7 @@ without end, or never read an answer.
 
 from __future__ import annotations
 
+import _socket
 import contextlib
 import json
 import os
@@ -211,7 +212,7 @@ def test_a_command_waits_for_its_turn_where_as_many_as_may_wait_already(tmp_path
         fill(str(path), stack)
         with pytest.raises(TimeoutError):
             endpoint.connect(os.fsencode(path), 0.05)
-        connected: list[socket.socket] = []
+        connected: list[_socket.socket] = []
         client = threading.Thread(target=lambda: connected.append(endpoint.connect(os.fsencode(path), DEADLINE_S)))
         client.start()
         listener.settimeout(0.05)

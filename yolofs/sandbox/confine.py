@@ -1,16 +1,13 @@
 """Starting a command in the sandbox, or saying exactly why that cannot be."""
 
-from __future__ import annotations
-
+import _socket
 import contextlib
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -27,6 +24,7 @@ from yolofs.sandbox.native_mounts import mount_over
 from yolofs.sandbox.seccomp import compile_filter, has_filter
 from yolofs.sandbox.start_errors import start_error
 from yolofs.sandbox.tmp_mounts import Cover, PrivateTmp, mount_private
+from yolofs.system import passing
 from yolofs.system.host_programs import find_program
 from yolofs.system.processes import pidfd_of
 
@@ -44,7 +42,7 @@ class SandboxInfo(msgspec.Struct, frozen=True, rename="kebab"):
     pid_namespace: int
 
 
-class StartingPlace(NamedTuple):
+class StartingPlace(msgspec.Struct, frozen=True):
     """Where a command is started."""
 
     mountpoint: bytes
@@ -207,7 +205,7 @@ def confined(
             block_fd=block_read,
             covers_runtime_root=not tmp.lies_in(place.runtime_root),
         )
-        here, there = socket.socketpair()
+        here, there = _socket.socketpair()
         kept.callback(here.close)
         handed_on.callback(there.close)
         with ignoring_signals() as ignored:
@@ -262,7 +260,7 @@ def _popen(
     environment: Mapping[bytes, bytes],
     stdin: int,
     report_fd: int,
-    handles: socket.socket,
+    handles: _socket.socket,
 ) -> subprocess.Popen[bytes]:
     cover = None
     if not sandbox.covers_runtime_root:
@@ -276,7 +274,7 @@ def _popen(
         except OSError as error:
             os.write(told_write, b"%b: %b" % (display(os.fsencode(error.filename or b"/tmp")).encode(), _reason(error)))
             raise
-        socket.send_fds(handles, [b"\0"], mount_over(sandbox.view, native)[:_MOST_HANDLES])
+        passing.send(handles, mount_over(sandbox.view, native)[:_MOST_HANDLES])
         make_read_only(guarded)
 
     try:
@@ -304,9 +302,9 @@ def _reason(error: OSError) -> bytes:
     return (error.strerror or "it failed").encode()
 
 
-def _received(handles: socket.socket, stack: contextlib.ExitStack) -> list[int]:
+def _received(handles: _socket.socket, stack: contextlib.ExitStack) -> list[int]:
     """Return the descriptors that bubblewrap's process sent before it became that."""
-    fds = list(socket.recv_fds(handles, 1, _MOST_HANDLES)[1])
+    fds = passing.receive(handles, 1, _MOST_HANDLES)[1]
     for fd in fds:
         stack.callback(os.close, fd)
     return fds

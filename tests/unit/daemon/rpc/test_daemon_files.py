@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_a_socket_at_a_path_of_any_length_takes_connections(tmp_path: Path, leng
     with endpoint.bind(path) as listener:
         assert os.stat(path).st_mode & 0o777 == 0o600
         listener.listen()
-        with endpoint.connect(path, 5) as client:
+        with contextlib.closing(endpoint.connect(path, 5)) as client:
             assert client.gettimeout() == 5
             assert endpoint.peer(client) == (os.getpid(), os.getuid())
 

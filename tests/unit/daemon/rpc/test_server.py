@@ -96,7 +96,7 @@ class Client:
 
 
 def _connect(path: bytes) -> socket.socket:
-    sock = endpoint.connect(path, 5)
+    sock = socket.socket(fileno=endpoint.connect(path, 5).detach())
     sock.setblocking(False)
     return sock
 
