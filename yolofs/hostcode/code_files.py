@@ -8,7 +8,8 @@ import functools
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.changes.changes import Aspect, Change, Side
 from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_code
@@ -203,7 +204,7 @@ class FileMarkFinder:
         return path
 
 
-class BuiltIn(NamedTuple):
+class BuiltIn(msgspec.Struct, frozen=True):
     """The patterns of the built-in table for one home directory."""
 
     anywhere: tuple[tuple[Pattern, Mark], ...]
@@ -219,9 +220,15 @@ def built_in(home: bytes, configured: str) -> BuiltIn:
     """Return the built-in table; ``configured``: where the user has settings, empty if not
     elsewhere.
     """
-    table = [(parse_pattern(pattern, b"/", home), mark) for pattern, mark in _rows(configured)]
+    builtin = [(row, parse_pattern(row.pattern, b"/", home)) for row in rows()]
+    table: list[tuple[Pattern, Mark]] = []
+    for row, names in builtin:
+        table.append((names, row.mark))
+        if configured.startswith("/") and row.pattern.startswith(_SETTINGS):  # which the user has elsewhere, too
+            table.append((parse_pattern(configured + "/" + row.pattern.removeprefix(_SETTINGS), b"/", home), row.mark))
     git = [(parse_pattern(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
-    below_homes = [(parse_pattern(row.pattern[2:], b"", home), row.mark) for row in rows() if row.pattern[0] == "~"]
+    depth = len(parse_pattern("~", b"/", home))
+    below_homes = [(names[depth:], row.mark) for row, names in builtin if row.pattern[0] == "~"]
     return BuiltIn(
         tuple((names[1:], mark) for names, mark in (*git, *table) if _is_anywhere(names)),
         tuple(line for line in table if not _is_anywhere(line[0])),
@@ -231,16 +238,6 @@ def built_in(home: bytes, configured: str) -> BuiltIn:
 
 def _is_anywhere(names: Pattern) -> bool:
     return names[:1] == (ANY_DEPTH,)
-
-
-def _rows(configured: str) -> Iterator[tuple[str, Mark]]:
-    """Yield the patterns of the table; those of settings twice, where the user has them
-    elsewhere.
-    """
-    for row in rows():
-        yield row.pattern, row.mark
-        if configured.startswith("/") and row.pattern.startswith(_SETTINGS):
-            yield configured + "/" + row.pattern.removeprefix(_SETTINGS), row.mark
 
 
 @functools.cache

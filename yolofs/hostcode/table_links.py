@@ -5,11 +5,13 @@ Whoever writes to ``dotfiles/bashrc`` writes to ``~/.bashrc`` if that is a link 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
-from yolofs.hostcode.git_config import MOST_BYTES, parse_config
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, parse_config
 from yolofs.hostcode.mark import Mark
 from yolofs.paths import RelPath, join
 from yolofs.store.base import Base
@@ -29,6 +31,10 @@ _HOOKS = (
 """All that git runs by itself (githooks(5))."""
 _MOST_NAMES = 1_000
 """How many names of a directory are looked at."""
+_WORTH_LISTING = 20
+"""Where at least so many patterns name something in one directory, a listing takes less time than a
+look at each.
+"""
 
 
 class Links:
@@ -47,10 +53,34 @@ class Links:
         """Yield where else lies what absolute patterns are about, and what links in their
         directories lead to.
         """
-        for names, mark in lines:
-            if names[:1] != (ANY_DEPTH,):
-                looks_in = names[: len(self._top)] == self._top or mark is Mark.LISTED  # the system's own are many
-                yield from self._elsewhere(names, mark, looks_in=looks_in)
+        fixed = [line for line in lines if line[0][:1] != (ANY_DEPTH,)]
+        listed = self._listed(Counter([names[:-1] for names, _ in fixed]))
+        for names, mark in fixed:
+            there = listed.get(names[:-1])
+            if there is not None and names[-1] not in there and not is_wild(names[-1]):
+                continue  # as most of hundreds: nothing is there, and no link leads on
+            looks_in = names[: len(self._top)] == self._top or mark is Mark.LISTED  # the system's own are many
+            yield from self._elsewhere(names, mark, looks_in=looks_in)
+
+    def _listed(self, asked: Mapping[Pattern, int]) -> dict[Pattern, frozenset[bytes]]:
+        """Return the names in those directories about which many patterns are, and that no link
+        leads to.
+        """
+        listed: dict[Pattern, frozenset[bytes]] = {}
+        for directory, count in asked.items():
+            if count < _WORTH_LISTING:
+                continue
+            path = b"/" + b"/".join(directory)
+            if is_wild(path) or self._follow(path).links:
+                continue
+            if path in self._links.missing:
+                listed[directory] = frozenset()
+                continue
+            with contextlib.suppress(OSError), os.scandir(path) as entries:
+                names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES + 1)]
+                if len(names) <= _MOST_NAMES:
+                    listed[directory] = frozenset(names)
+        return listed
 
     def of_directories(
         self, directories: Iterable[RelPath], projects: Iterable[RelPath], lines: MarkedPatterns
@@ -86,7 +116,8 @@ class Links:
         """Yield the hooks and settings that settings of git's at ``path`` name; hooks relative to
         ``directory``.
         """
-        for section, _, key, value in self._git_settings(path):
+        for line in self._git_settings(path):
+            section, key, value = line.section, line.key, line.value
             if value is None:
                 continue
             if (section, key) == ("core", "hookspath"):
@@ -97,7 +128,7 @@ class Links:
                     yield names, Mark.GIT
                     yield from self._elsewhere(names, Mark.GIT)
 
-    def _git_settings(self, path: bytes) -> Iterable[tuple[str, str | None, str, str | None]]:
+    def _git_settings(self, path: bytes) -> Iterable[ConfigLine]:
         try:
             return parse_config(read_plain(path, MOST_BYTES)) or ()
         except OSError:
