@@ -5,12 +5,18 @@ the package imports formats that are not ours, and what makes schemas.  We have 
 other modules stand in for these meanwhile, and for ``datetime`` the module in C that it has its
 classes from, after it has made all of them in Python.  They are gone afterwards: whoever imports
 ``uuid`` or ``msgspec.inspect`` later gets it.
+
+It also tries out whether an annotation that is written as text may be one of a class, as those of
+Python 3.11 may.  The first such text has Python make the classes of its syntax tree, which takes as
+long as msgspec itself.  So it is not tried, and the structs that short commands read have their
+annotations as they are, without ``from __future__ import annotations``.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import typing
 from types import ModuleType
 
 _TYPING = "typing_extensions"
@@ -42,6 +48,8 @@ def import_msgspec() -> None:
         meant["datetime"] = _datetime
     standing = {name: module for name, module in meant.items() if name not in sys.modules}
     sys.modules.update(standing)  # type: ignore[arg-type]  # None is not in its type, but in the language
+    in_typing = vars(sys.modules[typing.__name__])
+    tried, in_typing["ForwardRef"] = in_typing["ForwardRef"], _unread
     try:
         import msgspec
     except (ImportError, AttributeError):
@@ -53,9 +61,14 @@ def import_msgspec() -> None:
                 if hasattr(module, name):
                     delattr(module, name)
     finally:
+        in_typing["ForwardRef"] = tried
         for name in standing:
             sys.modules.pop(name, None)
     import msgspec  # whole, if it could not be imported without
+
+
+def _unread(_: str, *, is_class: bool) -> None:
+    """Stand for an annotation that is written as text."""
 
 
 def _stand_in(name: str, classes: tuple[str, ...]) -> ModuleType:

@@ -6,7 +6,9 @@ import contextlib
 import errno
 import os
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from yolofs.errors import UsageError, YolofsError
 from yolofs.paths import display
@@ -21,7 +23,7 @@ WRONG_USAGE = 2
 """The exit code of a command line that makes no sense."""
 
 
-class GlobalOptions(NamedTuple):
+class GlobalOptions(msgspec.Struct, frozen=True):
     """The options before the command."""
 
     start: bytes = b"."

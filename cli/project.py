@@ -9,7 +9,6 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from yolofs.cli.connection import connected
 from yolofs.cli.deferred_output import deferred_output
@@ -30,7 +29,6 @@ from yolofs.system import stop_signals
 from yolofs.system.symlinks import follow_parent
 
 __all__ = [
-    "Changing",
     "absolute_path",
     "changing",
     "find_project",
@@ -143,16 +141,10 @@ def writing(project: bytes, access: SessionAccess = SessionAccess.WRITE, *, comm
         yield session
 
 
-class Changing(NamedTuple):
-    """A session that is open to be committed or aborted."""
-
-    session: Session
-    is_mounted: bool
-
-
 @contextlib.contextmanager
-def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
-    """Open a session to commit or abort it; a mount serves no request meanwhile.
+def changing(project: bytes, kind: LoanKind) -> Iterator[tuple[Session, bool]]:
+    """Open a session to commit or abort it, and tell whether it is mounted: the mount serves no
+    request meanwhile.
 
     From here on SIGTERM and SIGHUP are the same as Ctrl-C.
 
@@ -164,7 +156,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
     with connected(project) as client:
         if client is None:
             with writing(project, command=kind.value) as session:
-                yield Changing(session, is_mounted=False)
+                yield session, False
             return
         is_done = False
         try:
@@ -174,7 +166,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[Changing]:
                 writing(project, SessionAccess.LENT) as session,
             ):
                 session.in_use = in_use
-                yield Changing(session, is_mounted=True)
+                yield session, True
                 is_done = True
         except DaemonError as error:
             if not is_done:

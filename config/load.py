@@ -8,7 +8,7 @@ import functools
 import os
 import re
 import stat
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -60,7 +60,7 @@ def user_file(home: bytes) -> bytes:
     return os.path.join(directory, b"yolofs", b"config.toml")
 
 
-class SessionPlaces(NamedTuple):
+class SessionPlaces(msgspec.Struct, frozen=True):
     """What the user's own file says of where sessions lie, and where they are looked for."""
 
     state: str = ""
@@ -261,12 +261,12 @@ def _read(path: bytes) -> bytes:
     return raw
 
 
-_POSITION = re.compile(r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$")
+_POSITION = r" \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)$"
 
 
 def _not_toml(message: str, text: str, name: str) -> str:
     """Return tomllib's message with its position in front, as in all the other messages."""
-    found = _POSITION.search(message)
+    found = re.search(_POSITION, message)
     if found is None:
         return f"{name}: not TOML: {message}"
     reason = " ".join(message[: found.start()].split())

@@ -4,9 +4,7 @@ A field is a key, a Struct is a table.  The description of a field's type comple
 "expected …" in error messages, and docs/reference/config.md is compared with all of this by a test.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, Self, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -241,6 +239,6 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[rules]``, in the order of the file."""
 
     @classmethod
-    def defaults(cls) -> Settings:
+    def defaults(cls) -> Self:
         """Return the settings of a project without a ``.yolofs.toml``."""
         return cls()

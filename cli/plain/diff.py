@@ -9,7 +9,9 @@ import stat
 import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from yolofs.changes.changes import Change, compare
 from yolofs.changes.counting import counts
@@ -103,7 +105,7 @@ def show_diff(
         _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
 
 
-class _Differences(NamedTuple):
+class _Differences(msgspec.Struct, frozen=True):
     """What differs between two states, and what they are states of."""
 
     states: States
@@ -116,7 +118,7 @@ class _Differences(NamedTuple):
     """Those of which it is not known what was there before."""
 
 
-class _Visible(NamedTuple):
+class _Visible(msgspec.Struct, frozen=True):
     """What of that is to be shown, and how much is not."""
 
     changes: list[Change]

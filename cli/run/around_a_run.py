@@ -11,7 +11,9 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from yolofs.cli import output
 from yolofs.cli.options import start_directory
@@ -38,7 +40,7 @@ _NAME_CHARS = 60
 _SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish"})
 
 
-class RunManner(NamedTuple):
+class RunManner(msgspec.Struct, frozen=True):
     """How a run is to be."""
 
     is_reviewed: bool = True

@@ -14,7 +14,9 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.paths import RelPath, display, join, split
@@ -38,7 +40,7 @@ class Sort(Enum):
     TIMES = "times alone"
 
 
-class ChangeLine(NamedTuple):
+class ChangeLine(msgspec.Struct, frozen=True):
     """A change that has a line of its own."""
 
     change: Change
@@ -62,7 +64,7 @@ class ChangeLine(NamedTuple):
         return ChangeKind.DELETED in (self.change.kind, *(inner.kind for inner in self.inside[:1]))
 
 
-class Group(NamedTuple):
+class Group(msgspec.Struct, frozen=True):
     """Changes that are told in one line."""
 
     sort: Sort
@@ -76,7 +78,7 @@ class Group(NamedTuple):
         return [change for line in self.lines for change in (line.change, *line.inside)]
 
 
-class Folded(NamedTuple):
+class Folded(msgspec.Struct, frozen=True):
     """A list of changes made short."""
 
     lines: list[ChangeLine]

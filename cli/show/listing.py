@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.changes.counting import counts
@@ -45,7 +47,7 @@ _WORDS = {
 }
 
 
-class PathDisplay(NamedTuple):
+class PathDisplay(msgspec.Struct, frozen=True):
     """What paths are shown relative to."""
 
     root: bytes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from yolofs.changes.changes import Change
 from yolofs.cli.options import options
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from yolofs.hostcode.mark import Marks
 
 
-class Shortener(NamedTuple):
+class Shortener(msgspec.Struct, frozen=True):
     """Makes lists of changes of a session short."""
 
     session: Session
@@ -75,7 +77,7 @@ class Shortener(NamedTuple):
         return all(guard.may_read(self.session.base.path(path)) for path in (*paths, join(group.top, b"packed-refs")))
 
 
-class ChangesSetApart(NamedTuple):
+class ChangesSetApart(msgspec.Struct, frozen=True):
     """The changes that are shown each, and those that are told together, in the same order."""
 
     first: list[Change]

@@ -1,7 +1,5 @@
 """The files by which others find a daemon: ``daemon.json``, the link ``mnt`` and the log."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 

@@ -4,8 +4,6 @@
 Paths are absolute, and travel percent-encoded.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from yolofs.daemon.rpc.protocol import unquote

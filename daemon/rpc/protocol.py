@@ -4,8 +4,6 @@
 Paths and names of snapshots are bytes, which JSON has no way to say: they travel percent-encoded.
 """
 
-from __future__ import annotations
-
 import enum
 from typing import Any, Literal
 

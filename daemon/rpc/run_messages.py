@@ -3,8 +3,6 @@
 Command lines, paths and names travel percent-encoded.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -139,7 +139,7 @@ def _look_at_fields(above: type) -> None:
     """Have msgspec find out what the fields of all structures are."""
     structure: type
     for structure in above.__subclasses__():
-        with contextlib.suppress(TypeError):  # not one that is decoded
+        with contextlib.suppress(TypeError, NameError):  # not one that is decoded
             msgspec.json.Decoder(structure)
         _look_at_fields(structure)
 

@@ -106,7 +106,7 @@ def test_a_daemon_that_tells_no_revision_is_of_an_earlier_version(mounted: Progr
     assert WAY_OUT in said
 
 
-SHAPES = {1: "0252b6a63fba7023"}
+SHAPES = {1: "d7017c11b9250e21"}
 
 
 def test_what_both_write_and_read_changes_with_the_revision_alone() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.disk_model import Recorded
@@ -63,7 +64,7 @@ class SeenNumbers:
             st = lstat(target) if isinstance(target, bytes) else fstat(target)
             recorded = self.recorded(st.st_dev, st.st_ino)
             facts = look(target, known)
-            return facts._replace(birth_ns=recorded.birth_ns or None) if recorded is not None else facts
+            return msgspec.structs.replace(facts, birth_ns=recorded.birth_ns or None) if recorded is not None else facts
 
         patch.setattr(syscalls, "look", seen)
 

@@ -17,7 +17,6 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.changes.contents import is_same_content
 from yolofs.changes.matching import GONE, Again, Match, ShownNode, StateReader, match
 from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
@@ -240,7 +239,7 @@ class _Judge:
 
     def change(self, found: Match) -> Change | None:
         """Return the line for a match, None if nothing differs."""
-        old, new, _ = found
+        old, new = found.old, found.new
         if old is None:
             return Change(ChangeKind.ADDED, new.path, new=side_of(new, self._base)) if new is not None else None
         if new is None:
@@ -348,6 +347,8 @@ def is_same_data(left: Side, right: Side, store: StoreFiles) -> bool:
     """
     if not left.size:
         return True
+    from yolofs.changes.contents import is_same_content  # imported late: hardly a change has to be read
+
     left_fd = left.open(store)
     try:
         right_fd = right.open(store)

@@ -27,7 +27,9 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from yolofs.errors import MissingInodeError
 from yolofs.paths import RelPath, StoreIno, display, join, split
@@ -250,7 +252,7 @@ def entries_below(top: Entry) -> Iterator[Entry]:
             stack.extend(entry.children.values())
 
 
-class Match(NamedTuple):
+class Match(msgspec.Struct, frozen=True):
     """Two nodes that belong together; or one alone, which came (``old`` is None) or went (``new``
     is None).
     """

@@ -93,7 +93,7 @@ class _Writer:
         self._look = look
 
     def write(self, compared: ComparedPair) -> None:
-        pair, old, new, texts = compared
+        pair, old, new, texts = compared.pair, compared.old, compared.new, compared.texts
         head = b"".join(_head(pair, _similarity(old, new, texts)))
         if not head and not compared.differs:
             return  # a change that git has no words for, or one of white space alone

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import msgspec
 
@@ -23,7 +22,7 @@ MOST_BYTES = (1 << 30) - (1 << 20)
 of 15 TiB costs whoever makes it nothing."""
 
 
-class PatchSide(NamedTuple):
+class PatchSide(msgspec.Struct, frozen=True):
     """One side of a file in the patch: where it is, relative to the patch's prefix, and what."""
 
     path: bytes
@@ -37,7 +36,7 @@ class PatchSide(NamedTuple):
         return b"100755" if self.side.mode & 0o100 else b"100644"
 
 
-class Pair(NamedTuple):
+class Pair(msgspec.Struct, frozen=True):
     """A file in the patch: both versions, or one alone if it is added or deleted."""
 
     old: PatchSide | None
@@ -45,7 +44,7 @@ class Pair(NamedTuple):
     has_other_content: bool
 
 
-class Content(NamedTuple):
+class Content(msgspec.Struct, frozen=True):
     """What a version holds; ``data`` is None if it is too large for the memory."""
 
     name: bytes
@@ -77,7 +76,7 @@ class _TooLargeError(Exception):
     """A file is left out; the argument is the note that says so."""
 
 
-class ComparedPair(NamedTuple):
+class ComparedPair(msgspec.Struct, frozen=True):
     """A pair with what both versions hold."""
 
     pair: Pair

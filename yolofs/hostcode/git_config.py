@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 MOST_BYTES: Final = 1 << 16
 """What is longer is not looked at, and so is not harmless."""
 
 
-class ConfigLine(NamedTuple):
+class ConfigLine(msgspec.Struct, frozen=True):
     """One line of settings."""
 
     section: str
@@ -51,8 +53,9 @@ def parse_config(text: bytes) -> list[ConfigLine] | None:
         return None
 
 
-_SECTION = re.compile(r"\[([A-Za-z0-9.-]+)(?:[ \t]+\"((?:[^\"\\\n]|\\[^\n])*)\")?\]")
-_KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*")
+# Patterns are compiled when they are first used, as most commands meet no settings.
+_SECTION = r"\[([A-Za-z0-9.-]+)(?:[ \t]+\"((?:[^\"\\\n]|\\[^\n])*)\")?\]"
+_KEY = r"([A-Za-z][A-Za-z0-9-]*)[ \t]*"
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 
@@ -79,8 +82,8 @@ class _Reader:
                 found.append(ConfigLine(*section, key, self._value()))
         return found
 
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
-        match = pattern.match(self._text, self._at)
+    def _match(self, pattern: str) -> re.Match[str]:
+        match = re.compile(pattern).match(self._text, self._at)
         if match is None:
             raise _MalformedError
         self._at = match.end()
@@ -146,9 +149,9 @@ class _Reader:
 # ---- what is harmless
 
 _Check: TypeAlias = Callable[[str], bool]
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*")
-_WORD = re.compile(r"[A-Za-z0-9-]*")
-_HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
+_WORD = r"[A-Za-z0-9-]*"
+_HELPER = r"[A-Za-z0-9+.-]*::"
 _SCHEMES = frozenset({"https", "http", "ssh", "git", "file", "git+ssh", "ssh+git"})
 _BOOLEANS = frozenset({"true", "false", "yes", "no", "on", "off", "0", "1", ""})
 
@@ -158,7 +161,7 @@ def _any(value: str) -> bool:
 
 
 def _word(value: str) -> bool:
-    return _WORD.fullmatch(value) is not None
+    return re.fullmatch(_WORD, value) is not None
 
 
 def _boolean(value: str) -> bool:
@@ -174,14 +177,14 @@ def _remote_name(value: str) -> bool:
 
 def _is_name(value: str) -> bool:
     """Tell whether this can only be the name of a remote, and not an address."""
-    return _NAME.fullmatch(value) is not None and ".." not in value
+    return re.fullmatch(_NAME, value) is not None and ".." not in value
 
 
 def _url(value: str) -> bool:
     """Tell whether an address is fetched by git itself or by ssh, without a program that the
     address names.
     """
-    if not value or value.startswith("-") or not value.isprintable() or _HELPER.match(value):
+    if not value or value.startswith("-") or not value.isprintable() or re.match(_HELPER, value):
         return False
     scheme, has_scheme, rest = value.partition("://")
     if has_scheme and scheme not in _SCHEMES:
@@ -209,7 +212,7 @@ def _key(value: str) -> bool:
     """Tell whether this names a key by its number or an address, and is no path, key text or
     option.
     """
-    return _KEY_ID.fullmatch(value) is not None
+    return re.fullmatch(_KEY_ID, value) is not None
 
 
 def _alias(value: str) -> bool:
@@ -223,7 +226,7 @@ def _alias(value: str) -> bool:
     return command in _ALIASED and _ALIAS_OPTIONS.issuperset(options)
 
 
-_KEY_ID = re.compile(r"(?:0x)?[0-9A-Fa-f]{8,64}!?|[A-Za-z0-9_.+]+@[A-Za-z0-9.-]+")
+_KEY_ID = r"(?:0x)?[0-9A-Fa-f]{8,64}!?|[A-Za-z0-9_.+]+@[A-Za-z0-9.-]+"
 _ALIASED = frozenset(
     {"add", "blame", "branch", "checkout", "commit", "describe", "diff", "fetch", "log", "remote", "shortlog", "show"}
     | {"status", "switch", "tag"}

@@ -205,7 +205,7 @@ def _read_index(git: bytes) -> list[bytes] | None:
         return None
     for size in _HASH_BYTES:
         with contextlib.suppress(OddIndexError):
-            return sorted(name.rstrip(b"/") for name, *_ in entries(data[:-size], size))
+            return sorted(entry.name.rstrip(b"/") for entry in entries(data[:-size], size))
     return None
 
 

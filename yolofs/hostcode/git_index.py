@@ -23,7 +23,7 @@ def is_harmless(data: bytes, hash_bytes: int) -> bool:
     ``hash_bytes``: how long the repository's hashes are.
     """
     try:
-        return not any(b"\0" in name or _leads_out(name) for name, *_ in entries(data, hash_bytes))
+        return not any(b"\0" in entry.name or _leads_out(entry.name) for entry in entries(data, hash_bytes))
     except OddIndexError:
         return False
 

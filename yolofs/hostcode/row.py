@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from yolofs.hostcode.mark import Mark
 
 
-class Row(NamedTuple):
+class Row(msgspec.Struct, frozen=True):
     """One line of the table."""
 
     pattern: str
@@ -16,7 +16,7 @@ class Row(NamedTuple):
     reason: str = ""
 
 
-class Topic(NamedTuple):
+class Topic(msgspec.Struct, frozen=True):
     """Lines about one thing."""
 
     title: str

@@ -7,7 +7,8 @@ No request comes here: all of it reads the journal again, to describe damage or 
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.errors import JournalError
 from yolofs.journal.checksums import has_right_checksum, stamp_of
@@ -22,7 +23,7 @@ line would more often be taken for one in the wrong place: for each line the cha
 """
 
 
-class Damage(NamedTuple):
+class Damage(msgspec.Struct, frozen=True):
     """Where a journal stops being readable, and why."""
 
     offset_bytes: int

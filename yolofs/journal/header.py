@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.errors import JournalError
 from yolofs.journal.checksums import with_checksum
@@ -23,7 +24,7 @@ _FIRST_LINE_HINT = "yolofs doctor --repair --keep-rest writes that line anew, by
 _is_key_field = re.compile(rb"[0-7][0-9a-f]{7}").fullmatch
 
 
-class JournalForm(NamedTuple):
+class JournalForm(msgspec.Struct, frozen=True):
     """What the first line of a journal says about all others."""
 
     version: int

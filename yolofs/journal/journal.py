@@ -20,7 +20,9 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import NamedTuple, NoReturn, Self
+from typing import NoReturn, Self
+
+import msgspec
 
 from yolofs.errors import JournalError
 from yolofs.journal import cuts
@@ -49,7 +51,7 @@ _REPAIR_HINT = (
 _end_of = attrgetter("end_bytes")
 
 
-class MarkerAt(NamedTuple):
+class MarkerAt(msgspec.Struct, frozen=True):
     """A marker and where its line is: from ``offset_bytes`` up to, not including, ``end_bytes``."""
 
     offset_bytes: int
@@ -57,7 +59,7 @@ class MarkerAt(NamedTuple):
     marker: Marker
 
 
-class KnownBeginning(NamedTuple):
+class KnownBeginning(msgspec.Struct, frozen=True):
     """What is known of a journal whose first ``size`` bytes have the CRC-32 ``crc``."""
 
     size: int

@@ -11,11 +11,11 @@ MODE = rb"[1-7][0-7]{0,9}"
 """Matches what a file's type and permission bits look like, in octal digits."""
 _is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
 """Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
-_ESCAPED = re.compile(f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]")  # no literal: mypyc cannot write surrogates
+_ESCAPED = f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]"  # no literal: mypyc cannot write surrogates
 """What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are
-not UTF-8.
+not UTF-8.  It is compiled when the first such text comes: its alphabet is large.
 """
-_ESCAPE = re.compile(rb"%([0-9A-F]{2})")
+_ESCAPE = rb"%([0-9A-F]{2})"
 _is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
 """30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
 _is_mode = re.compile(MODE).fullmatch
@@ -34,7 +34,7 @@ def quote_field(raw: bytes) -> bytes:
     if not raw:
         return b"%"
     text = raw.decode("utf-8", "surrogateescape")
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
+    return re.sub(_ESCAPED, lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
 
 
 def unquote_field(field: bytes) -> bytes:
@@ -47,7 +47,7 @@ def unquote_field(field: bytes) -> bytes:
         return field
     if field == b"%":
         return b""
-    raw = _ESCAPE.sub(lambda found: bytes((int(found[1], 16),)), field)
+    raw = re.sub(_ESCAPE, lambda found: bytes((int(found[1], 16),)), field)
     if not field or quote_field(raw) != field:
         raise ValueError(f"badly percent-encoded: {display(field)}" if field else "a field is empty")
     return raw

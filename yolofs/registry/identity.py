@@ -4,10 +4,9 @@ The number of a device may change when the machine starts anew, and an inode num
 once a file is gone.  A number and a time of birth together are never given twice on one disk.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
+from typing import Self
 
 import msgspec
 
@@ -23,7 +22,7 @@ class DirectoryIdentity(msgspec.Struct, frozen=True):
     birth_ns: int | None = None
     """Since 1970; None where the filesystem keeps no times of birth."""
 
-    def is_same(self, other: DirectoryIdentity) -> bool:
+    def is_same(self, other: Self) -> bool:
         """Tell whether two identities are of one directory, on a disk whose device number may have
         changed.
         """

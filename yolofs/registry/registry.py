@@ -4,8 +4,6 @@ The file is called ``INODE-ID``: the inode number of the project's directory, by
 from any directory in the project by one listing, and the session's id.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.config.load import user_places
 from yolofs.errors import NoSessionError, TrustError
@@ -22,7 +23,7 @@ from yolofs.registry.state import state_directory, user_home
 from yolofs.system.own_names import JOURNAL, SESSION_LINK
 
 
-class FoundProject(NamedTuple):
+class FoundProject(msgspec.Struct, frozen=True):
     """A project and its session."""
 
     project: bytes
@@ -41,7 +42,7 @@ class FoundProject(NamedTuple):
         return self.entry.project_path if self.entry.project_path != self.project else None
 
 
-class EarlierLayout(NamedTuple):
+class EarlierLayout(msgspec.Struct, frozen=True):
     """A project whose session still lies in it, as earlier versions had it."""
 
     project: bytes

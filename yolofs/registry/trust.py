@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -37,7 +37,7 @@ class Agreed(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-class Agreements(NamedTuple):
+class Agreements(msgspec.Struct, frozen=True):
     """What was found of it."""
 
     agreed: Agreed
@@ -45,7 +45,7 @@ class Agreements(NamedTuple):
     """Why it cannot be told, in which case it counts as nothing."""
 
 
-class Loaded(NamedTuple):
+class Loaded(msgspec.Struct, frozen=True):
     """What ``.yolofs.toml`` says, and what of it holds."""
 
     written: Settings

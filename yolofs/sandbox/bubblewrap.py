@@ -2,11 +2,10 @@
 ``docs/reference/sandbox.md``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.registry.runtime import AGENT_SOCKET_NAME
 
@@ -15,7 +14,7 @@ DEVICES = (b"/dev/null", b"/dev/zero", b"/dev/full", b"/dev/random", b"/dev/uran
 """The host's devices that ``--dev`` shows inside, besides the terminal that is passed on anyway."""
 
 
-class Sandbox(NamedTuple):
+class Sandbox(msgspec.Struct, frozen=True):
     """What a sandbox is made of.  Paths are absolute, without symbolic links."""
 
     view: bytes

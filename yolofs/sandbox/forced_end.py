@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import signal
 import time
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.system.processes import children
 
@@ -73,7 +74,7 @@ class ForcedEnd:
         return _read_status(self._command) if self._command in started else None
 
 
-class _Status(NamedTuple):
+class _Status(msgspec.Struct, frozen=True):
     """How a process is."""
 
     state: bytes

@@ -12,7 +12,8 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.sandbox.native_mounts import try_copy
 
@@ -22,7 +23,7 @@ _MS_REC, _MS_PRIVATE = 0x4000, 0x40000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Possible(NamedTuple):
+class Possible(msgspec.Struct, frozen=True):
     """What this process can do."""
 
     native_mounts: bool

@@ -15,7 +15,9 @@ from __future__ import annotations
 import errno
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 _LOAD_WORD: Final = 0x20
 _JUMP_EQUAL: Final = 0x15
@@ -161,7 +163,7 @@ AARCH64: Final[Mapping[str, int]] = {
 }
 
 
-class Abi(NamedTuple):
+class Abi(msgspec.Struct, frozen=True):
     """One way of making system calls."""
 
     audit_arch: int
@@ -241,7 +243,7 @@ process_madvise.
 """
 
 
-class Instruction(NamedTuple):
+class Instruction(msgspec.Struct, frozen=True):
     """A ``struct sock_filter``: the jumps count the instructions that are passed over."""
 
     code: int
@@ -262,7 +264,7 @@ def compile_filter(machine: str, *, has_network: bool = True) -> bytes:
         KeyError: there is none for this machine.
     """
     code = program(machine, has_network=has_network)
-    return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
+    return b"".join(struct.pack("=HBBI", each.code, each.if_true, each.if_false, each.value) for each in code)
 
 
 def program(machine: str, *, has_network: bool = True) -> list[Instruction]:

@@ -12,7 +12,8 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.paths import is_below
 from yolofs.sandbox.mount_calls import (
@@ -33,7 +34,7 @@ _ATTEMPTS = 20
 """So often a way is made anew while other runs, or an abort, take it away."""
 
 
-class PrivateTmp(NamedTuple):
+class PrivateTmp(msgspec.Struct, frozen=True):
     """What a run has in place of the view's directories.  Paths are absolute, without symbolic
     links.
     """
@@ -62,7 +63,7 @@ class PrivateTmp(NamedTuple):
         return any(is_below(path, top) for top in self.sources)
 
 
-class Cover(NamedTuple):
+class Cover(msgspec.Struct, frozen=True):
     """A directory that holds one file alone, read-only."""
 
     path: bytes

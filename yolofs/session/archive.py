@@ -31,7 +31,7 @@ CARRIED = b"carried"
 ENDS = b"ends"
 """In the directory of a commit: the first line of the journal that it ends, which no other has."""
 _MOST_OF_LINE = 1 << 8
-_STAGE_LINE = re.compile(rb"^[SK] \d+ \S+ (\d+)", re.MULTILINE)
+_STAGE_LINE = rb"(?m)^[SK] \d+ \S+ (\d+)"
 
 
 def store_numbers(journal: bytes, start: int = 0) -> set[int]:
@@ -49,7 +49,7 @@ def store_numbers(journal: bytes, start: int = 0) -> set[int]:
         while chunk := lines.read(1 << 24):
             chunk = rest + chunk
             whole, _, rest = chunk.rpartition(b"\n")
-            numbers.update(map(int, _STAGE_LINE.findall(whole)))
+            numbers.update(map(int, re.findall(_STAGE_LINE, whole)))
     return numbers
 
 

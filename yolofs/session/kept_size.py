@@ -15,14 +15,13 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from typing import NamedTuple
 
 import msgspec
 
 from yolofs.session import run_tmp
 from yolofs.session.archive import all_are_put_away, commit_directory, commit_numbers
-from yolofs.state.kept_bases import NAME as BASES
 from yolofs.store.shards import SHARD_BITS, list_shards, path_of_shard
+from yolofs.store.store import BASES
 from yolofs.system.disk_usage import size_of
 from yolofs.system.plain_files import open_plain, read_plain
 
@@ -68,7 +67,7 @@ def sizes_of_commits(session: bytes) -> dict[int, Size]:
     return sizes
 
 
-class SessionSize(NamedTuple):
+class SessionSize(msgspec.Struct, frozen=True):
     """How much of the disk a session takes, in bytes."""
 
     all: int

@@ -7,6 +7,8 @@ import stat
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
+import msgspec
+
 from yolofs.changes.changes import ChangeKind
 from yolofs.errors import YolofsError
 from yolofs.journal.records import Delete, Keep, Record, Rename, Snapshot, Stage, Travel
@@ -39,7 +41,7 @@ def find_last_change(session: Session, path: RelPath) -> LastChange | None:
     if shown is not None and shown.staged is None and (shown.base is None or not session.base.has(shown.base)):
         shown = None
     if shown is not None and shown.staged is None and shown.base is not None:
-        shown = shown._replace(staged=_by_another_name(session, shown.base))
+        shown = msgspec.structs.replace(shown, staged=_by_another_name(session, shown.base))
     last = _last(session, path, shown)
     if last is not None:
         is_written = last.what == "written" and all(

@@ -8,7 +8,9 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from typing import NamedTuple, Self
+from typing import Self
+
+import msgspec
 
 from yolofs.errors import SessionBusyError
 from yolofs.system.plain_files import open_plain
@@ -16,13 +18,13 @@ from yolofs.system.processes import is_stopped
 
 MOUNT = "mount"
 """The command of a daemon."""
-_NOTE = re.compile(rb"([1-9][0-9]{0,9})(?: ([a-z-]{1,32}))?\n")
+_NOTE = rb"([1-9][0-9]{0,9})(?: ([a-z-]{1,32}))?\n"
 _NOTE_BYTES = 64
 _LOOK_S = 0.02
 """How long a process that only checks the lock may hold it."""
 
 
-class Holder(NamedTuple):
+class Holder(msgspec.Struct, frozen=True):
     """The process that holds the lock, as it has noted itself."""
 
     pid: int = 0
@@ -33,7 +35,7 @@ class Holder(NamedTuple):
     @classmethod
     def noted_in(cls, fd: int) -> Self:
         """Read who has noted itself last in an open lock."""
-        found = _NOTE.fullmatch(os.pread(fd, _NOTE_BYTES, 0))
+        found = re.fullmatch(_NOTE, os.pread(fd, _NOTE_BYTES, 0))
         return cls(int(found[1]), (found[2] or b"").decode()) if found else cls()
 
     @property

@@ -2,9 +2,8 @@
 paths are relative to it.
 """
 
-from __future__ import annotations
-
 import os
+from typing import Self
 
 import msgspec
 
@@ -54,7 +53,7 @@ class SessionFile(msgspec.Struct, frozen=True):
         """Where the project was; empty if that is not noted."""
         return unquote_to_bytes(self.project)
 
-    def with_paths(self, *, root: bytes, configured: bytes, project: bytes) -> SessionFile:
+    def with_paths(self, *, root: bytes, configured: bytes, project: bytes) -> Self:
         """Return the same with other paths."""
         paths = map(quote_from_bytes, (root, configured, project))
         return msgspec.structs.replace(self, **dict(zip(("root", "configured", "project"), paths, strict=True)))

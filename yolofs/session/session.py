@@ -44,7 +44,6 @@ from yolofs.state import checkpoint
 from yolofs.state.regions import Regions
 from yolofs.store import restored
 from yolofs.store.base import Base
-from yolofs.store.collecting import remove_unreferenced
 from yolofs.store.store import Store
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.own_names import SESSION_LINK
@@ -378,6 +377,8 @@ class Session(States):
         """
         numbers = self.named_numbers()
         self.store.skip_past(max(numbers, default=0))
+        from yolofs.store.collecting import remove_unreferenced  # imported late: looking at a session removes nothing
+
         return remove_unreferenced(self.store, numbers)
 
     def collect_unseen(self, present: PresentState) -> int:

@@ -35,13 +35,11 @@ from yolofs.journal.records import Fingerprint
 from yolofs.paths import RelPath
 from yolofs.state.tree import Staged
 from yolofs.store.copying import Metadata
-from yolofs.store.store import Store
+from yolofs.store.store import BASES, Store
 from yolofs.system.plain_files import is_there, open_plain
 from yolofs.text.git_binary import is_binary
 from yolofs.text.git_index_format import may_be_index
 
-NAME = b"bases"
-"""Of the file, in the store or in the directory of the commit that ended its journal."""
 MOST_KEPT_BYTES = 4 << 20
 """Of a larger text nothing is kept, as nothing larger is merged."""
 MOST_COPIED_BYTES = 1 << 20
@@ -287,7 +285,7 @@ def _is_of_use(path: RelPath, head: bytes) -> bool:
 
 def path_in(store: Store) -> bytes:
     """Return where the file lies."""
-    return os.path.join(store.directory, NAME)
+    return os.path.join(store.directory, BASES)
 
 
 def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> dict[tuple[RelPath, bytes], KeptBase]:
@@ -298,7 +296,7 @@ def find_kept(directory: bytes, is_wanted: Callable[[RelPath, bytes], bool]) -> 
 
     Blocks while the headers of all are read.
     """
-    return dict(_found(os.path.join(directory, NAME), is_wanted))
+    return dict(_found(os.path.join(directory, BASES), is_wanted))
 
 
 def _found(
@@ -328,7 +326,7 @@ def retain(store: Store, staged: Iterable[Staged], *, archive: bytes | None = No
         return
     if archive is not None:
         with contextlib.suppress(OSError):  # without it less can be told of what ended
-            os.link(path, os.path.join(archive, NAME))
+            os.link(path, os.path.join(archive, BASES))
     left = frozenset(map(known_by, staged))
     new = KeptBases(store)
     new._path = path + b".new"

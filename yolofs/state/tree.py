@@ -31,7 +31,9 @@ every request passes through here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, assert_never
+from typing import assert_never
+
+import msgspec
 
 from yolofs.errors import JournalError
 from yolofs.journal.records import NOTHING, ChangeRecord, Delete, Fingerprint, Keep, Rename, Stage
@@ -148,7 +150,7 @@ def number_of_link(key: int) -> int:
     return -key
 
 
-class Shown(NamedTuple):
+class Shown(msgspec.Struct, frozen=True):
     """What the view shows at a path: an entry, or a plain base path (then ``entry`` is None)."""
 
     entry: Entry | None

@@ -14,7 +14,8 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.store import file_data
 from yolofs.system.syscalls import open_by_no_link
@@ -27,7 +28,7 @@ _XFS_ALIAS = "trusted.SGI_"
 """What root sees on XFS as a second name of each ACL."""
 
 
-class Metadata(NamedTuple):
+class Metadata(msgspec.Struct, frozen=True):
     """All that a file has besides its data, as it was when it was read."""
 
     st: os.stat_result
@@ -36,7 +37,7 @@ class Metadata(NamedTuple):
     """The xattrs that could not be read, each as ``xattr NAME``."""
 
 
-class CopySource(NamedTuple):
+class CopySource(msgspec.Struct, frozen=True):
     """A file about to be copied: all that is needed is read or open, so its path may change or be
     closed off.
     """
@@ -53,7 +54,7 @@ class CopySource(NamedTuple):
             os.close(self.fd)
 
 
-class PathDescriptor(NamedTuple):
+class PathDescriptor(msgspec.Struct, frozen=True):
     """What a descriptor leads to that was opened with ``O_PATH``, and so is good for its attributes
     alone.
     """

@@ -21,6 +21,8 @@ from collections.abc import Container
 from threading import Lock
 from typing import Any
 
+import msgspec
+
 from yolofs.store import copying
 from yolofs.system.plain_files import open_plain, read_note, replace_note
 
@@ -153,7 +155,7 @@ def shown(st: os.stat_result, owner: tuple[int, int]) -> os.stat_result:
 def shown_source(source: copying.CopySource, owner: tuple[int, int]) -> copying.CopySource:
     """Return what is to be copied with another user and group."""
     metadata = source.metadata
-    return source._replace(metadata=metadata._replace(st=shown(metadata.st, owner)))
+    return msgspec.structs.replace(source, metadata=msgspec.structs.replace(metadata, st=shown(metadata.st, owner)))
 
 
 def _line(text: bytes) -> bytes:

@@ -26,6 +26,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import cast
 
+import msgspec
+
 from yolofs.paths import StoreIno
 from yolofs.store import copying
 from yolofs.store.owners import OWNERS_LEFT_OUT, Owners, shown, shown_source
@@ -38,6 +40,10 @@ from yolofs.store.shards import (
 )
 from yolofs.system import syscalls
 
+BASES = b"bases"
+"""The file of what base had (:mod:`yolofs.state.kept_bases`): in the store, or in the directory of
+the commit that ended its journal.
+"""
 _is_ino = re.compile(rb"[1-9][0-9]{0,17}").fullmatch
 _SHARD_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_OPEN_SHARDS = 16
@@ -353,7 +359,7 @@ class Store:
                 return copying.open_source(path, data=data)
             with _widened(path, st):
                 source = copying.open_source(path, data=data)
-            return source._replace(metadata=source.metadata._replace(st=st))
+            return msgspec.structs.replace(source, metadata=msgspec.structs.replace(source.metadata, st=st))
 
     def sync(self) -> None:
         """Wait until all that is in the store is durable.

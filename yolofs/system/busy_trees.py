@@ -14,7 +14,8 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+import msgspec
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PASSES = 20
@@ -25,7 +26,7 @@ _DEEPEST = 64
 """What lies deeper is not measured: each level costs two descriptors."""
 
 
-class Measured(NamedTuple):
+class Measured(msgspec.Struct, frozen=True):
     """How much of the disk something takes."""
 
     size_bytes: int

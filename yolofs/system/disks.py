@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.paths import is_below
 from yolofs.system.mounts import MountEntry, is_ours, read_mounts
@@ -18,7 +19,7 @@ from yolofs.system.mounts import MountEntry, is_ours, read_mounts
 _BY_UUID = b"/dev/disk/by-uuid"
 
 
-class OnDisk(NamedTuple):
+class OnDisk(msgspec.Struct, frozen=True, order=True, array_like=True, forbid_unknown_fields=True):
     """Which file it is: each disk has one with that inode number."""
 
     disk: bytes | None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from typing import NamedTuple
+
+import msgspec
 
 from yolofs.errors import MountError
 from yolofs.paths import display, is_below
@@ -19,7 +20,7 @@ _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
 
 
-class MountEntry(NamedTuple):
+class MountEntry(msgspec.Struct, frozen=True):
     """One line of mountinfo."""
 
     mount_id: int

@@ -15,7 +15,6 @@ import signal
 import sys
 import threading
 import time
-from typing import NamedTuple
 
 from yolofs.system import stop_signals
 
@@ -28,27 +27,22 @@ _CWD = 0xFFFFFF9C
 _WAITS = "D"
 
 
-class _Calls(NamedTuple):
-    """Numbers of system calls, by what their first arguments are."""
-
-    by_directory: frozenset[int]
-    """An open directory and a name in it."""
-    by_path: frozenset[int]
-    by_descriptor: frozenset[int]
-
-
 _CALLS = {
-    "x86_64": _Calls(
+    "x86_64": (
         frozenset({257, 258, 262, 263, 264, 265, 267, 268, 269, 280, 316, 332, 437, 439}),
         frozenset({2, 4, 6, 21, 82, 83, 84, 87, 89, 90, 94, 137, 188, 189, 191, 192, 194, 195}),
         frozenset({0, 1, 3, 5, 16, 17, 18, 74, 75, 77, 91, 93, 138, 190, 193, 196, 217, 285, 306, 326}),
     ),
-    "aarch64": _Calls(
+    "aarch64": (
         frozenset({34, 35, 37, 48, 53, 54, 56, 78, 79, 88, 276, 291, 437, 439}),
         frozenset({5, 6, 8, 9, 11, 12, 43}),
         frozenset({7, 10, 13, 29, 44, 46, 47, 52, 55, 57, 61, 63, 64, 67, 68, 80, 82, 83, 267, 285}),
     ),
 }
+"""Numbers of system calls, by what their first arguments are: an open directory and a name in it, a
+path, a descriptor.  No class of its own: the first one with types would take longer to make than
+all the rest here.
+"""
 
 
 def watch() -> None:
@@ -99,13 +93,13 @@ def waits_for(thread: int) -> bytes:
     try:
         with open(f"/proc/self/task/{thread}/syscall", encoding="ascii") as file:
             number, *arguments = (int(word, 0) for word in file.read().split())
-        calls = _CALLS[os.uname().machine]
-        if number in calls.by_path:
+        by_directory, by_path, by_descriptor = _CALLS[os.uname().machine]
+        if number in by_path:
             return _text_at(arguments[0])
-        if number not in calls.by_directory | calls.by_descriptor:
+        if number not in by_directory | by_descriptor:
             return b""
         above = b"" if arguments[0] & 0xFFFFFFFF == _CWD else os.readlink(b"/proc/self/fd/%d" % arguments[0])
-        return os.path.join(above, _text_at(arguments[1])) if number in calls.by_directory else above
+        return os.path.join(above, _text_at(arguments[1])) if number in by_directory else above
     except (OSError, ValueError, KeyError, IndexError):
         return b""
 

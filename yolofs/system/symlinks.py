@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 TargetOf: TypeAlias = Callable[[bytes], bytes | None]
 """Returns what the symbolic link at an absolute path holds, None for what is none."""
@@ -15,7 +17,7 @@ _MAX_LINKS = 40
 """With more of them the kernel opens nothing either (ELOOP)."""
 
 
-class FollowedPath(NamedTuple):
+class FollowedPath(msgspec.Struct, frozen=True):
     """Where a path leads."""
 
     place: bytes
@@ -112,4 +114,4 @@ def follow_parent(path: bytes, target_of: TargetOf) -> FollowedPath:
     if name in (b"", b".", b".."):
         return follow(path, target_of)
     way = follow(parent, target_of)
-    return way._replace(place=path if way.is_circle else os.path.join(way.place, name))
+    return msgspec.structs.replace(way, place=path if way.is_circle else os.path.join(way.place, name))

@@ -10,7 +10,9 @@ import functools
 import os
 import stat
 import sys
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
@@ -121,7 +123,7 @@ def _open_by_components(path: bytes, flags: int) -> int:
         os.close(above)
 
 
-class Facts(NamedTuple):
+class Facts(msgspec.Struct, frozen=True):
     """What ``os.stat`` does not tell of a thing."""
 
     is_fixed: bool

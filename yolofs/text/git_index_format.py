@@ -15,7 +15,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from itertools import zip_longest
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 SIGNATURE: Final = b"DIRC"
 HEADER: Final = struct.Struct(">4sII")
@@ -37,7 +39,7 @@ class OddIndexError(Exception):
     """It is not what git writes."""
 
 
-class EntryPlace(NamedTuple):
+class EntryPlace(msgspec.Struct, frozen=True):
     """Where an entry lies in an index."""
 
     name: bytes
@@ -117,7 +119,8 @@ def _said(data: bytes, hash_bytes: int) -> Iterator[tuple[bytes, bytes, bytes]]:
     """
     body = _checked_end(data, hash_bytes)
     at = HEADER.size
-    for name, start, name_start, end in entries(data[:body], hash_bytes):
+    for entry in entries(data[:body], hash_bytes):
+        start, name, name_start = entry.start, entry.name, entry.name_start
         if b"\0" in name:
             raise OddIndexError
         flags_at = start + _STAT_BYTES + hash_bytes
@@ -126,7 +129,7 @@ def _said(data: bytes, hash_bytes: int) -> Iterator[tuple[bytes, bytes, bytes]]:
         kept_flags = (flags & ~_LENGTH & ~_EXTENDED).to_bytes(2) + further
         mode = data[start + _MODE.start : start + _MODE.stop]
         yield name, mode + data[start + _STAT_BYTES : flags_at], kept_flags
-        at = end
+        at = entry.end
     while at < body:
         if at + _EXTENSION.size > body:
             raise OddIndexError

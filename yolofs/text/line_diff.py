@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 _MYERS_STEPS = 3_000_000  # about a second
 _MYERS_EDITS = 256  # at a time: time and memory go with the square of it
 _SCANS = 40  # how often on average a line is looked at in search of anchors; three or four is usual
 
 
-class Texts(NamedTuple):
+class Texts(msgspec.Struct, frozen=True):
     """Two texts in lines (with their line ends), and for each line whether it is in its text
     only.
     """
@@ -170,7 +171,7 @@ def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return run
 
 
-class _Path(NamedTuple):
+class _Path(msgspec.Struct, frozen=True):
     """The beginning of a way from one text to the other, up to where it came."""
 
     pairs: list[tuple[int, int]]
@@ -231,7 +232,7 @@ def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, i
 # ---- hunks
 
 
-class Block(NamedTuple):
+class Block(msgspec.Struct, frozen=True, order=True):
     """Lines that are replaced by others; either range may be empty."""
 
     old_start: int

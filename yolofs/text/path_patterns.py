@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from typing import Generic, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Generic, Self, TypeAlias, TypeVar
+
+import msgspec
 
 from yolofs.text.wildcards import Wildcards
 
@@ -24,7 +26,7 @@ _START = re.compile(rb"[^*?[]+")
 _END = re.compile(rb"[^*?]+\Z")
 
 
-class FirstNames(NamedTuple):
+class FirstNames(msgspec.Struct, frozen=True):
     """What names are like with which patterns may begin anywhere; nearly all others are told from
     them at a glance.
     """

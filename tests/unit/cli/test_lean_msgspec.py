@@ -70,3 +70,34 @@ import_msgspec()
 print(msgspec.json.encode(uuid.UUID(int=1)), msgspec.json.schema(int))
 """
     assert said_by(script) == """b'"00000000-0000-0000-0000-000000000001"' {'type': 'integer'}\n"""
+
+
+def test_short_commands_have_nothing_compiled_that_is_text() -> None:
+    """The first text makes Python build the classes of its syntax tree."""
+    script = """
+from yolofs.cli.lean_msgspec import import_msgspec
+import builtins, functools
+texts = []
+compiled = builtins.compile
+def compile(source, *rest, **options):
+    if isinstance(source, str):
+        texts.append(source)
+    return compiled(source, *rest, **options)
+builtins.compile = compile
+import_msgspec()
+import msgspec
+import yolofs.cli.main, yolofs.cli.command_line, yolofs.cli.plain.snapshot, yolofs.cli.plain.status
+import yolofs.cli.plain.diff, yolofs.cli.show.shortening, yolofs.hostcode.mark_finder, yolofs.hostcode.commands
+import yolofs.cli.run.in_sandbox, yolofs.cli.run.around_a_run, yolofs.sandbox.confine
+from yolofs.daemon.rpc import daemon_files, hidden_messages, protocol, run_messages
+from yolofs.registry.registry import SessionEntry
+from yolofs.sandbox.confine import SandboxInfo
+from yolofs.session.root import SessionFile
+for structure in (
+    SessionEntry, SessionFile, daemon_files.DaemonFile, protocol.RpcMessage, protocol.Info, protocol.SnapshotResult,
+    hidden_messages.HiddenResult, run_messages.BeginRunResult, run_messages.EndRunResult, SandboxInfo,
+):
+    msgspec.json.Decoder(structure)
+print(texts)
+"""
+    assert said_by(script) == "[]\n"

@@ -11,6 +11,7 @@ import pytest
 
 from yolofs.errors import JournalError
 from yolofs.journal.codec import encode
+from yolofs.journal.damage import Damage
 from yolofs.journal.header import HEADER_1, header
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Record, Stage
@@ -61,7 +62,7 @@ def test_the_line_and_what_became_of_it_are_told_by_all_who_meet_it(
     assert damage is not None
     good = len(header(KEY)) + sum(map(len, lines[: number - 2]))
     size = os.path.getsize(path)
-    assert damage == (good, number, size - good, reason, len(lines) - number + 2, False)
+    assert damage == Damage(good, number, size - good, reason, len(lines) - number + 2, False)
     for read_only in (True, False):
         with pytest.raises(JournalError) as caught:
             Journal.open(path, read_only=read_only)

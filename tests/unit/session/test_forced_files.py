@@ -41,3 +41,11 @@ def test_without_a_note_no_file_was_forced(tmp_path: Path) -> None:
     found = read_forced(os.fsencode(tmp_path))
     assert found is not None
     assert not found.has(ONE)
+
+
+def test_the_note_lists_disk_and_number_of_each_file(tmp_path: Path) -> None:
+    directory = os.fsencode(tmp_path)
+    write_forced(directory, [OnDisk(b"disk", 7), OnDisk(b"", 9), OnDisk(b"", 9), OnDisk(b"", 2)])
+    assert (tmp_path / "forced").read_bytes() == b'[["",2],["",9],["ZGlzaw==",7]]'
+    (tmp_path / "forced").write_bytes(b'[["",2,1]]')
+    assert read_forced(directory) is None

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from yolofs.errors import MountError
@@ -69,4 +70,4 @@ def _mount_of(path: Path) -> MountEntry:
     st = path.stat()
     device = b"%d:%d" % (os.major(st.st_dev), os.minor(st.st_dev))
     entry = [entry for entry in read_mounts() if entry.device == device][-1]
-    return entry._replace(mountpoint=b"/nowhere")  # so that paths stay whole
+    return msgspec.structs.replace(entry, mountpoint=b"/nowhere")  # so that paths stay whole

@@ -225,7 +225,8 @@ class _Script:
         What it has already is left alone where only its owner, or its group, might set it.
         """
         source = self._store.path(ino)
-        st, found, _ = self._store.metadata(ino)
+        metadata = self._store.metadata(ino)
+        st, found = metadata.st, metadata.xattrs
         is_shown = self._store.shown_owner(ino) is not None
         if not (is_shown and was is not None and (was.uid, was.gid) == (st.st_uid, st.st_gid)):
             yield b"chown --no-dereference %d:%d -- %s" % (st.st_uid, st.st_gid, path)
