@@ -50,6 +50,7 @@ from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, make_directory
+from yolofs.system.syscalls import fresh_ctime_ns
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -341,9 +342,10 @@ def note_arrived(session: Session, came: PutInPlace) -> None:
     stamps = set(came.stamps)
     for before in came.parted:
         file = session.base.on_disk(before.device, before.inode)
-        st = session.base.look(find_name_near(session.base, [file], RelPath(before.near)))
-        if st is not None and before.is_same(st):
-            stamps.add((before.inode, st.st_ctime_ns))
+        name = find_name_near(session.base, [file], RelPath(before.near))
+        st = session.base.look(name)
+        if name is not None and st is not None and before.is_same(st):
+            stamps.add((before.inode, fresh_ctime_ns(session.base.path(name))))
     restored.add(session.directory, stamps)
     restored.add_unset(session.directory, {stamp for stamp in stamps if stamp[0] in came.unset})
 
