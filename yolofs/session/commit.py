@@ -78,18 +78,21 @@ class CommitResult(msgspec.Struct, frozen=True):
     """
 
 
-def split_staged(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
+def split_staged(
+    session: Session, selection: Selection | None, *, tree: Tree | None = None, may_leave_times: bool = True
+) -> Split:
     """Return what a commit would take, and what it would leave staged; without ``selection`` it
     takes everything.
 
     ``tree`` is the present state, if the caller has it already: replaying the journal is a tenth of
-    a commit.
+    a commit.  ``may_leave_times`` is as of :func:`~yolofs.commit.select.split.split_state`; not
+    with an earlier state, the rest of which is composed.
     """
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
         return Split(tree, (), ())
     authors = authors_of(session.live_changes)
-    return split_state(tree, session.base, session.store, selection, authors)
+    return split_state(tree, session.base, session.store, selection, authors, may_leave_times=may_leave_times)
 
 
 class BaseLook(NamedTuple):
