@@ -15,6 +15,7 @@ from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, unused_text
 from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
+from yolofs.cli.show.folding import is_time_alone
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes, is_marked
 from yolofs.cli.show.marking import mark_finder
@@ -66,6 +67,15 @@ class CommitPreview(msgspec.Struct, frozen=True):
     root: bytes = b"/"
     """Of base."""
 
+    untold: frozenset[RelPath] = frozenset()
+    """Where a time alone stays that lies outside of the project, or that was selected."""
+
+    @property
+    def stays_told(self) -> list[Change]:
+        """What stays and people are told of: no such time, unless it is held back."""
+        held_back = {path for one in self.held_back for path in one.paths}
+        return [one for one in self.stays if one.path not in self.untold or one.path in held_back]
+
 
 def preview_commit(
     session: Session,
@@ -96,7 +106,8 @@ def preview_commit(
         marking = mark_finder(session, is_to_commit=True)
         marks = marking.marks(everything)
         while True:
-            split = split_staged(session, unmarked(selection, marks, asked), tree=present)
+            chosen = unmarked(selection, marks, asked)
+            split = split_staged(session, chosen, tree=present, may_leave_times=is_present)
             if not split.rest:
                 taken = everything
                 break
@@ -110,8 +121,14 @@ def preview_commit(
     marks = {**marking.marks(unlisted), **marks}
     root = session.base.root
     waiting = _waiting(session) if stays else frozenset[RelPath]()
+    regions = session.regions
+    untold = frozenset(
+        change.path
+        for change in stays
+        if is_time_alone(change) and (regions.of(change.path) is Region.OUTSIDE or selection.has(change.path))
+    )
     return CommitPreview(
-        taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root
+        taken, stays, split.held_back, unchanged, selection.paths, excluded, marks, waiting, root, untold
     ), split
 
 
@@ -271,16 +288,17 @@ def trusted_text(shown: CommitPreview) -> str:
 
 def stays_text(shown: CommitPreview) -> str:
     """Return how much stays staged, such as ``2 changes stay staged``."""
-    count = len(shown.stays)
+    count = len(shown.stays_told)
     return f"{count} change{'s' if count != 1 else ''} stay{'s' if count == 1 else ''} staged"
 
 
 def say_stays(session: Session, shown: CommitPreview) -> None:
     """Say what stays staged and how to commit that, too."""
-    if not (shown.stays or shown.held_back):
+    stays = shown.stays_told
+    if not (stays or shown.held_back):
         return
     held_back = {path for one in shown.held_back for path in one.paths}
-    left = [change for change in shown.stays if not held_back.intersection(change.paths)]
+    left = [change for change in stays if not held_back.intersection(change.paths)]
     left, excluded = divide_by_patterns(left, shown.excluded)
     going_along = sum(_goes_along(change, held_back) for change in left)
     left = [change for change in left if not _goes_along(change, held_back)]
@@ -442,7 +460,7 @@ def say_done(session: Session, result: CommitResult, shown: CommitPreview, *, wa
         warn_of_unfinished(result.number, result.unfinished)
     if not was_told:
         say_stays(session, shown)
-    elif shown.stays:
+    elif shown.stays_told:
         say(f"{stays_text(shown)}: yolofs status")
 
 

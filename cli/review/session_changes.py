@@ -300,7 +300,7 @@ def _page(
         lines.append(f"stays staged: {', '.join(map(path_display.show_path, back.paths[:4]))}: {back.reason}")
     if told is None and prepared.ours:
         lines.append("what is staged replaces what base has there; base's version is kept with the commit")
-    lines.append(stays_text(shown) if shown.stays else "nothing else is staged")
+    lines.append(stays_text(shown) if shown.stays_told else "nothing else is staged")
     lines += [ends.removeprefix(", and ").replace("end ", "it ends ", 1)] if ends and shown.taken else []
     count = sum(is_marked(change, shown.marks) for change in shown.taken)
     trusted = f", {count} of which the host would run or trust" if count else ""

@@ -3,9 +3,10 @@ can be seen.
 
 A new or deleted directory is one line with a count, also where something else was or is in its
 place.  In the project, so are the insides of each ``.git``, what git ignores, compiled Python code,
-and changes of times alone.  Never folded away are: what the host would run or trust, a deletion of
-what git tracks (except for what lies in a deleted directory, which is shown itself), anything
-outside the project, and what the caller keeps, such as conflicts.
+and changes of times alone, these outside of the project, too.  Never folded away are: what the host
+would run or trust, a deletion of what git tracks (except for what lies in a deleted directory,
+which is shown itself), anything else outside the project, and what the caller keeps, such as
+conflicts.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def fold(
     changes: Iterable[Change],
     *,
     in_project: Callable[[Change], bool],
+    is_outside: Callable[[Change], bool],
     is_kept: Callable[[Change], bool],
     repositories: Repositories | None,
 ) -> Folded:
@@ -99,10 +101,14 @@ def fold(
 
     Blocks while git tells what it ignores.
     """
-    found = [(line, in_project(line.change) and not is_kept(line.change)) for line in _in_directories(changes, is_kept)]
     gits: dict[RelPath, Group] = {}
     rest: list[tuple[ChangeLine, bool]] = []
-    for line, may_fold in found:
+    times: list[ChangeLine] = []
+    for line in _in_directories(changes, is_kept):
+        if is_time_alone(line.change) and is_outside(line.change) and not is_kept(line.change):
+            times.append(line)
+            continue
+        may_fold = in_project(line.change) and not is_kept(line.change)
         top = _dot_git_of(line.change) if may_fold else None
         if top is None:
             rest.append((line, may_fold))
@@ -117,6 +123,7 @@ def fold(
             lines.append(line)
         else:
             groups[sort].lines.append(line)
+    groups[Sort.TIMES].lines.extend(times)
     return Folded(lines, [*gits.values(), *(group for group in groups.values() if group.lines)])
 
 
@@ -209,9 +216,12 @@ def _sort_of(line: ChangeLine, ignored: set[RelPath], repositories: Repositories
         return Sort.IGNORED
     if _is_bytecode(line) and not _deletes_tracked(line, repositories):
         return Sort.BYTECODE
-    if change.kind is ChangeKind.METADATA and change.metadata == (Aspect.TIME,):
-        return Sort.TIMES
-    return None
+    return Sort.TIMES if is_time_alone(change) else None
+
+
+def is_time_alone(change: Change) -> bool:
+    """Tell whether a change is one of a file's time, and of nothing else."""
+    return change.kind is ChangeKind.METADATA and change.metadata == (Aspect.TIME,)
 
 
 def _deletes_tracked(line: ChangeLine, repositories: Repositories | None) -> bool:

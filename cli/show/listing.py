@@ -184,7 +184,7 @@ def group_texts(groups: Iterable[Group], shortener: Shortening, path_display: Pa
     """Return what tells each group of changes."""
 
     def show(change: Change) -> str:
-        return path_display.show(change.path, inside=True) + _slash(change)
+        return path_display.show_path(change.path) + _slash(change)
 
     return [shortener.line(group, show) for group in groups]
 

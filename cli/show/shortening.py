@@ -47,7 +47,12 @@ class Shortener(msgspec.Struct, frozen=True):
         def may_fold(change: Change) -> bool:
             return self.path_display.holds(change) and regions.of_all(change.paths) is not Region.SCRATCH
 
-        return folding.fold(changes, in_project=may_fold, is_kept=is_kept, repositories=repositories)
+        def is_outside(change: Change) -> bool:
+            return regions.of_all(change.paths) is Region.OUTSIDE
+
+        return folding.fold(
+            changes, in_project=may_fold, is_outside=is_outside, is_kept=is_kept, repositories=repositories
+        )
 
     def line(self, group: Group, show: Callable[[Change], str]) -> str:
         """Return what stands for a group of changes; ``show`` returns a path for the terminal."""

@@ -78,3 +78,27 @@ def test_a_session_on_the_same_disk_may_keep_what_has_no_other_name_any_more(
         program("undo", "--yes")
         assert (tmp_path / "disk/other/linked").read_text() == (tmp_path / "disk/other/other").read_text() == "linked\n"
         assert (tmp_path / "disk/other/edited").read_text() == "edited\n"
+
+
+def test_what_lost_a_link_by_an_undo_is_not_taken_for_the_hosts(
+    on_bindfs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel remembers the ctime that the file had before the link went."""
+    (tmp_path / "shown/state").mkdir(mode=0o700)
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "shown/state"))
+    project = tmp_path / "shown/other"
+    project.mkdir()
+    program = Program(project)
+    program.start_session()
+    (project / "one").write_text("one\n")
+    os.link(project / "one", project / "two")
+    view = CoreDriver(os.fsencode(project))
+    view.chmod(b"one", 0o600)
+    view.link(b"one", b"three")
+    view.unlink(b"two")
+    view.close()
+    for _ in range(2):
+        program("commit", "--yes")
+        assert sorted(name for name in os.listdir(project) if name[0] != ".") == ["one", "three"]
+        program("undo", "--yes")
+        assert sorted(name for name in os.listdir(project) if name[0] != ".") == ["one", "two"]

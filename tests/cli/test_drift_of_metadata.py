@@ -161,3 +161,31 @@ def test_what_the_host_did_to_a_text_after_an_undo_is_merged_or_known_as_nothing
     yolofs("commit", "--yes", "text", code=9)
     yolofs("commit", "--yes", "--merge", "text")
     assert text.read_bytes() == b"by the host\ntext\nmore\n"
+
+
+@pytest.mark.parametrize("how", ["mode", "time", "rename"])
+def test_text_of_which_only_metadata_was_staged_merges_once_another_file_has_taken_its_name(
+    tmp_path: Path, how: str
+) -> None:
+    """As `chmod +x` and then `sed -i` do it."""
+    project = tmp_path / "project"
+    project.mkdir()
+    lines = "".join(f"{number}\n" for number in range(10))
+    (project / "text").write_text(lines)
+    yolofs = Program(project)
+    yolofs.start_session()
+    view = CoreDriver(os.fsencode(project))
+    if how == "mode":
+        view.chmod(b"text", 0o755)
+    elif how == "time":
+        view.utimes(b"text", 10**18)
+    else:
+        view.chmod(b"text", 0o755)
+        view.rename(b"text", b"away")
+        view.rename(b"away", b"text")
+    view.create(b"new", lines.replace("0", "zero").encode(), 0o755)
+    view.rename(b"new", b"text")
+    view.close()
+    (project / "text").write_text(lines.replace("9", "nine"))
+    yolofs("commit", "--yes", "--merge")
+    assert (project / "text").read_text() == lines.replace("0", "zero").replace("9", "nine")

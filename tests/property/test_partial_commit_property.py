@@ -48,7 +48,8 @@ by_regions = st.lists(st.sampled_from(DIRECTORIES), max_size=2).map(
 
 
 def split_scribed(scribe: CommitScribe, selection: Selection) -> Split:
-    split = split_state(scribe.tree, scribe.base, scribe.store, selection, Authors(scribe.records, 1))
+    authors = Authors(scribe.records, 1)
+    split = split_state(scribe.tree, scribe.base, scribe.store, selection, authors, may_leave_times=True)
     if takes_all(scribe.tree, selection):
         event("all is taken, as can be told at once")
         assert not split.rest
@@ -79,7 +80,9 @@ def check(
         now = scan(root)
         numbers_now = numbers_of(root)
         come_along = carried(numbers, numbers_now, selection)
-        check_base(before, now, view, selection, held_at(split, numbers, numbers_now), come_along)
+        untimed = untimed_of(scribe, split, numbers) | untimed_of(scribe, split, numbers_now)
+        event(f"a time alone stays: {bool(split.taken.left_times)}")
+        check_base(before, now, view, selection, held_at(split, numbers, numbers_now), come_along, untimed)
         if not split.rest:
             assert now == view
             return
@@ -99,12 +102,19 @@ def check_base(
     selection: Selection,
     held: set[bytes],
     come_along: dict[bytes, bytes],
+    untimed: Iterable[bytes],
 ) -> None:
     """What is selected is as in the view, but for what is ``held``; nothing else is other than
     before.
 
     ``come_along``: what was carried along by a directory that was selected, from where to where.
+    ``untimed``: files with names that are not selected, and of which only the time differs there:
+    that stays as it was.
     """
+    view = {
+        path: node._replace(mtime_ns=now[path].mtime_ns) if path in untimed and path in now else node
+        for path, node in view.items()
+    }
     for old, new in come_along.items():
         assert plain(now[new]) == plain(before[old]), new
     for path in before.keys() | now.keys() | view.keys():
@@ -115,6 +125,16 @@ def check_base(
                 assert plain(now.get(path)) == plain(before.get(path)), path
         elif not any(is_below(path, other) or is_below(other, path) for other in held):
             assert plain(now.get(path)) == plain(view.get(path)), path
+
+
+def untimed_of(scribe: CommitScribe, split: Split, there: dict[bytes, int]) -> set[bytes]:
+    """Return the paths of files that are committed without their time, in the view, or in base as
+    it was ``there``.
+    """
+    files = [scribe.tree.staged[ino] for ino in split.taken.left_times]
+    numbers = {staged.base.ino for staged in files if staged.base is not None}
+    names: set[bytes] = {entry.path() for staged in files for entry in staged.names}
+    return names | {path for path, number in there.items() if number in numbers}
 
 
 def held_at(split: Split, before: dict[bytes, int], now: dict[bytes, int]) -> set[bytes]:
@@ -196,6 +216,10 @@ def test_a_commit_of_any_paths_leaves_the_view_as_it_was(program: list[Operation
 @example([("write", b"b", b"new")], [(b"b", b"a", b"link")], paths(b"a"))
 @example([("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"b", b"d"))
 @example([("remove", b"b")], [(b"b", b"d", b"link")], paths(b"b"))
+@example([("utime_any", b"b", 10**17), ("remove", b"b")], [(b"b", b"d", b"link")], paths(b"b"))
+@example([("utime_any", b"d/link", 10**17), ("remove", b"d")], [(b"b", b"d", b"link")], paths(b"d"))
+@example([("utime_any", b"b", 10**17), ("link", b"b", b"c/new")], [(b"b", b"d", b"link")], paths(b"c"))
+@example([("link", b"b", b"c/new"), ("utime_any", b"b", 10**17)], [], paths(b"c"))
 @example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"b"))
 @example([("write", b"a/link", b"new")], [(b"b", b"a", b"link")], paths(b"c"))
 @example([("remove", b"d"), ("write", b"b", b"new")], [(b"b", b"d", b"link")], paths(b"d"))

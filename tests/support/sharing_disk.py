@@ -16,7 +16,12 @@ from pathlib import Path
 import pytest
 
 _IMAGE_BYTES = 400 << 20  # sparse; less is too small for an XFS
-_MAKERS = {"xfs": ("mkfs.xfs", "-q"), "btrfs": ("mkfs.btrfs", "-q"), "ext4": ("mkfs.ext4", "-q", "-F")}
+_MAKERS = {
+    "xfs": ("mkfs.xfs", "-q"),
+    "btrfs": ("mkfs.btrfs", "-q"),
+    "ext4": ("mkfs.ext4", "-q", "-F"),
+    "ext4 of whole seconds": ("mkfs.ext4", "-q", "-F", "-I", "128"),
+}
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 
 KINDS = ("xfs", "btrfs")

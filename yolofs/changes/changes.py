@@ -254,7 +254,9 @@ class _Judge:
         content = not is_same_type or self._has_other_content(left, right)
         metadata = _differing_metadata(old, new, content) if is_same_type else ()
         kind = _kind(left, right, is_move, content, metadata)
-        if kind is None:
+        if kind is None or (
+            kind is ChangeKind.METADATA and metadata == (Aspect.TIME,) and self._new.leaves_time_of(new)
+        ):
             return None
         return Change(
             kind,

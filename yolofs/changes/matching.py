@@ -143,6 +143,10 @@ class StateReader:
                 found[source].append(entry)
         return found
 
+    def leaves_time_of(self, node: ShownNode) -> bool:
+        """Tell whether the tree shows a time that base is not to get."""
+        return node.staged is not None and node.staged.ino in self.tree.left_times
+
     def root(self) -> ShownNode | None:
         """Return the node of base's root."""
         return self._at_entry(RelPath(b""), self.tree.root)

@@ -14,6 +14,7 @@ In the order in which a commit goes through them::
       back_in_base  whether what is staged is just what base gets back by itself
       linked_anew  the same for files with hard links of which both states change names
       linked_files  files with hard links, which are not told name by name
+      left_times   files with hard links that are committed without their time
       what_base_had  what base had where something stays staged
       restate      the state said anew, as merged, or without what base wins over
     merge/  where base has changed, too

@@ -269,7 +269,11 @@ class Naming:
         if parent.source is None:
             return
         rel = join(parent.source, name)
-        if found.staged is not None:
+        if found.staged is not None and found.staged.origin == rel:  # only metadata is staged: nothing is kept so far
+            st = self._base.look(rel)
+            if st is not None:
+                self._copy_up.keep_base(rel, known_by(by), st, -1)
+        elif found.staged is not None:
             self._kept_bases.also_known(rel, known_by(by), known_by(found.staged))
         elif found.base == rel:
             self._copy_up.keep_base(rel, known_by(by), found.st, -1)

@@ -50,6 +50,7 @@ from yolofs.state.tree import Tree
 from yolofs.store import restored
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, make_directory
+from yolofs.system.syscalls import fresh_ctime_ns
 
 
 class CommitResult(msgspec.Struct, frozen=True):
@@ -77,18 +78,21 @@ class CommitResult(msgspec.Struct, frozen=True):
     """
 
 
-def split_staged(session: Session, selection: Selection | None, *, tree: Tree | None = None) -> Split:
+def split_staged(
+    session: Session, selection: Selection | None, *, tree: Tree | None = None, may_leave_times: bool = True
+) -> Split:
     """Return what a commit would take, and what it would leave staged; without ``selection`` it
     takes everything.
 
     ``tree`` is the present state, if the caller has it already: replaying the journal is a tenth of
-    a commit.
+    a commit.  ``may_leave_times`` is as of :func:`~yolofs.commit.select.split.split_state`; not
+    with an earlier state, the rest of which is composed.
     """
     tree = tree if tree is not None else session.state()
     if selection is None or (not selection.unnamed and (selection.is_everything or takes_all(tree, selection))):
         return Split(tree, (), ())
     authors = authors_of(session.live_changes)
-    return split_state(tree, session.base, session.store, selection, authors)
+    return split_state(tree, session.base, session.store, selection, authors, may_leave_times=may_leave_times)
 
 
 class BaseLook(NamedTuple):
@@ -341,9 +345,10 @@ def note_arrived(session: Session, came: PutInPlace) -> None:
     stamps = set(came.stamps)
     for before in came.parted:
         file = session.base.on_disk(before.device, before.inode)
-        st = session.base.look(find_name_near(session.base, [file], RelPath(before.near)))
-        if st is not None and before.is_same(st):
-            stamps.add((before.inode, st.st_ctime_ns))
+        name = find_name_near(session.base, [file], RelPath(before.near))
+        st = session.base.look(name)
+        if name is not None and st is not None and before.is_same(st):
+            stamps.add((before.inode, fresh_ctime_ns(session.base.path(name))))
     restored.add(session.directory, stamps)
     restored.add_unset(session.directory, {stamp for stamp in stamps if stamp[0] in came.unset})
 

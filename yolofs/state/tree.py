@@ -179,6 +179,8 @@ class Tree:
         all that was in it is here, too.  What says nothing any more, as the view shows base there
         again, is told anew before it counts.
         """
+        self.left_times: frozenset[StoreIno] = frozenset()
+        """Staged files, by their store inodes, whose base files keep the time that they have."""
         self._last_dir: tuple[bytes, Entry] | None = None
         for record in records:
             self.apply(record)

@@ -45,6 +45,7 @@ _STATX_MNT_ID: Final = 0x1000
 _STATX_BTIME: Final = 0x800
 _STATX_TYPE: Final = 0x1
 _STATX_NLINK: Final = 0x4
+_STATX_CTIME: Final = 0x80
 _AT_STATX_FORCE_SYNC: Final = 0x2000
 _AT_STATX_DONT_SYNC: Final = 0x4000
 _STATFS_BYTES: Final = 256
@@ -206,6 +207,23 @@ def has_several_names(path: bytes, st: os.stat_result) -> bool:
     found = _statx(path, _STATX_NLINK, _AT_STATX_FORCE_SYNC)
     is_told = int.from_bytes(found[:4], sys.byteorder) & _STATX_NLINK
     return not is_told or int.from_bytes(found[16:20], sys.byteorder) > 1
+
+
+def fresh_ctime_ns(target: bytes | int) -> int:
+    """Return the ctime in ns of what is at a path (a link itself), or is open, as the disk itself
+    tells it.
+
+    Of a disk in user space, or in the network, the kernel may remember the one that a file had
+    before it lost a name.
+
+    Raises:
+        OSError: as statx(2).
+    """
+    found = _statx(target, _STATX_CTIME, _AT_STATX_FORCE_SYNC)
+    if not int.from_bytes(found[:4], sys.byteorder) & _STATX_CTIME:
+        return (os.fstat(target) if isinstance(target, int) else os.lstat(target)).st_ctime_ns
+    seconds = int.from_bytes(found[96:104], sys.byteorder, signed=True)
+    return seconds * 10**9 + int.from_bytes(found[104:108], sys.byteorder)
 
 
 def may_leave_its_directory(path: bytes, st: os.stat_result) -> bool:

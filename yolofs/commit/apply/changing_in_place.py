@@ -18,6 +18,7 @@ from yolofs.paths import RelPath
 from yolofs.store import copying, file_data
 from yolofs.store.copying import at
 from yolofs.system import syscalls
+from yolofs.system.clock import is_kept_as
 
 _REPLACED = "it was replaced while the commit ran"
 
@@ -114,7 +115,7 @@ class ChangingInPlace(Keeping):
     def has_time_given(self, step: FinishDirectory) -> bool:
         """Tell whether a directory has the time that a step gives it."""
         try:
-            return self._reach(step.path)[1].st_mtime_ns == step.mtime_ns
+            return is_kept_as(step.mtime_ns, self._reach(step.path)[1].st_mtime_ns)
         except (FileNotFoundError, NotADirectoryError):
             return False
 

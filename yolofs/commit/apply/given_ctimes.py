@@ -55,7 +55,9 @@ class PutInPlace(NamedTuple):
     unset: frozenset[int]
     """The inode numbers of what may not look as the plan says, as not all of it could be set."""
     parted: list[FileBefore]
-    """What had lost names already when this process began: its ctime is to be looked up."""
+    """What had lost names already when this process began, or cannot be asked for its ctime by the
+    name that it lost: that is to be looked up.
+    """
 
 
 Arrived: TypeAlias = Callable[[PutInPlace], None]
@@ -112,9 +114,10 @@ def came_by(
     unknown: list[FileBefore] = []
     for before in noted:
         times = parted.get(before.inode)
-        if times is not None and times.before == before.ctime_ns:
+        is_ours = times is not None and times.before == before.ctime_ns
+        if times is not None and times.after is not None and is_ours:
             stamps.add((before.inode, times.after))
-        elif left_out is None:
+        elif left_out is None or is_ours:
             unknown.append(before)
     unset: set[int] = set()
     for step, line in zip(plan.steps, lines, strict=False):

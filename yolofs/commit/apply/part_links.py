@@ -183,7 +183,8 @@ class Ctimes(NamedTuple):
     """The ctime, in ns, of a file before a copy took the place of some of its names, and after."""
 
     before: int
-    after: int
+    after: int | None
+    """None where the disk does not tell by the name that went."""
 
 
 def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
@@ -207,9 +208,7 @@ def put_in_place(copies: list[PartedCopy], new: bytes) -> dict[int, Ctimes]:
         try:
             before = os.fstat(fd).st_ctime_ns
             _put_one(apart)
-            after = _ctime_of_open(fd)
-            if after is not None:
-                ctimes[apart.file[1]] = Ctimes(before, after)
+            ctimes[apart.file[1]] = Ctimes(before, _ctime_of_open(fd))
         finally:
             os.close(fd)
     for directory, was in directories.items():
@@ -225,7 +224,7 @@ def _ctime_of_open(fd: int) -> int | None:
     the disk knows the file by: some disks in user space find files by names alone.
     """
     try:
-        return os.fstat(fd).st_ctime_ns
+        return syscalls.fresh_ctime_ns(fd)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ESTALE):
             raise

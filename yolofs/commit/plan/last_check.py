@@ -12,6 +12,7 @@ Only what the tree or the plan mentions is looked at: of all other names base an
 from __future__ import annotations
 
 import stat
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import NamedTuple, TypeAlias, assert_never
 
@@ -183,6 +184,8 @@ class _Comparison:
         self._becomes: dict[_File, _File] = {}
         """What each file of the view is in base afterwards."""
         self._was: dict[_File, _File] = {}
+        self._compared: Counter[StoreIno] = Counter()
+        """How many names of a staged file were compared that have no entry in the view."""
 
     def check(self) -> None:
         todo = [(ROOT, self._top(self._tree, None), self._top(self._rest, self._after))]
@@ -316,6 +319,8 @@ class _Comparison:
         elif now.base is not None and (now.base != self._place(then) or self._tree.linked or self._rest.linked):
             linked = self._linked(now.base)
             was = linked.ino if linked is not None else self._file(now.base)
+            if linked is not None and now.entry is None:
+                self._compared[linked.ino] += 1
         else:
             return True
         becomes = self._file_then(then)
@@ -349,7 +354,8 @@ class _Comparison:
     def _check_unseen(self) -> None:
         """Check that names that nobody has looked at stay links of those in the view."""
         for staged in self._tree.linked.values():
-            if not self._tree.unseen(staged) or staged.ino not in self._becomes:
+            unseen = self._tree.unseen(staged) - self._compared[staged.ino]
+            if unseen <= 0 or staged.ino not in self._becomes:
                 continue
             file = self._file(staged.home)
             if file is None or staged.base is None or file[0] != staged.base.ino or not self._has_links(staged.home):

@@ -251,6 +251,8 @@ class _Planner:
         """Add what gives a file that base has at ``rel`` what is staged, at the path that it will
         have.
         """
+        if staged.ino in self._tree.left_times:
+            return
         was = self._attributes(rel, xattrs=True)
         if stat.S_ISREG(self._survivors.st(staged).st_mode) and staged.origin is None:
             inode = self._base.lstat(rel).st_ino

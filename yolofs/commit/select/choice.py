@@ -84,8 +84,8 @@ class Layout:
 class Choice:
     """The units that are taken, and what of the selection is not."""
 
-    def __init__(self, units: Units, selection: Selection, base: Base) -> None:
-        """Choose.
+    def __init__(self, units: Units, selection: Selection, base: Base, *, may_leave_times: bool) -> None:
+        """Choose.  With ``may_leave_times`` a time alone of a file holds up none of its names.
 
         Raises:
             OSError: base cannot be read.
@@ -93,6 +93,8 @@ class Choice:
         self._units = units
         self._selection = selection
         self._base = base
+        self._may_leave_times = may_leave_times
+        self._left_times: dict[Staged, RelPath] = {}
         self.taken = {unit for unit in units.all if self._is_selected(unit)}
         self._asked = set(self.taken)
         self._why: dict[Unit, HeldBack] = {}
@@ -106,6 +108,17 @@ class Choice:
     def held_back(self) -> list[HeldBack]:
         """What stays though it was asked for, or a part of it."""
         return sorted(self._why.values(), key=lambda one: one.paths)
+
+    @property
+    def left_times(self) -> dict[Staged, RelPath]:
+        """Files of which names are taken, and of which nothing but the time differs at their other
+        names: that stays.  Each with one of these names, in base.
+        """
+        return {
+            staged: name
+            for staged, name in self._left_times.items()
+            if self._units.of[staged.names[0] if staged.names else staged] in self.taken
+        }
 
     def _hold_unnamed(self, unit: Unit, unnamed: Sequence[RelPath]) -> None:
         """Let a unit stay as some paths of it have to be named."""
@@ -125,10 +138,34 @@ class Choice:
     def _is_selected(self, unit: Unit) -> bool:
         """Tell whether all that a unit changes is selected, as far as paths tell."""
         outside = [path for path in unit.paths if not self._selection.has(path)]
-        return not outside or (len(outside) < len(unit.paths) and self._units.are_unchanged(unit, outside))
+        if not outside or len(outside) == len(unit.paths):
+            return not outside
+        return self._units.are_unchanged(unit, outside) or self._leaves_times(unit, outside)
+
+    def _leaves_times(self, unit: Unit, outside: list[RelPath]) -> bool:
+        """Tell whether a unit can be taken without some paths, as only times differ there; note
+        which files have them.
+        """
+        if not self._may_leave_times or self._units.has_times_alone(unit):
+            return False
+        files = {self._units.slots[entry]: entry.staged for entry in unit.slots if self._units.is_in_place(entry)}
+        found: dict[Staged, RelPath] = {}
+        for path in outside:
+            staged = files.get(path)
+            if staged is None or not self._units.may_keep_time(staged) or self._units.with_another_time(path) is None:
+                return False
+            found.setdefault(staged, path)
+        self._left_times.update(found)
+        return True
+
+    def _is_worth_a_word(self, unit: Unit) -> bool:
+        """Tell whether to say that a unit stays: not of times alone that nobody has asked for."""
+        return bool(self._selection.paths) or not (self._may_leave_times and self._units.has_times_alone(unit))
 
     def _check_alone(self, unit: Unit) -> None:
         if unit not in self.taken:
+            if any(map(self._selection.has, unit.paths)) and not self._is_worth_a_word(unit):
+                return
             other = next(path for path in unit.paths if not self._selection.has(path))
             by_link = self._asked_by_link(unit)
             if any(map(self._selection.has, unit.paths)):
@@ -201,13 +238,29 @@ class Choice:
             return False
         if self._units.is_unchanged(staged):
             return True
-        other = next((name for name in names if not self._selection.has(name)), None)
-        if other is not None:
+        others = [name for name in names if not self._selection.has(name)]
+        if others and self._leaves_time(unit, staged, others):
+            return True
+        other = others[0] if others else None
+        if other is not None and not self._is_worth_a_word(unit):
+            self.taken.discard(unit)
+        elif other is not None:
             reason = f"{self._show(other)} is the same file (hard link)"
             self._hold(unit, reason, self._other_names(unit), self._asked_by_link(unit))
         elif not are_all:
             self._hold(unit, "base has more names for the same file (hard links), which were not found")
         return other is None and are_all
+
+    def _leaves_time(self, unit: Unit, staged: Staged, others: list[RelPath]) -> bool:
+        """Tell whether a file can be taken without some names, as only its time differs there; note
+        that.
+        """
+        if not self._may_leave_times or self._units.has_times_alone(unit):
+            return False
+        if not self._units.may_keep_time(staged) or None in map(self._units.with_another_time, others):
+            return False
+        self._left_times.setdefault(staged, others[0])
+        return True
 
     def _other_names(self, unit: Unit) -> list[RelPath]:
         """Return the names in base of all files of a unit that are not selected, as far as they are
@@ -256,7 +309,9 @@ class Choice:
 
     def _is_in_its_place(self, entry: Entry, place: RelPath) -> bool:
         """Tell whether a commit leaves what lies at a path of base just as it is."""
-        return place == natural_path(entry) and self._units.are_unchanged(self._units.of[entry], [place])
+        if place != natural_path(entry):
+            return False
+        return entry.staged in self._left_times or self._units.are_unchanged(self._units.of[entry], [place])
 
     def _born_above(self, entry: Entry) -> list[Entry]:
         """Return the directories born in the view that a slot lies in, the nearest first."""

@@ -8,13 +8,14 @@ children.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol, TypeAlias
 
 import msgspec
 
 from yolofs.audit.runs import ALSO, run_of, runs_in
 from yolofs.commit.select.choice import Choice, HeldBack, Layout
+from yolofs.commit.select.left_times import LeftTimes
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
@@ -185,20 +186,32 @@ def _is_taken(path: RelPath, entry: Entry, selection: Selection) -> bool:
     return all(selection.has(one) and selection.left_out_below(one) is None for one in paths)
 
 
-def split_state(tree: Tree, base: Base, store: StoreFiles, selection: Selection, authors: Authors) -> Split:
+def split_state(
+    tree: Tree,
+    base: Base,
+    store: StoreFiles,
+    selection: Selection,
+    authors: Authors,
+    *,
+    may_leave_times: bool = False,
+) -> Split:
     """Split the state ``tree``.  Looks at base and the store and changes neither.
+
+    With ``may_leave_times`` a file of which nothing but the time differs from base is no reason to
+    hold names of it back: base's file keeps its time then, and the other one stays staged.
 
     Raises:
         OSError: base or the store cannot be read.
     """
     units = Units(tree, base, store)
-    choice = Choice(units, selection, base)
-    splitter = Splitter(units, choice, base, selection.has_all, authors)
+    choice = Choice(units, selection, base, may_leave_times=may_leave_times)
+    splitter = Splitter(units, choice, base, selection.has_all, authors, left_times=choice.left_times)
     rest = splitter.rest()
     taken = tree
     if rest:
         taken = Tree(splitter.taken())
         taken.was = tree.was  # it is over the same base
+        taken.left_times = frozenset(staged.ino for staged in choice.left_times)
     return Split(taken, tuple(rest), tuple(choice.held_back))
 
 
@@ -206,20 +219,33 @@ class Splitter:
     """Writes the two parts."""
 
     def __init__(
-        self, units: Units, choice: Choosing, base: Base, has_all: Callable[[Iterable[bytes]], bool], authors: Authors
+        self,
+        units: Units,
+        choice: Choosing,
+        base: Base,
+        has_all: Callable[[Iterable[bytes]], bool],
+        authors: Authors,
+        *,
+        left_times: Mapping[Staged, RelPath] = {},
     ) -> None:
+        """``left_times``: the files that are taken without their time, as :class:`Choice` has
+        them.
+        """
         self._units = units
         self._tree = units.tree
         self._taken = choice.taken
         self._layout = choice.layout
         self._base = base
         self._authors = authors
+        self._left_times = LeftTimes(units, choice.layout, choice.taken, left_times)
         self._taken_in: set[Entry] = set()
         """The directories of which the commit changes names."""
         self._left_in: set[Entry] = set()
         """Those in which names stay changed."""
         for entry in units.slots:
             assert entry.parent is not None
+            if self._left_times.leaves_alone(entry):
+                continue
             (self._taken_in if units.of[entry] in self._taken else self._left_in).add(entry.parent)
         # Where names came and went without a trace but the time:
         self._taken_in.update(
@@ -237,7 +263,7 @@ class Splitter:
     def _taken_records(self) -> list[Keep]:
         records = []
         for entry in self._units.slots:
-            if self._units.of[entry] in self._taken:
+            if self._units.of[entry] in self._taken and not self._left_times.leaves_alone(entry):
                 path = _there(self._layout.of_slot(entry))
                 records.append(self._record(path, entry, entry.staged, entry.base, touched=entry in self._taken_in))
         for entry in self._units.inner:
@@ -246,7 +272,14 @@ class Splitter:
                 path = _there(self._layout.path(directory_of(entry)))
                 source = self._source(entry) if staged is None else None
                 records.append(self._record(path, entry, staged, source, touched=entry in self._taken_in))
-        records += [self._nameless(staged, is_moved=False) for staged in self._files_without_names(is_taken=True)]
+        records += [
+            self._nameless(staged, is_moved=False)
+            for staged in self._files_without_names(is_taken=True)
+            if staged not in self._left_times.files
+        ]
+        for path, staged in self._left_times.new_links_of():
+            record = msgspec.structs.replace(self._file(path, staged, is_moved=False), replaces=True)
+            records.append(self._authors.sign(record, staged))
         return records
 
     def taken(self) -> list[Keep]:
@@ -276,7 +309,13 @@ class Splitter:
             elif entry in self._left_in and entry.touched_ns:
                 records.append(self._passing(path, entry))
         records += [self._nameless(staged, is_moved=True) for staged in self._files_without_names(is_taken=False)]
-        return [*self._unlinked(), *self._base_had(is_taken=False), *parents_first(records)] if records else []
+        counts = self._unlinked()
+        for staged in self._left_times.files:
+            files = self._left_times.records(staged)
+            records += [self._authors.sign(record, staged) for record in files]
+            if files[0].links and not files[0].is_nameless:
+                counts.append(self._count(-files[0].key, len(files)))
+        return [*counts, *self._base_had(is_taken=False), *parents_first(records)] if records else []
 
     def _is_itself_taken(self, entry: Entry) -> bool:
         """Tell whether what a directory in its place is itself is to be committed."""

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import TypeAlias
 
-from yolofs.changes.changes import compare
+from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
 from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.as_read import StoreFiles
@@ -73,7 +74,8 @@ class Units:
         self.numbers: dict[Entry, int] = {}
         """Of slots in which base has a file with several names, its number."""
         self._leaders: dict[Hashable, Hashable] = {}
-        self._in_slot: dict[RelPath, Entry] = {}
+        self.in_slot: dict[RelPath, Entry] = {}
+        """The slots by the base paths that would show there without their entries."""
         self._directories: list[Entry] = []
         self.moved: dict[RelPath, Entry] = {}
         """The base paths that show somewhere else now, and the names under which they do."""
@@ -83,7 +85,7 @@ class Units:
             self._directories.append(tree.root)
         self.removed = {
             source: entry
-            for source, entry in self._in_slot.items()
+            for source, entry in self.in_slot.items()
             if source not in self.moved and self._kind(source) == stat.S_IFDIR
         }
         """The directories of base that are gone from the view, with the slots that they were in."""
@@ -108,7 +110,7 @@ class Units:
             return
         self.slots[entry] = path
         if natural is not None:
-            self._in_slot[natural] = entry
+            self.in_slot[natural] = entry
         source = source_of(entry)
         if source is not None and source != natural:
             self.moved[source] = entry
@@ -212,10 +214,10 @@ class Units:
         """Tell whether a staged file is in its place and is what base has there: it is staged only
         because a link to it was made.
         """
-        entry = self._in_slot.get(staged.home) if staged.home is not None else None
+        entry = self.in_slot.get(staged.home) if staged.home is not None else None
         if entry is None or entry.staged is not staged or self.slots[entry] != staged.home:
             return False
-        return staged.home not in self._changed and self._has_base_time(staged)
+        return staged.home not in self._changes and self._has_base_time(staged)
 
     def _has_base_time(self, staged: Staged) -> bool:
         """Tell whether a staged file has the time of its base file.  Of a symlink that is not among
@@ -225,10 +227,53 @@ class Units:
         return staged.base is None or staged_ns == staged.base.mtime_ns
 
     @cached_property
-    def _changed(self) -> frozenset[RelPath]:
+    def _changes(self) -> dict[RelPath, Change]:
         """All paths at which the view has something else than base."""
         changes = compare(Tree(), self.tree, self._base, self._store)
-        return frozenset(path for change in changes for path in change.paths)
+        return {path: change for change in changes for path in change.paths}
+
+    # ---- what is a change of a time alone
+
+    def is_in_place(self, entry: Entry) -> bool:
+        """Tell whether a staged file with hard links shows at a name that base has for it."""
+        staged, natural = entry.staged, natural_path(entry)
+        if staged is None or staged.base is None or natural is None or self.slots.get(entry) != natural:
+            return False
+        return natural == staged.home or self.numbers.get(entry) == staged.base.ino
+
+    def number_of_moved(self, entry: Entry) -> int | None:
+        """Return the number of a base file with several names that is not staged and shows at
+        another name than base has it.
+        """
+        return self._number(entry.base) if entry.base is not None else None
+
+    def may_keep_time(self, staged: Staged) -> bool:
+        """Tell whether base's file stays the same if only the time is not set: no other staged file
+        is a version of it, and it is not replaced.
+        """
+        is_in_place = staged.origin is not None or staged.links > 0
+        return is_in_place and staged.base is not None and self._versions[staged.base.ino] == 1
+
+    @cached_property
+    def _versions(self) -> Counter[int]:
+        return Counter(staged.base.ino for staged in self.tree.staged.values() if staged.base is not None)
+
+    def with_another_time(self, path: RelPath) -> RelPath | None:
+        """Return where the view shows a regular file of base of which nothing but the time differs;
+        None of anything else.
+        """
+        change = self._changes.get(path)
+        if change is None or change.kind is not ChangeKind.METADATA or change.metadata != (Aspect.TIME,):
+            return None
+        return change.path if change.paths[0] == path else None
+
+    def has_times_alone(self, unit: Unit) -> bool:
+        """Tell whether a unit is nothing but other times of files with hard links."""
+        if unit.removed or unit.directories or unit.nameless or not unit.slots:
+            return False
+        return all(
+            self.is_in_place(entry) and self.with_another_time(self.slots[entry]) is not None for entry in unit.slots
+        )
 
     # ---- the units
 

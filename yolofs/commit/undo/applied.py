@@ -39,6 +39,7 @@ from yolofs.paths import RelPath, split
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
+from yolofs.system.clock import is_kept_as
 from yolofs.system.disks import FilesOnDisks, OnDisk
 from yolofs.system.plain_files import read_plain
 
@@ -227,7 +228,7 @@ class Applied:
 
 def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
     """Tell whether something has the size, time, mode and owner that a step has given it."""
-    if isinstance(step, Create) and (st.st_size, st.st_mtime_ns) != (step.size, step.mtime_ns):
+    if isinstance(step, Create) and (st.st_size != step.size or not is_kept_as(step.mtime_ns, st.st_mtime_ns)):
         return False
     ino = getattr(step, "ino", None)
     try:
@@ -238,8 +239,8 @@ def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
         return isinstance(step, Create)
     if isinstance(step, Rewrite) and st.st_size != wanted.st_size:
         return False
-    looks = (st.st_mtime_ns, st.st_mode, st.st_uid, st.st_gid)
-    return looks == (wanted.st_mtime_ns, wanted.st_mode, wanted.st_uid, wanted.st_gid)
+    looks = (st.st_mode, st.st_uid, st.st_gid)
+    return looks == (wanted.st_mode, wanted.st_uid, wanted.st_gid) and is_kept_as(wanted.st_mtime_ns, st.st_mtime_ns)
 
 
 class LaterCommit(NamedTuple):

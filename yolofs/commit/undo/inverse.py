@@ -49,6 +49,7 @@ from yolofs.store import copying
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store, gone_on_failure
+from yolofs.system.clock import is_kept_as
 
 
 class _Inverting(LinksAgain, AsRecords):
@@ -250,7 +251,7 @@ class _Inverting(LinksAgain, AsRecords):
         place.source = step.path
         if step.ino is not None and self._may_be_set_back(index, step, st):
             place.was = step.was
-        if st.st_mtime_ns == step.mtime_ns:
+        if is_kept_as(step.mtime_ns, st.st_mtime_ns):
             place.touched_ns = step.was.mtime_ns
             if not place.touched_ns and place.was is None:  # which a record cannot say: a store inode does
                 place.was = self._as_it_is(step.path, st)

@@ -33,6 +33,7 @@ def folded(*changes: Change, kept: tuple[bytes, ...] = (), outside: tuple[bytes,
     return fold(
         changes,
         in_project=lambda change: change.path not in outside,
+        is_outside=lambda change: change.path in outside,
         is_kept=lambda change: change.path in kept,
         repositories=None,
     )
@@ -110,10 +111,11 @@ def test_a_deletion_stays_where_git_cannot_tell_that_it_does_not_track_it() -> N
     assert lines(folded(deleted(b"a.pyc"))) == [(b"a.pyc", 0)]
 
 
-def test_outside_the_project_only_directories_fold() -> None:
-    paths = (b"o/a.pyc", b"o/touched", b"o/.git/index")
-    found = folded(added(paths[0]), touched(paths[1]), added(paths[2]), outside=paths)
-    assert sorted(path for path, _ in lines(found)) == sorted(paths)
+def test_outside_the_project_only_directories_and_times_fold() -> None:
+    paths = (b"o/a.pyc", b"o/touched", b"o/.git/index", b"o/.git/pack")
+    found = folded(added(paths[0]), touched(paths[1]), added(paths[2]), touched(paths[3]), outside=paths)
+    assert sorted(path for path, _ in lines(found)) == [paths[2], paths[0]]
+    assert groups(found) == [(Sort.TIMES, [paths[3], paths[1]])]
 
 
 def test_times_alone_are_one_line_which_counts_what_is_in_it() -> None:
