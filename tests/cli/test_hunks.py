@@ -309,7 +309,7 @@ def test_a_hard_link_stays_one_where_a_hunk_is_dropped(yolofs: Program, view: Pa
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("session.selecting.actions", "take_back"),
+        ("session.selecting.actions", "take_hunks_back"),
         ("cli.commit.committing_hunks", "commit_up_to"),
         ("session.up_to", "commit"),
     ],
@@ -324,7 +324,7 @@ def test_a_kill_under_a_mount_leaves_all_staged_or_is_done(
     done = run_killed(["commit", "--yes", "--hunk", first], yolofs.project, module=module, name=name, after=after)
     assert done.returncode == -signal.SIGKILL
     assert shown(view) == before
-    is_done = after and name != "take_back"
+    is_done = after and name != "take_hunks_back"
     assert (yolofs.project / "text").read_text() == (FIRST if is_done else TEXT)
     assert len(ids(yolofs, "text")) == (1 if is_done else 2)
     if not is_done:

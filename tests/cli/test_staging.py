@@ -241,15 +241,15 @@ def test_commit_as_json_tells_what_was_done(staged: Program) -> None:
 
 def test_commit_without_a_terminal_needs_yes(looked_at: Program) -> None:
     before = everything(looked_at.project)
-    assert "hint: yolofs commit --yes" in looked_at.refused("commit", code=2)
-    assert "hint: yolofs commit --yes a.txt\n" in looked_at.refused("commit", "a.txt", code=2)
+    assert "hint: yolofs commit --yes" in looked_at("commit", code=2).err
+    assert "hint: yolofs commit --yes a.txt\n" in looked_at("commit", "a.txt", code=2).err
     (looked_at.project / "commit").mkdir()
-    again = looked_at.refused("-C", "commit", "commit", looked_at.project / "a.txt", code=2)
+    again = looked_at("-C", "commit", "commit", looked_at.project / "a.txt", code=2).err
     assert f"hint: yolofs -C commit commit --yes {looked_at.project}/a.txt\n" in again
     (looked_at.project / "commit").rmdir()
-    assert "hint: yolofs commit --yes --json a.txt\n" in looked_at.refused("commit", "--json", "a.txt", code=2)
-    assert "hint: the same command with --yes\n" in looked_at.refused("commit", "--exclude", "x" * 200, "a.txt", code=2)
-    assert "hint: yolofs abort --yes" in looked_at.refused("abort", code=2)
+    assert "hint: yolofs commit --yes --json a.txt\n" in looked_at("commit", "--json", "a.txt", code=2).err
+    assert "hint: the same command with --yes\n" in looked_at("commit", "--exclude", "x" * 200, "a.txt", code=2).err
+    assert "hint: yolofs abort --yes" in looked_at("abort", code=2).err
     assert everything(looked_at.project) == before
     assert looked_at("status").out.endswith(SHORT)
 

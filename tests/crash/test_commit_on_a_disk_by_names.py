@@ -7,6 +7,7 @@ Such a commit is undone, and a kill at any line leaves what can be finished or t
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from tests.property.plain_directory import PlainDirectory, walk_tree
 from tests.support.disk_by_names import Numbers
 from tests.support.fault_points import points
 from tests.support.required import do_without
+from yolofs.commit.apply import step_log
 from yolofs.errors import ConflictError
 from yolofs.session.commit import commit, finish_interrupted, roll_back_interrupted
 from yolofs.session.session import Session, SessionAccess
@@ -29,6 +31,8 @@ from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount, pytest.mark.root_only]
 POINTS = 6
+LINES = 14
+"""So many the log of the commit has here."""
 CHECKOUT = Path(__file__).parents[2]
 Listing = dict[bytes, tuple[Any, ...]]
 
@@ -135,3 +139,45 @@ def test_a_kill_at_any_line_leaves_what_can_be_ended(disk: Path, numbers: Number
                 raise AssertionError(f"{where}: {error.paths}") from error
         assert listing(bytes(project)) == expected, where
     assert interrupted
+
+
+@PLACES
+@pytest.mark.parametrize("numbers", Numbers)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.some(2)
+def test_a_step_that_was_done_and_is_not_in_the_log_is_known(
+    disk: Path, numbers: Numbers, place: str, way: str
+) -> None:
+    """A directory may have got another number with its new path, which only the log would tell."""
+    expected = expected_on(disk)
+    for lines in points(range(LINES), "not logged", numbers.value, place, way, some=3):
+        project = disk / str(lines)
+        before = prepared(project)
+        assert dies_without_logging(lines, bytes(project))
+        with Session.open(bytes(project), SessionAccess.WRITE) as session:
+            assert WAYS[way](session) is not None
+        assert listing(bytes(project)) == (before if way == "taken back" else expected), f"after {lines} lines"
+
+
+def dies_without_logging(lines: int, project: bytes) -> bool:
+    """Commit in a child that kills itself when it is to log a step, after so many; tell whether it
+    came to that.
+    """
+    child = os.fork()
+    if not child:
+        add, left = step_log.Log.add, lines
+
+        def count(log: step_log.Log, line: step_log.LoggedStep) -> None:
+            nonlocal left
+            if not left:
+                os.kill(os.getpid(), signal.SIGKILL)
+            left -= 1
+            add(log, line)
+
+        step_log.Log.add = count  # type: ignore[assignment,method-assign]  # in this child alone
+        with Session.open(project, SessionAccess.WRITE) as session:
+            commit(session)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    return os.WIFSIGNALED(status)

@@ -76,7 +76,7 @@ def test_a_kill_between_merge_and_commit_shows_what_was_merged(yolofs: Program) 
     with yolofs.mounted() as view:
         change_both(view, yolofs.project)
         with (view / "clean").open("rb") as clean:
-            kill_at(yolofs, "cli.commit.settling", "settle", after=True)
+            kill_at(yolofs, "cli.commit.settling", "settle_conflicts", after=True)
             # nobody waits until the mount has taken the session back, and told the kernel of the
             # new size
             wait_until(lambda: os.fstat(clean.fileno()).st_size == len(BOTH), "what was merged")

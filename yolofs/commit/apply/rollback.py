@@ -337,7 +337,31 @@ class BackSteps(BackInPlace):
             numbers.add(made.inode)
         if isinstance(step, Place):
             numbers.add(self._moved(step))
+        if isinstance(step, Place | MakeDirectory) and said.came is None:
+            numbers.add(self._renumbered(step))
         return {number for number in numbers if number is not None}
+
+    def _renumbered(self, step: Place | MakeDirectory) -> int | None:
+        """Return the inode number of a directory that a step has put in place, and whose disk in
+        user space has numbered it anew with its path, so that only the log would know it.
+
+        It is taken for that if it belongs to whom it should, and what the step was to bring in is
+        gone from where that lay.  None if the disk is none of these, or the step was not done.
+        """
+        target = Spot(*split(step.path))
+        if self._inode(self._comes_from(step)) is not None:
+            return None
+        try:
+            st = os.stat(target.name, dir_fd=self._fd(target), follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if not stat.S_ISDIR(st.st_mode) or not self._may_number_names(target):
+            return None
+        if isinstance(step, MakeDirectory):
+            return st.st_ino if step.number in self._made and st.st_uid == os.geteuid() else None
+        park = self._parks.get(step.number)
+        known = self._looks.get(park.inode, ()) if park is not None else ()
+        return st.st_ino if looks_of(st)[2:] in [looks[2:] for looks in known] else None
 
     def _where_old_is(self, step: _Arrival, spots: Sequence[Spot]) -> Spot | None:
         """Return where that lies which a step has replaced, None if it has not; only that comes to
