@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash import test_commands_killed, test_gc_killed
-from tests.crash.test_commands_killed import Scene, ends_of, fresh
+from tests.crash.test_commands_killed import Scene, early_in_switch, ends_of, fresh, interrupted
 from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.killed_command import Ran, as_user, check_said, end_it, place_of, run, users
@@ -91,11 +91,11 @@ def check_failure(scene: Scene, ran: Ran, where: str) -> None:
         assert any(reason.lower() in ran.err.lower() for reason in reasons), (where, ran)
 
 
-@pytest.mark.parametrize("name", ["continue", "continue an undo"])
+@pytest.mark.parametrize("killed", [test_commands_killed.COMMIT, test_commands_killed.UNDO], ids=["commit", "undo"])
 def test_whoever_finishes_a_commit_is_told_what_could_not_be_carried_over(
-    monkeypatch: pytest.MonkeyPatch, name: str
+    monkeypatch: pytest.MonkeyPatch, killed: Scene
 ) -> None:
-    scene = test_commands_killed.RECOVERIES[name]
+    scene = interrupted(killed, "commit", "--continue", where=early_in_switch)
     with place_of(monkeypatch, is_root=True) as place:
         project = fresh(scene, place)
         ran = run(project, *scene.words, faults=Faults(errno.EPERM, range(1 << 30), only="utime"))

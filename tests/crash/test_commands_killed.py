@@ -185,7 +185,9 @@ def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]
         while True:
             line = drawing.choice(known)
             assert run(project, *scene.words, line=line + 1).is_killed
-            if is_in_switch(project) != (where is in_switch):  # by some lines another run is longer or shorter
+            if is_in_switch(project) != (
+                where in (in_switch, early_in_switch)
+            ):  # by some lines another run is longer or shorter
                 known.remove(line)
                 assert known, line
                 fresh(scene, Path(os.fsdecode(project)).parent)
@@ -202,6 +204,11 @@ def interrupted(scene: Scene, *words: str, where: Callable[[Ran], Sequence[int]]
 def in_switch(whole: Ran) -> Sequence[int]:
     """Where base is being changed."""
     return whole.switch[1:-1]
+
+
+def early_in_switch(whole: Ran) -> Sequence[int]:
+    """Where base is being changed, and directories do not have their times yet."""
+    return whole.switch[1 : len(whole.switch) // 2]
 
 
 def in_making(whole: Ran) -> Sequence[int]:
