@@ -30,12 +30,14 @@ _REFUSED_TOOLS = {
 
 
 def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | str:
-    """Return what an agent's hook answers; an empty object where it is not about a shell command.
+    """Return what the hook of ``agent`` answers, for JSON: with the shell command that is to run
+    instead; or an empty object if the agent is not about to run one.
 
-    A text says why it is not done: it is for a shell that yolofs does not start.
+    Return a text if the agent is refused: it says why.
 
     Raises:
-        ValueError: it is about one, which is not there.
+        ValueError: a shell command is to run, and ``request`` has none, or no arguments at all.
+        msgspec.DecodeError: the arguments are text that is not JSON.
     """
     if agent == "cursor" and "command" in request:
         return _cursor_before_shell(_text(request["command"]))
@@ -61,7 +63,9 @@ def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | str:
 
 
 def _cursor_before_shell(text: str) -> dict[str, Any]:
-    """Answer the last question before a command of Cursor's, which cannot change it any more."""
+    """Answer Cursor's last question before a command: its answer cannot change the command any
+    more.
+    """
     if is_wrapped(text):
         return {"permission": "allow"}
     message = f"Shell commands run through yolofs here. Run this instead: {wrap(text)}"
