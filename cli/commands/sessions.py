@@ -11,7 +11,7 @@ from yolofs.cli.completing import session_ids
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json_list, say
 from yolofs.cli.path_types import PATH
-from yolofs.cli.session_condition import (
+from yolofs.cli.sessions.session_condition import (
     Condition,
     condition_of,
     damage_of,
