@@ -7,22 +7,18 @@ import os
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.agents.guides import AGENTS, install
+from yolofs.cli.agents.guides import AGENTS, install_each
 from yolofs.cli.options import start_directory
-from yolofs.cli.output import say, warn
+from yolofs.cli.output import say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
-from yolofs.cli.sessions.starting import start, write_settings
+from yolofs.cli.sessions.starting import offer_settings, start
 from yolofs.cli.which_project import check_outside_mounts
-from yolofs.config.load import FILE_NAME
-from yolofs.errors import ConfigError, UsageError
-from yolofs.paths import display
+from yolofs.errors import UsageError
 
 
 def _agents(_context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer names of agents, after the commas of a list those that are not in it."""
-    from yolofs.cli.agents.guides import AGENTS
-
     before, comma, begun = incomplete.rpartition(",")
     known = before.split(",")
     return [CompletionItem(f"{before}{comma}{name}") for name in AGENTS if name.startswith(begun) and name not in known]
@@ -66,21 +62,7 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
     check_outside_mounts(place)
     project = os.path.realpath(place)
     start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
-    try:
-        if write_settings(os.path.join(project, os.fsencode(FILE_NAME))):
-            say(f"wrote {FILE_NAME}, for settings and rules of this project; it has none yet")
-    except OSError as error:  # a project that one may only read can be worked on in a view all the same
-        warn(f"{FILE_NAME} cannot be written: {error.strerror}; without it all settings are the default")
+    offer_settings(project)
     say_what_waits(len(waiting_or_warned(project)))
-    problems: list[ConfigError] = []
-    for name in names:
-        try:
-            for path in install(project, name):
-                say(f"{name}: wrote {display(path)}")
-        except ConfigError as error:  # the other agents have files of their own
-            problems.append(error)
-    for problem in problems[:-1]:
-        warn(f"{problem.message}; {problem.hint}")
-    if problems:
-        raise problems[-1]
+    install_each(project, names)
     say("next: yolofs run -- COMMAND, or yolofs mount")

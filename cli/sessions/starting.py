@@ -7,6 +7,7 @@ import os
 from yolofs.cli.adopting import adopt, adopt_harmless
 from yolofs.cli.output import say, warn
 from yolofs.cli.which_project import unregistered
+from yolofs.config.load import FILE_NAME
 from yolofs.errors import UsageError
 from yolofs.paths import display, in_shell
 from yolofs.registry.search import has_earlier_layout, session_above, session_of
@@ -69,6 +70,15 @@ def start(project: bytes, state: bytes | None, is_adopted: bool) -> None:
             f"note: git's repository is {display(repository)}, outside of the project: git has to ask there;"
             f" yolofs init {in_shell(repository)} starts a session for all of it"
         )
+
+
+def offer_settings(project: bytes) -> None:
+    """Write the settings file if there is none, and say so; if that cannot be done, warn."""
+    try:
+        if write_settings(os.path.join(project, os.fsencode(FILE_NAME))):
+            say(f"wrote {FILE_NAME}, for settings and rules of this project; it has none yet")
+    except OSError as error:  # a project that one may only read can be worked on in a view all the same
+        warn(f"{FILE_NAME} cannot be written: {error.strerror}; without it all settings are the default")
 
 
 def _repository_above(project: bytes) -> bytes | None:

@@ -138,8 +138,8 @@ def parted_from(directory: bytes) -> dict[bytes, FileNumbers]:
 
 
 def note_parted(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
-    """Note durably, in a commit's directory, which files the names in ``replaced`` that are copies
-    now were names of.
+    """Note durably, in a commit's directory, which files the names in ``replaced`` that get
+    copies were names of.
 
     Raises:
         OSError: it cannot be written.
