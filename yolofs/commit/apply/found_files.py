@@ -16,7 +16,7 @@ from yolofs.system.plain_files import is_there
 FOUND = b"found"
 _PLACED = b"-placed"
 """The end of the names of what was in the way of a :class:`Place`, which has the same number as its
-:class:`Park`.
+:class:`~yolofs.commit.plan.plan.Park`.
 """
 _SECTOR_BYTES = 512
 _SECTORS = 1024
