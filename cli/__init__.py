@@ -1,3 +1,3 @@
-"""The commands: arguments, printing and prompts.  Everything else is asked of the packages
-below.
+"""The commands: their arguments, what they print and what they ask the user.  Everything else is
+left to the packages below.
 """

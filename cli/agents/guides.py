@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from yolofs.cli.output import say, warn
 from yolofs.errors import ConfigError
 from yolofs.paths import display, is_below
 
@@ -84,6 +85,26 @@ def install(project: bytes, name: str) -> list[bytes]:
     except ValueError as error:
         raise ConfigError(f"{display(guide)}: {error}", hint="repair it, or remove what is left of the block") from None
     return [path for path, content in ((hooks, new), (guide, text)) if _write(path, content)]
+
+
+def install_each(project: bytes, names: Sequence[str]) -> None:
+    """Do :func:`install` for some agents, and say what was written.
+
+    Raises:
+        ConfigError: of one or more agents a file cannot be added to; all others have theirs.
+        OSError: a file cannot be written.
+    """
+    problems: list[ConfigError] = []
+    for name in names:
+        try:
+            for path in install(project, name):
+                say(f"{name}: wrote {display(path)}")
+        except ConfigError as error:  # the other agents have files of their own
+            problems.append(error)
+    for problem in problems[:-1]:
+        warn(f"{problem.message}; {problem.hint}")
+    if problems:
+        raise problems[-1]
 
 
 def with_guide(text: bytes) -> bytes:

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Change
-from yolofs.changes.counting import counts
 from yolofs.cli.completing import staged_paths
 from yolofs.cli.earlier_history import chapters_told
 from yolofs.cli.guard import seen
 from yolofs.cli.missing_paths import nothing_at
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json, local_time
+from yolofs.cli.output import emit, emit_json
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project, reading, relative_paths
-from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.cli.show.listing import PathDisplay, counts_text
-from yolofs.cli.show.run_lines import command_line
+from yolofs.cli.show.blame_lines import blame_document, blame_line
 from yolofs.journal.timeline import BASE
-from yolofs.paths import RelPath, absolute, in_shell
-from yolofs.session.last_change import LastChange, find_committed_change, find_last_change
+from yolofs.paths import RelPath
+from yolofs.session.last_change import find_committed_change, find_last_change
 from yolofs.session.session import Session
 
 
@@ -52,42 +47,12 @@ def command(path: bytes, as_json: bool) -> None:
         words = run.command if run is not None and guard is None else ()  # inside it may be another agent's
         below = _changes_below(session, relative)
         if as_json:
-            emit_json({**_document(session, relative, last, number, words), "below": counts(below)})
-            return
-        line = (
-            PathDisplay(session.base.root, session.base.relative(session.project)).show_path(relative)
-            + f": {last.what}"
-        )
-        if last.record is not None:
-            assert last.generation is not None
-            what = "since then" if last.generation > session.timeline.present else f"generation {last.generation}"
-            if last.commit is not None:
-                what = f"commit {last.commit}"
-            line += f", {local_time(last.record.time_ns)}, {what}"
-            line += f", run {number}: {command_line(words)}".removesuffix(": ") if number else ", not by a run"
-            line += "; base has changed since" if last.is_changed_since else ""
-        if below:
-            line += f"; below it {counts_text(counts(below))}: yolofs log -- {in_shell(path)}"
-        emit(line)
+            emit_json(blame_document(session, relative, last, number, words, below))
+        else:
+            emit(blame_line(session, relative, last, number, words, below, typed=path))
 
 
 def _changes_below(session: Session, path: RelPath) -> list[Change]:
     """Return what differs from base below a path, and may be shown."""
     changes = session.compare(BASE, paths=[path], expand_renames=True)
     return seen(options().guard, [change for change in changes if path not in change.paths], session.base.root)
-
-
-def _document(
-    session: Session, path: RelPath, last: LastChange, run: int, command: tuple[bytes, ...]
-) -> dict[str, Any]:
-    record = last.record
-    return {
-        **text_fields("path", absolute(session.base.root, path)),
-        "what": last.what,
-        "time_ns": record.time_ns if record is not None else None,
-        "generation": last.generation,
-        "commit": last.commit,
-        "changed_since": last.is_changed_since,
-        "run": run or None,
-        **words_fields("command", command),
-    }

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 import click
 
-from yolofs.cli.commit.committing_changes import CommitRequest, commit_changes
-from yolofs.cli.commit.dry_run import dry_run_of
+from yolofs.cli.commit.commit_request import CommitRequest
+from yolofs.cli.commit.committing_changes import commit_changes
+from yolofs.cli.commit.dry_run import show_dry_run
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
 from yolofs.cli.commit.interrupted import continue_commit, finish_what_was_interrupted, give_commit_up, roll_commit_back
 from yolofs.cli.commit.settling import ConflictWish
 from yolofs.cli.completing import generations, staged_paths
 from yolofs.cli.hunk_option import hunk_option, picks_of_option
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project, reading_whole
+from yolofs.cli.project import find_project
 from yolofs.cli.same_command import same_command_with
 from yolofs.errors import UsageError
-from yolofs.system.gc_pause import no_garbage_collection
 
 
 @click.command()
@@ -177,9 +177,7 @@ def command(
     project = find_project()
     asked = CommitRequest(paths, outside, scratch, excludes, trusted, up_to, unfolds)
     if dry_run or as_script:
-        with reading_whole(project) as session, no_garbage_collection():
-            selection, generation = asked.selection(session), asked.generation(session)
-            dry_run_of(session, selection, generation, wish, as_script=as_script, unfolds=unfolds)
+        show_dry_run(project, asked, wish, as_script=as_script)
         return
     finish_what_was_interrupted(project, may_ask=not yes)
     commit_changes(project, asked, wish, yes=yes, as_json=as_json)

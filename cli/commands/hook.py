@@ -8,28 +8,9 @@ from typing import Any
 import click
 import msgspec
 
-from yolofs.cli.agents.wrapping import is_wrapped, wrap
+from yolofs.cli.agents.hook_answers import AGENTS, answer_to
 from yolofs.cli.output import emit_json_line, say
 
-AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
-_SHELL_TOOLS = frozenset(
-    {"Bash", "Monitor", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"}
-)
-_POWERSHELL = "commands of PowerShell cannot be sent through yolofs; use bash"
-_TYPED = (
-    "what {} types could reach a shell outside of yolofs; give the command its input at its start, as in: "
-    "printf 'y\\n' | COMMAND"
-)
-"""Copilot's shells go on after a command that was sent through yolofs, and take what is typed next
-for a command of their own.
-"""
-_REFUSED_TOOLS = {
-    "PowerShell": _POWERSHELL,
-    "powershell": _POWERSHELL,
-    "write_bash": _TYPED.format("write_bash"),
-    "write_powershell": _TYPED.format("write_powershell"),
-}
-"""Why yolofs cannot send on what a tool does."""
 _REFUSED = 2
 """The exit code on which agents do not run a command."""
 
@@ -57,57 +38,3 @@ def command(agent: str) -> None:
         say(f"yolofs: not run: {answer}")
         raise click.exceptions.Exit(_REFUSED)
     emit_json_line(answer)
-
-
-def answer_to(agent: str, request: dict[str, Any]) -> dict[str, Any] | str:
-    """Return what an agent's hook answers; an empty object where it is not about a shell command.
-
-    A text says why it is not done: it is for a shell that yolofs does not start.
-
-    Raises:
-        ValueError: it is about one, which is not there.
-    """
-    if agent == "cursor" and "command" in request:
-        return _cursor_before_shell(_text(request["command"]))
-    tool = request.get("tool_name", request.get("toolName"))
-    if tool in _REFUSED_TOOLS:
-        return _REFUSED_TOOLS[tool]
-    if tool not in _SHELL_TOOLS:
-        return {}
-    arguments = _arguments(request)
-    if tool == "Monitor" and "ws" in arguments and "command" not in arguments:  # it watches a socket
-        return {}
-    changed = {**arguments, "command": wrap(_text(arguments.get("command")))}
-    match agent:
-        case "gemini":
-            return {"decision": "allow", "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": changed}}
-        case "copilot":
-            return {"permissionDecision": "allow", "modifiedArgs": changed}
-        case "cursor":
-            return {"permission": "allow", "updated_input": changed}
-        case _:
-            decision = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": changed}
-            return {"hookSpecificOutput": decision}
-
-
-def _cursor_before_shell(text: str) -> dict[str, Any]:
-    """Answer the last question before a command of Cursor's, which cannot change it any more."""
-    if is_wrapped(text):
-        return {"permission": "allow"}
-    message = f"Shell commands run through yolofs here. Run this instead: {wrap(text)}"
-    return {"permission": "deny", "user_message": "not run through yolofs", "agent_message": message}
-
-
-def _arguments(request: dict[str, Any]) -> dict[str, Any]:
-    arguments = request.get("tool_input", request.get("toolArgs"))
-    if isinstance(arguments, str):  # Copilot's are JSON in JSON
-        arguments = msgspec.json.decode(arguments)
-    if not isinstance(arguments, dict):
-        raise ValueError("the tool has no arguments")
-    return arguments
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("there is no command in it")
-    return value

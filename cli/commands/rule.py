@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TypeVar
-
 import click
 
 from yolofs.access.questions import Operation
-from yolofs.access.rule_notes import rule_changes
-from yolofs.audit.audit import append_notes
 from yolofs.cli import output
-from yolofs.cli.connection import connected
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project import find_project
-from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
+from yolofs.cli.rules.in_force import sources_in_force
+from yolofs.cli.rules.learning import forget_rule, learn_rules
 from yolofs.cli.rules.rule_keys import read_key
-from yolofs.cli.rules.rule_lines import emit_explanation, emit_rules, explanation_document, key_text, rules_document
+from yolofs.cli.rules.rule_lines import emit_explanation, emit_rules, explanation_document, rules_document
 from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
-from yolofs.errors import UsageError
-from yolofs.rules import Level, PathRule, Rule, RuleBook, RuleSet, RuleState, Sources, subject
-from yolofs.rules.rule_files import RuleFiles, with_waypoints
-
-T = TypeVar("T")
+from yolofs.rules import RuleBook, RuleState
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,29 +54,13 @@ def list_command(with_preset: bool, as_json: bool) -> None:
     say_what_waits(len(waiting))
 
 
-def _since(before: Rule | None, state: RuleState) -> str:
-    """Return what a new rule changes, as the end of a sentence."""
-    if before is None:
-        return "now"
-    if before.state is state:
-        return f"as before ({before.source})"
-    return f"now, and not {before.state.value} ({before.source}) any more"
-
-
 def _add_state_command(state: RuleState, summary: str) -> None:
     @command.command(state.value, help=summary)
     @click.argument("paths", metavar="PATH...", type=PATH, nargs=-1, required=True)
     def state_command(paths: tuple[bytes, ...]) -> None:
         project = find_project()
         rules = [read_key(project, path, state) for path in paths]  # all of them are right before one is learned
-        with connected(project) as client:
-            for rule in rules:
-                before = _find(sources_in_force(project), rule)
-                if client is not None:
-                    client.set_rule(rule)
-                else:
-                    _change_learned(project, partial(_learn, rule))
-                output.say(f"{key_text(rule, project)} is {state.value} {_since(before, state)}")
+        learn_rules(project, rules)
 
 
 _add_state_command(RuleState.ALLOW, "Allow everything to be done with each PATH.")
@@ -106,18 +80,7 @@ def unset_command(path: bytes) -> None:
     made for this session.
     """
     project = find_project()
-    rule = read_key(project, path, RuleState.ASK)
-    with connected(project) as client:
-        if client is not None:
-            was_there = bool(client.unset_rule(rule))
-        else:
-            was_there = _change_learned(project, lambda files: files.forget(rule))
-    left = _find(sources_in_force(project), rule)
-    if not was_there:
-        where = f"; the rule about it is written at {left.source}" if left is not None else ""
-        raise UsageError(f"nothing was learned about {key_text(rule, project)}{where}", hint="yolofs rule list")
-    now = f": it is {left.state.value} now ({left.source})" if left is not None else ""
-    output.say(f"forgot the rule about {key_text(rule, project)}{now}")
+    forget_rule(project, read_key(project, path, RuleState.ASK))
 
 
 @command.command("explain")
@@ -136,31 +99,11 @@ def explain_command(path: bytes, operation: str | None, as_json: bool) -> None:
     they lead to. If PATH itself is a link, explain judges the link; with a slash at the end, or
     with --op read, write, execute or list, it judges what the link leads to.
     """
-    from yolofs.access.explain import THROUGH_LINKS, explain
-    from yolofs.cli.rules.in_view import look_at_path
-    from yolofs.cli.rules.rule_keys import always_hidden, path_as_typed, typed_path
+    from yolofs.cli.rules.explaining import explain_typed
 
     project = find_project()
-    full = typed_path(project, path)
     only = Operation(operation) if operation is not None else None
-    follow_last = only in THROUGH_LINKS or path.endswith(b"/")
-    there = look_at_path(project, full, path_as_typed(path) or full, follow_last=follow_last)
-    full = there.path
-    hidden = always_hidden(project, full)
-    if hidden is not None:
-        own = PathRule(hidden, RuleState.HIDDEN, "the session's own: no rule can show it")
-        found = explain(RuleBook(RuleSet((own,))), full)
-    else:
-        book = RuleBook(*with_waypoints(sources_in_force(project)).sets())
-        found = explain(
-            book,
-            full,
-            there.kind,
-            link=there.link,
-            staged_names=there.staged_names,
-            names=there.names,
-            more_names_of=there.more_names_of,
-        )
+    found = explain_typed(project, path, only)
     if as_json:
         output.emit_json(explanation_document(found, only))
     else:
@@ -190,22 +133,3 @@ def test_command(as_json: bool) -> None:
         output.emit_json(replay_document(book, recorded, project))
     else:
         emit_replay(book, recorded, project)
-
-
-def _learn(rule: Rule, files: RuleFiles) -> None:
-    files.learn(rule)
-
-
-def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:
-    """Change ``rules.toml`` without a daemon, which would note it in the audit."""
-    files = read_rule_files(project)
-    before = files.sources().sets()
-    result = change(files)
-    append_notes(files.directory, rule_changes(before, files.sources().sets()))
-    return result
-
-
-def _find(sources: Sources, rule: Rule) -> Rule | None:
-    """Return the rule in force that is about the same as ``rule``."""
-    about = subject(rule)
-    return next((one for level in Level for one in sources.rules_of(level) if subject(one) == about), None)

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import click
 
-from yolofs.audit.runs import Run, read_runs
+from yolofs.audit.runs import read_runs
 from yolofs.cli.connection import connected
 from yolofs.cli.earlier_history import chapters_told
-from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json_list, local_time, paint, say
+from yolofs.cli.output import emit_json_list
 from yolofs.cli.project import find_project, session_directory
-from yolofs.cli.show.json_forms import text_fields, words_fields
-from yolofs.cli.show.run_lines import command_line, run_result
-from yolofs.paths import display
-from yolofs.session.history import Chapter, chapter_of
+from yolofs.cli.show.run_list import emit_runs, run_fields
 from yolofs.session.session import Session, SessionAccess
 
 
@@ -35,56 +28,6 @@ def command(as_json: bool) -> None:
     runs = read_runs(session_directory(project))
     with Session.open(project, SessionAccess.READ) as session, chapters_told(session) as found:
         if as_json:
-            emit_json_list("runs", (_fields(run, found) for run in runs))
-            return
-        if not runs:
-            say("nothing has been run yet")
-        made = [_made(run, chapter_of(run, found)) for run in runs]
-        width = max(map(len, made), default=0)
-        for run, text in zip(runs, made, strict=True):
-            chapter = chapter_of(run, found)
-            line = _line(run, f"{text:<{width}}", _command(run, chapter), is_mounted=is_mounted)
-            emit(line if chapter is not None and chapter.commit is None else paint(line, "dim"))
-
-
-def _made(run: Run, chapter: Chapter | None) -> str:
-    """Return which generation a run made, and which commit came after it."""
-    after = chapter.generation(run.end.after) if chapter is not None and run.end is not None else None
-    made = f"generation {after}" if after is not None else ""
-    if chapter is not None and chapter.commit is not None:
-        made = f"{made or 'ended'}, commit {chapter.commit}"
-    return made
-
-
-def _command(run: Run, chapter: Chapter | None) -> tuple[bytes, ...]:
-    """Return the command line of a run.  Inside a sandbox it may be another agent's, so only the
-    name of the generation that it made is returned.
-    """
-    if options().guard is None:
-        return run.command
-    after = chapter.generation(run.end.after) if chapter is not None and run.end is not None else None
-    return (chapter.journal.markers[after - 1].marker.name,) if chapter is not None and after else ()
-
-
-def _line(run: Run, made: str, words: Sequence[bytes], *, is_mounted: bool) -> str:
-    code, took = run_result(run, goes_on=is_mounted)  # no run outlives its mount
-    if code == "goes on":
-        code, took = "", code
-    command = command_line(words) if options().guard is None else " ".join(map(display, words))  # there a name
-    return f"{run.number:>4}  {local_time(run.start.time_ns)}  {took:>9}  {code:<8}  {made}  {command}".rstrip()
-
-
-def _fields(run: Run, found: Sequence[Chapter]) -> dict[str, Any]:
-    end = run.end
-    chapter = chapter_of(run, found)
-    return {
-        "run": run.number,
-        **words_fields("command", _command(run, chapter)),
-        **text_fields("directory", run.directory if options().guard is None else b""),
-        "start_ns": run.start.time_ns,
-        "end_ns": end.time_ns if end is not None else None,
-        "code": end.code if end is not None else None,
-        "before": chapter.generation(run.start.before) if chapter is not None else None,
-        "after": chapter.generation(end.after) if chapter is not None and end is not None else None,
-        "commit": chapter.commit if chapter is not None else None,
-    }
+            emit_json_list("runs", (run_fields(run, found) for run in runs))
+        else:
+            emit_runs(runs, found, is_mounted=is_mounted)

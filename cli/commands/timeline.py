@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import click
-from msgspec import structs
 
 from yolofs.cli.earlier_history import chapters_told
-from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json, has_unicode, local_time, paint
+from yolofs.cli.output import emit_json
 from yolofs.cli.project import find_project, reading
-from yolofs.cli.show import graph
-from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.visible_records import count_since, segment_counts
-from yolofs.journal.timeline import GenerationInfo, GenerationKind
-from yolofs.paths import display
-from yolofs.session.history import Chapter
-from yolofs.session.session import Session
+from yolofs.cli.timeline_lines import emit_timeline, timeline_document
 
 
 @click.command()
@@ -40,99 +29,8 @@ def command(as_json: bool) -> None:
     snapshot that is dead; without Unicode they are * > @ o.
     """
     with reading(find_project()) as session, chapters_told(session) as found:
-        nodes = session.timeline.nodes(segment_counts(session))
+        earlier = found[:-1]
         if as_json:
-            emit_json(_document(session, nodes, found[:-1]))
-            return
-        signs = graph.UNICODE if has_unicode() else graph.ASCII
-        for chapter in found[:-1]:
-            _emit_chapter(chapter, signs)
-        number_width = len(str(nodes[-1].number))
-        for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
-            text = f"{row.beside}  {node.number:>{number_width}}  {_text(node)}".rstrip()
-            emit(_painted(text, node))
-            if row.below:
-                emit(row.below)
-        _emit_rest(session)
-
-
-def _emit_chapter(chapter: Chapter, signs: graph.Signs) -> None:
-    """Write what led to a commit, without the steps of one of hunks."""
-    nodes = _nodes(chapter)[: chapter.count_seen + 1]
-    width = len(str(nodes[-1].number))
-    for node, row in zip(nodes, graph.draw_graph(nodes, signs), strict=True):
-        emit(paint(f"{row.beside}  {node.number:>{width}}  {_text(node)}".rstrip(), "dim"))
-        if row.below:
-            emit(paint(row.below, "dim"))
-    when = f"{local_time(chapter.ended_ns)}  " if chapter.ended_ns is not None else ""
-    emit(paint(f"{when}commit {chapter.commit}", "dim"))
-
-
-def _nodes(chapter: Chapter) -> list[GenerationInfo]:
-    """Return the generations of a chapter, none of which is the present any more."""
-    counts = chapter.journal.segment_counts() if options().guard is None else None
-    return [structs.replace(node, is_present=False) for node in chapter.timeline.nodes(counts)]
-
-
-def _text(node: GenerationInfo) -> str:
-    if node.kind is GenerationKind.BASE:
-        what = "base"
-    elif node.is_anew:
-        what = f"{local_time(node.time_ns)}  all written anew"
-    elif node.kind is GenerationKind.TRAVEL:
-        named = f" ({display(node.name)})" if node.name else ""
-        what = f"{local_time(node.time_ns)}  travel to {node.target}{named}"
-    else:
-        what = f"{local_time(node.time_ns)}  {display(node.name) if node.name else 'snapshot'}"
-        what += f", {_count(node.record_count)}" if node.record_count is not None else ""
-    marks = ([] if node.is_live else ["dead"]) + (["present"] if node.is_present else [])
-    return what + (f"  [{', '.join(marks)}]" if marks else "")
-
-
-def _painted(text: str, node: GenerationInfo) -> str:
-    if node.is_present:
-        return paint(text, "bold")
-    return text if node.is_live else paint(text, "dim")
-
-
-def _emit_rest(session: Session) -> None:
-    """Say how much has happened since the last generation."""
-    count = count_since(session)
-    if count:
-        emit(f"and {_count(count)} since, not snapshotted yet")
-
-
-def _count(records: int) -> str:
-    return f"{records} record{'' if records == 1 else 's'}"
-
-
-def _document(session: Session, nodes: list[GenerationInfo], earlier: Sequence[Chapter]) -> dict[str, Any]:
-    return {
-        "present": session.timeline.present,
-        "records_since": count_since(session),
-        "generations": [_fields(node) for node in nodes],
-        "earlier": [
-            {
-                "commit": chapter.commit,
-                "time_ns": chapter.ended_ns,
-                "generations": [_fields(node) for node in _nodes(chapter)],
-            }
-            for chapter in earlier
-        ],
-    }
-
-
-def _fields(node: GenerationInfo) -> dict[str, Any]:
-    return {
-        "number": node.number,
-        "kind": node.kind.value,
-        **text_fields("name", node.name),
-        "time_ns": node.time_ns,
-        "parent": node.parent,
-        "base": node.base,
-        "target": node.target,
-        "anew": node.is_anew,
-        "live": node.is_live,
-        "present": node.is_present,
-        "records": node.record_count,
-    }
+            emit_json(timeline_document(session, earlier))
+        else:
+            emit_timeline(session, earlier)

@@ -1,1 +1,1 @@
-"""What `commit` and `undo` ask, show and refuse."""
+"""What `commit`, `undo`, `abort` and `hunks` ask, show and refuse."""

@@ -4,13 +4,10 @@ told.
 
 from __future__ import annotations
 
-import os
-from typing import NamedTuple
-
 import click
 import msgspec
 
-from yolofs.cli.commit.exclude import parse_excludes
+from yolofs.cli.commit.commit_request import CommitRequest
 from yolofs.cli.commit.open_files import find_open_files, open_files_fields, say_open_files
 from yolofs.cli.commit.report import (
     CommitPreview,
@@ -32,55 +29,15 @@ from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_set
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import ask, check_can_ask, phases, say
-from yolofs.cli.project import changing, reading, relative_paths
+from yolofs.cli.project import changing, reading
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.same_command import same_command_with
-from yolofs.commit.select.selection import Selection
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError
 from yolofs.os_errors import gone_said
-from yolofs.paths import Generation, in_shell
 from yolofs.session.commit import commit, look_at_base, marks_error
-from yolofs.session.session import Session
 from yolofs.session.up_to import commit_up_to
-from yolofs.state.regions import Region
 from yolofs.system.gc_pause import no_garbage_collection
-
-
-class CommitRequest(NamedTuple):
-    """What the user asked for."""
-
-    paths: tuple[bytes, ...]
-    outside: bool
-    scratch: bool
-    excludes: tuple[str, ...]
-    trusted: bool
-    up_to: str | None
-    unfolds: bool
-    """Whether each change is to have a line of its own."""
-
-    def generation(self, session: Session) -> Generation | None:
-        """Return the generation to commit up to; None for all that is staged.
-
-        Raises:
-            GenerationError: there is none of that number or name.
-        """
-        return session.timeline.resolve(self.up_to) if self.up_to is not None else None
-
-    def options(self, wish: ConflictWish) -> tuple[str, ...]:
-        """Return the options that say which version of a path is taken, and what it may replace."""
-        return (*(("--up-to", in_shell(os.fsencode(self.up_to))) if self.up_to is not None else ()), *wish.options)
-
-    def selection(self, session: Session) -> Selection:
-        """Return the selection that the options mean in a session.
-
-        Raises:
-            UsageError: a path or pattern lies outside base, or is empty.
-        """
-        flags = {Region.PROJECT: True, Region.OUTSIDE: self.outside, Region.SCRATCH: self.scratch}
-        wanted = frozenset(region for region, is_wanted in flags.items() if is_wanted)
-        paths = tuple(relative_paths(session, self.paths))
-        return Selection(session.regions, wanted, paths, parse_excludes(session, self.excludes), self.trusted)
 
 
 def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, yes: bool, as_json: bool) -> None:

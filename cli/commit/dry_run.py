@@ -8,9 +8,11 @@ from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from yolofs.cli.commit.commit_request import CommitRequest
 from yolofs.cli.commit.report import CommitPreview, preview_commit, say_stays, say_unchanged, warn_of_cut_links
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
+from yolofs.cli.project import reading_whole
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.plan_text import plan_lines
@@ -22,9 +24,23 @@ from yolofs.session.commit import conflict_error, look_at_base, marks_error
 from yolofs.session.session import Session
 from yolofs.session.up_to import check_up_to
 from yolofs.state.tree import Tree
+from yolofs.system.gc_pause import no_garbage_collection
 
 
-def dry_run_of(
+def show_dry_run(project: bytes, asked: CommitRequest, wish: ConflictWish, *, as_script: bool) -> None:
+    """Print what a commit would do to base, and do nothing; ``as_script`` as a shell script.
+
+    Raises:
+        UsageError: a path or pattern lies outside base, or is empty.
+        GenerationError: there is no such generation to commit up to.
+        YolofsError: as :func:`_dry_run_of`.
+    """
+    with reading_whole(project) as session, no_garbage_collection():
+        selection, generation = asked.selection(session), asked.generation(session)
+        _dry_run_of(session, selection, generation, wish, as_script=as_script, unfolds=asked.unfolds)
+
+
+def _dry_run_of(
     session: Session,
     selection: Selection,
     up_to: Generation | None,

@@ -1,1 +1,1 @@
-"""The rules as `yolofs rule` reads and shows them."""
+"""What `rule` and `trust` do: rules are read, shown, learned and agreed to."""

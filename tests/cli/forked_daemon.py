@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.cli import forked
-from yolofs.cli.commands import unmount
+from yolofs.cli import unmounting
 from yolofs.cli.which_project import session_directory
 from yolofs.daemon.rpc import launch
 from yolofs.daemon.rpc.protocol import unquote
@@ -61,4 +61,4 @@ def mount(project: Path, root: Path | None) -> Path | None:
 
 def take_away(project: Path) -> None:
     """Do what ``yolofs unmount --force`` does."""
-    unmount._take_away(session_directory(os.path.realpath(os.fsencode(project))), force=True)
+    unmounting.take_away(session_directory(os.path.realpath(os.fsencode(project))), force=True)

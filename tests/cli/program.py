@@ -18,8 +18,8 @@ from typing import Any
 
 from tests.cli import forked, forked_daemon
 from yolofs.cli import connection
-from yolofs.cli.commands import init
 from yolofs.cli.run.untrusted_settings import lines_to_agree_to
+from yolofs.cli.sessions import starting
 from yolofs.config.load import FILE_NAME
 from yolofs.daemon.rpc.client import Client
 from yolofs.session.session import Session
@@ -165,7 +165,7 @@ class Program:
     def start_session(self) -> None:
         """Do what ``yolofs init`` does, in this process: that is a fifth of the work."""
         Session.create(os.fsencode(self.project))
-        init._write_config(os.fsencode(self.project / FILE_NAME))
+        starting.write_settings(os.fsencode(self.project / FILE_NAME))
 
     def trust(self) -> None:
         """Do what ``yolofs trust`` does, in this process: agree to all that the project's

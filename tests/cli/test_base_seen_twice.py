@@ -107,7 +107,7 @@ def test_what_was_changed_at_both_places_is_committed_one_after_the_other(seen_t
     assert looks(project) == before
 
 
-def test_different_names_in_it_are_committed_together(seen_twice: Program) -> None:
+def test_different_names_in_a_directory_seen_twice_are_committed_together(seen_twice: Program) -> None:
     with seen_twice.mounted() as view:
         (view / "one/d/x").write_text("by the first\n")
         (view / "two/d/y").write_text("by the second\n")

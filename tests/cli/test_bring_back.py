@@ -231,7 +231,7 @@ def test_two_versions_are_compared_wherever_they_lie(yolofs: Program) -> None:
     assert "there is nothing at" in yolofs.refused("diff", ":one", ":two", code=2)
 
 
-def test_what_its_own_mode_closes_comes_back(yolofs: Program) -> None:
+def test_files_and_directories_of_mode_0_come_back(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "closed").mkdir()
         (view / "closed/in it").write_text("in it\n")

@@ -72,7 +72,7 @@ def test_what_changes_the_session_is_refused_with_the_way_out(mounted: Program, 
 
 
 @pytest.mark.mount
-def test_the_way_out_leads_out(mounted: Program) -> None:
+def test_after_an_upgrade_unmount_and_commit_make_the_session_usable(mounted: Program) -> None:
     for words in (("unmount",), ("commit", "--yes")):
         done = upgraded(mounted, *words)
         assert done.returncode == 0, done

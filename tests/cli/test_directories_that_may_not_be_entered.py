@@ -28,7 +28,7 @@ IMPORTED = (group, init, status)
         (("-C", "{}/sub", "init"), "sub"),
     ],
 )
-def test_a_command_that_starts_in_one_names_it(
+def test_a_command_names_the_closed_directory_that_it_starts_in(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], what: str
 ) -> None:
     def check(place: Path) -> None:

@@ -223,7 +223,7 @@ def test_json_says_what_a_commit_of_hunks_has_done(yolofs: Program, view: Path) 
     assert document["held_hunks"] == []
 
 
-def test_without_a_mount_it_is_the_same(yolofs: Program) -> None:
+def test_without_a_mount_hunks_are_dropped_and_committed_too(yolofs: Program) -> None:
     (yolofs.project / "text").write_text(TEXT)
     with yolofs.mounted() as view:
         (view / "text").write_text(BOTH)

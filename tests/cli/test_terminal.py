@@ -116,7 +116,7 @@ def test_long_work_shows_a_progress_bar_on_the_terminal_and_not_in_the_data(
         assert out.read().startswith(b'{\n  "commit": 1,')
 
 
-def test_no_terminal_no_progress_bar(yolofs: Program, view: Path) -> None:
+def test_without_a_terminal_there_is_no_progress_bar(yolofs: Program, view: Path) -> None:
     for number in range(300):
         (view / f"f{number}").write_text("x")
     assert "committing" not in yolofs("commit", "--yes").err
@@ -125,7 +125,7 @@ def test_no_terminal_no_progress_bar(yolofs: Program, view: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "said"), [("snapshot", "snapshot 1"), ("travel", "generation 2 shows generation 0")]
 )
-def test_a_number_is_said_once(yolofs: Program, view: Path, command: str, said: str) -> None:
+def test_at_a_terminal_the_generation_is_said_once(yolofs: Program, view: Path, command: str, said: str) -> None:
     """Into a pipe it is alone on stdout, for programs."""
     with Terminal(yolofs.project, [command, *(["0"] if command == "travel" else [])]) as terminal:
         terminal.wait()

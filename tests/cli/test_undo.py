@@ -91,7 +91,7 @@ def test_an_undo_of_some_paths_leaves_the_others(committed: Committed) -> None:
     }
 
 
-def test_part_after_part_is_all_of_it(committed: Committed) -> None:
+def test_undoing_a_commit_part_by_part_undoes_all_of_it(committed: Committed) -> None:
     yolofs, before = committed
     first = yolofs("undo", "1", "a.txt", "--yes").err
     assert "commit 1 is undone in part by commit 2;" in first

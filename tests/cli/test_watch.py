@@ -43,7 +43,7 @@ def watch(yolofs: Program, term: str = "xterm") -> Terminal:
     return Terminal(yolofs.project, ["watch"], size=(80, 24), TERM=term)
 
 
-def test_a_process_blocks_the_prompt_appears_a_key_answers_and_it_goes_on(yolofs: Program, view: Path) -> None:
+def test_a_process_blocks_its_ask_appears_a_key_answers_and_the_process_goes_on(yolofs: Program, view: Path) -> None:
     with watch(yolofs) as terminal, reader(view / "secret/a") as blocked:
         terminal.wait_for_screen("1 waiting", ARMED)
         assert re.search(rf"^read +{re.escape(str(yolofs.project))}/secret/a$", joined(terminal), re.MULTILINE)
@@ -252,7 +252,7 @@ def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> N
 @pytest.mark.parametrize("key", ["\x03", "\x04", "q"])
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
 @pytest.mark.some(2)
-def test_leaving_never_allows(yolofs: Program, view: Path, key: str, term: str) -> None:
+def test_leaving_the_watch_never_allows(yolofs: Program, view: Path, key: str, term: str) -> None:
     with reader(view / "secret/a") as blocked:
         with watch(yolofs, term) as terminal:
             terminal.wait_for_screen(ARMED)

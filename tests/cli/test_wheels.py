@@ -131,7 +131,7 @@ def test_whoever_insists_on_a_compiled_core_gets_no_other_wheel(
     assert not list(fresh.glob("dist/*.whl"))
 
 
-def test_a_mistaken_choice_is_told(fresh: Path) -> None:
+def test_an_unknown_value_of_yolofs_compile_is_told(fresh: Path) -> None:
     done = build(fresh, YOLOFS_COMPILE="yes")
     assert done.returncode != 0
     assert 'YOLOFS_COMPILE: expected "0", "1" or "auto", got "yes"' in done.stdout + done.stderr

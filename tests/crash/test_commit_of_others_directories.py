@@ -72,7 +72,7 @@ def without_owners(found: Listing) -> Listing:
     return {path: looks for path, looks in found.items() if path not in (b"own/empty", b"replaced")}
 
 
-def test_they_are_renamed_and_removed_and_come_back(place: Path) -> None:
+def test_directories_of_others_are_renamed_and_removed_and_come_back(place: Path) -> None:
     expected = expected_of(place)
     project = populate(place / "project")
     before, before_numbers = listing(project), numbers(project)

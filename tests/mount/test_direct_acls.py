@@ -215,7 +215,7 @@ def attempts(at: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("is_staged", [False, True], ids=["base", "staged"])
-def test_other_users_may_what_lists_let_them(view: MountedView, base: Path, is_staged: bool) -> None:
+def test_other_users_may_do_what_access_control_lists_allow(view: MountedView, base: Path, is_staged: bool) -> None:
     def probe(at: Path) -> Any:
         (at / "defaults/made").touch()
         if is_staged:

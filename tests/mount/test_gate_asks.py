@@ -234,7 +234,7 @@ def test_a_file_whose_directory_moves_meanwhile_is_asked_for_anew(base: Path, mo
     assert attempt.end() == 0
 
 
-def test_a_travel_meanwhile_is_seen(base: Path, mounted: Mounter, asker: Waiting) -> None:
+def test_a_travel_while_an_open_waits_is_seen_by_the_open(base: Path, mounted: Mounter, asker: Waiting) -> None:
     view = mounted(book=book(base), asker=asker)
     empty = view.snapshot()
     Path(at(view, "f.x")).write_text("x")

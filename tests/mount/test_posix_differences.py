@@ -149,7 +149,7 @@ def test_a_rename_does_not_change_the_ctime(sides: Sides) -> None:
     assert sides.both(moves) == (False, True)
 
 
-def test_extended_attributes_unless_they_are_on(sides: Sides) -> None:
+def test_extended_attributes_are_refused_unless_they_are_on(sides: Sides) -> None:
     assert sides.both(lambda at: errno_of(os.setxattr, at / "f", "user.x", b"")) == ("EOPNOTSUPP", "")
     assert sides.both(lambda at: errno_of(os.getxattr, at / "f", "user.y")) == ("EOPNOTSUPP", "ENODATA")
 

@@ -200,7 +200,7 @@ def test_the_session_directory_is_not_there(base: Path, mounted: Mounter) -> Non
     assert at(view, ".").stat().st_nlink == 3
 
 
-def test_more_open_files_than_descriptors(base: Path, mounted: Mounter) -> None:
+def test_more_files_are_open_than_the_view_has_descriptors(base: Path, mounted: Mounter) -> None:
     for number in range(40):
         (base / f"f{number}").write_bytes(b"%d" % number)
     view = mounted()

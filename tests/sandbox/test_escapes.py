@@ -270,7 +270,7 @@ def test_descriptors_from_outside_do_not_get_in(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_directory_is_no_stream(scene: Scene, number: int) -> None:
+def test_a_directory_is_refused_as_a_standard_stream(scene: Scene, number: int) -> None:
     command = f'"$@" {number}< /'
     done = subprocess.run(
         ["bash", "-c", command, "x", *COMMAND, "run", "touch", "made"],

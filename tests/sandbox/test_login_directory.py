@@ -50,7 +50,7 @@ def test_a_run_starts_and_has_the_directory_empty_and_for_itself(project: Path, 
     assert "secret" not in done.stderr
 
 
-def test_a_view_without_a_sandbox_shows_it_empty(project: Path) -> None:
+def test_a_view_without_a_sandbox_shows_the_login_directory_empty(project: Path) -> None:
     done = logged_in(project, f'cd "$(y mount)" && ls -A .{LOGIN} && ! touch .{LOGIN}/made')
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     assert "Permission denied" in done.stderr

@@ -371,7 +371,9 @@ def make_session(path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [make_socket, make_fifo, make_session])
-def test_what_leads_elsewhere_keeps_it_in_the_view(tmp_path: Path, make: Callable[[Path], object]) -> None:
+def test_a_thing_that_leads_elsewhere_keeps_its_directory_in_the_view(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
     (tmp_path / "static/sub").mkdir(parents=True)
     close = make(tmp_path / "static/sub/found")
     with session(tmp_path) as place:

@@ -92,7 +92,7 @@ def test_modes_are_those_of_the_usual_directories(emptied: Program) -> None:
     assert sh(emptied, "stat -c %a /tmp /var/tmp; umask 077; mktemp -d /tmp/d.XXXXXX > /dev/null") == "1777\n1777\n"
 
 
-def test_runs_at_the_same_time_share_it(emptied: Program) -> None:
+def test_runs_at_the_same_time_share_tmp(emptied: Program) -> None:
     path = f"/tmp/{name()}"
     with stepped(emptied, "--no-review") as one, stepped(emptied, "--no-review") as two:
         one.do(f"echo from-one > {path}")
@@ -102,7 +102,7 @@ def test_runs_at_the_same_time_share_it(emptied: Program) -> None:
         two.end()
 
 
-def test_abort_empties_it_and_says_how_much_there_was(emptied: Program) -> None:
+def test_abort_empties_tmp_and_says_how_much_there_was(emptied: Program) -> None:
     sh(emptied, "mkdir -p /tmp/a/b; chmod 0 /tmp/a; echo x > /var/tmp/f; mkfifo /tmp/fifo; ln -s /etc /tmp/link")
     (emptied.project / "kept").write_text("kept\n")
     emptied("abort", "--yes")
@@ -112,7 +112,7 @@ def test_abort_empties_it_and_says_how_much_there_was(emptied: Program) -> None:
     )
 
 
-def test_abort_beside_a_run_leaves_that_its_project(emptied: Program) -> None:
+def test_an_abort_beside_a_run_leaves_the_run_its_project(emptied: Program) -> None:
     directory = f"/tmp/{name()}"
     (emptied.project / "kept").write_text("kept\n")
     with stepped(emptied, "--no-review") as run:
@@ -315,7 +315,9 @@ def test_the_settings_decide_and_those_of_a_tree_wait(
         assert is_private()
 
 
-def test_in_the_view_it_is_staged_and_travels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_tmp_in_the_view_a_file_in_tmp_is_staged_and_travels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     yolofs = _other(tmp_path)
     (yolofs.project / ".yolofs.toml").write_text('[run]\ntmp = "view"\n')
     yolofs.trust()

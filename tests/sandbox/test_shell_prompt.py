@@ -68,7 +68,7 @@ def test_a_shell_whose_last_command_was_interrupted_ends_by_no_signal(yolofs: Pr
         assert terminal.wait() == 130  # its own exit code, and no signal
 
 
-def test_a_mark_is_put_once() -> None:
+def test_the_mark_is_put_into_the_prompt_only_once() -> None:
     environment = {"PROMPT_COMMAND": "date", "PS1": "> ", "ZDOTDIR": "/theirs"}
     for shell in (b"/bin/bash", b"zsh"):
         mark_prompt(shell, environment)

@@ -284,7 +284,7 @@ def contents_below(directory: Path) -> set[bytes]:
     return {path.read_bytes() for path in directory.rglob("*") if path.is_file() and not path.is_symlink()}
 
 
-def test_what_was_where_is_listed(tmp_path: Path) -> None:
+def test_giving_a_commit_up_lists_what_each_kept_file_was(tmp_path: Path) -> None:
     project, _ = interrupted(tmp_path)
     commit = session_of(project) / "commits/1"
     assert run(["commit", "--discard-interrupted", "--yes"], project).returncode == 0

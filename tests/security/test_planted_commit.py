@@ -431,7 +431,7 @@ def test_a_state_directory_that_others_may_write_to_stops_a_commit_before_it_beg
     assert not (session_of(project) / "commits").exists()
 
 
-def test_examining_changes_nothing(tmp_path: Path) -> None:
+def test_examining_an_interrupted_commit_changes_nothing(tmp_path: Path) -> None:
     project, _ = interrupted(tmp_path)
     before = {path: path.lstat().st_mtime_ns for path in project.rglob("*")}
     with Session.open(os.fsencode(project), SessionAccess.READ) as session:

@@ -251,7 +251,9 @@ def test_yolofs_state_names_the_state_directory(project: Path, tmp_path: Path, s
     assert not state.exists()
 
 
-def test_the_users_own_settings_name_it(project: Path, tmp_path: Path, home: Path, state: Path) -> None:
+def test_the_users_own_settings_name_the_state_directory(
+    project: Path, tmp_path: Path, home: Path, state: Path
+) -> None:
     (home / ".config/yolofs").mkdir(parents=True)
     (home / ".config/yolofs/config.toml").write_text('state = "~/kept"\n')
     program = Program(project)
@@ -262,12 +264,12 @@ def test_the_users_own_settings_name_it(project: Path, tmp_path: Path, home: Pat
 
 
 @pytest.mark.parametrize("value", ["relative", "../up"])
-def test_a_relative_place_is_refused(project: Path, state: Path, value: str) -> None:
+def test_a_relative_state_directory_is_refused(project: Path, state: Path, value: str) -> None:
     said = Program(project).refused("init", code=3, YOLOFS_STATE=value)
     assert f"YOLOFS_STATE: expected an absolute path or one below ~, got {value}" in said
 
 
-def test_init_names_it_for_one_session(project: Path, tmp_path: Path, state: Path) -> None:
+def test_init_names_the_state_directory_of_one_session(project: Path, tmp_path: Path, state: Path) -> None:
     chosen = tmp_path / "volume"
     program = Program(project)
     program("init", "--state", "../volume")

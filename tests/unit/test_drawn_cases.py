@@ -50,6 +50,6 @@ def test_a_seed_leaves_out_the_same_again_and_another_one_others(
     assert frozenset.intersection(*seen) == frozenset()
 
 
-def test_by_night_all_are_tried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_cases_are_tried_by_night(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HYPOTHESIS_PROFILE", "nightly")
     assert left_out(cases(request.session, "few", 10, 3)) == []

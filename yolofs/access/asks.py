@@ -62,7 +62,7 @@ def how_it_ended(name: str, by: str) -> str:
 
 
 class Waiter:
-    """One request that waits."""
+    """A request of the kernel's that waits for the answer of an ask."""
 
     __slots__ = ("_answer", "commands", "is_suspect", "requester")
 

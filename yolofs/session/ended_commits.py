@@ -6,7 +6,7 @@ Each is read from its own directory, by what its seal proves.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -92,6 +92,16 @@ def ended_commit(session: bytes, number: int, sealer: Sealer) -> EndedCommit | N
     takes_back = undoes is not None and not undoes.applies_again
     began = began_ns(sealed) or (os.lstat(journal).st_mtime_ns if is_damaged else 0)
     return EndedCommit(number, directory, began, is_given_up, is_damaged, undoes, takes_back=takes_back)
+
+
+def count_ended(session: bytes, numbers: Iterable[int]) -> int:
+    """Return how many commits of these numbers have ended, by the names in their directories alone.
+
+    The remains of a commit that was taken back do not count.
+    """
+    directories = [commit_directory(session, number) for number in numbers]
+    ends = (b"journal", *(end.value for end in End))
+    return sum(any(is_there(os.path.join(one, end)) for end in ends) for one in directories)
 
 
 def named(numbers: Sequence[int]) -> str:

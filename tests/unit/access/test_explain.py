@@ -41,7 +41,7 @@ def test_the_deciding_rule_is_told_with_its_place_and_where_it_is_written(
     assert (found.state.value, found.rule.source, found.place) == (state, source, place.encode())
 
 
-def test_where_there_is_no_rule_it_says_so() -> None:
+def test_a_path_that_no_rule_is_about_is_explained_without_one() -> None:
     found = of("/x", {"/y": "allow"})
     assert (found.state, found.rule, found.place, found.overridden) == (RuleState.ASK, None, b"/", ())
 
@@ -56,7 +56,7 @@ def test_rules_about_the_same_that_come_later_are_told_in_their_order() -> None:
     ]
 
 
-def test_a_way_can_be_listed() -> None:
+def test_a_hidden_directory_on_the_way_to_an_allowed_one_can_be_listed() -> None:
     found = of("/a", {"/a": "hidden", "/a/b": "allow"})
     assert (found.is_way, found.outcome(Operation.LIST), found.outcome(Operation.METADATA)) == (True, YES, NO)
     assert of("/a/c", {"/a": "hidden", "/a/b": "allow"}).outcome(Operation.LIST) is ABSENT

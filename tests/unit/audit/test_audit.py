@@ -116,7 +116,7 @@ def test_what_a_journal_before_this_one_saw_is_not_read(directory: bytes) -> Non
     assert json.loads(raw(directory).read_bytes().splitlines()[1])["is_commit"] is True
 
 
-def test_a_link_in_its_place_is_not_followed(directory: bytes, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_the_audit_is_not_followed(directory: bytes, tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="symbolic links"):
         AuditLog(directory).append(ASK)
@@ -135,7 +135,7 @@ def test_a_torn_end_that_came_meanwhile_costs_nothing_but_itself(directory: byte
 
 
 @pytest.mark.parametrize("make", [Path.mkdir, lambda path: os.mkfifo(path), lambda path: path.symlink_to("/dev/zero")])
-def test_something_else_in_its_place_is_left_alone(directory: bytes, make: Callable[[Path], None]) -> None:
+def test_something_else_in_the_place_of_the_audit_is_left_alone(directory: bytes, make: Callable[[Path], None]) -> None:
     audit = AuditLog(directory)
     audit.append(ASK)
     raw(directory).unlink()

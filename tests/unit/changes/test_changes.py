@@ -62,7 +62,7 @@ class TestNet:
     def test_equal_states_have_no_change(self, scribe: Scribe) -> None:
         check(scribe)
 
-    def test_create_then_delete_is_nothing(self, scribe: Scribe) -> None:
+    def test_a_file_created_and_then_deleted_is_no_change(self, scribe: Scribe) -> None:
         scribe.write(b"new", b"x")
         scribe.mkdir(b"d/n")
         scribe.remove(b"new")
@@ -141,13 +141,13 @@ class TestNet:
 
 
 class TestRenames:
-    def test_a_chain_is_one_line(self, scribe: Scribe) -> None:
+    def test_a_file_renamed_several_times_is_one_rename(self, scribe: Scribe) -> None:
         scribe.rename(b"a", b"1")
         scribe.rename(b"1", b"d/2")
         scribe.rename(b"d/2", b"3")
         check(scribe, "R a -> 3")
 
-    def test_back_in_its_place_is_nothing(self, scribe: Scribe) -> None:
+    def test_a_file_and_a_directory_back_in_their_places_are_no_change(self, scribe: Scribe) -> None:
         scribe.rename(b"d", b"e")
         scribe.rename(b"e/x", b"x")
         scribe.rename(b"e", b"d")
@@ -164,7 +164,7 @@ class TestRenames:
         scribe.rename(b"a", b"c")
         check(scribe, "R a -> c")
 
-    def test_a_swap_is_two_lines(self, scribe: Scribe) -> None:
+    def test_a_swap_of_two_files_is_two_renames(self, scribe: Scribe) -> None:
         scribe.exchange(b"a", b"b")
         check(scribe, "R b -> a", "R a -> b")
 
@@ -172,7 +172,7 @@ class TestRenames:
         scribe.exchange(b"a", b"d")
         check(scribe, "R d -> a", "R a -> d")
 
-    def test_over_another_file_says_that_this_one_is_lost(self, scribe: Scribe) -> None:
+    def test_a_rename_over_another_file_says_that_the_other_is_lost(self, scribe: Scribe) -> None:
         scribe.rename(b"a", b"b")
         check(scribe, "D b", "R a -> b")
 
@@ -343,7 +343,7 @@ class TestMetadata:
         scribe.chmod(b"d", 0o700)
         check(scribe, "X d")
 
-    def test_mode_set_back_is_nothing(self, scribe: Scribe) -> None:
+    def test_a_mode_set_back_is_no_change(self, scribe: Scribe) -> None:
         scribe.chmod(b"a", 0o600)
         scribe.chmod(b"a", 0o644)
         check(scribe)

@@ -275,7 +275,7 @@ class TestRenames:
         scribe.write(b"text", b"new\n")
         check(scribe, target)
 
-    def test_an_unexpanded_list_is_refused(self, scribe: Scribe) -> None:
+    def test_changes_with_a_renamed_directory_unexpanded_make_no_patch(self, scribe: Scribe) -> None:
         scribe.rename(b"d", b"e")
         found = compare(Tree(), scribe.tree, scribe.base, scribe.store)
         with pytest.raises(ValueError, match="expand_renames"):

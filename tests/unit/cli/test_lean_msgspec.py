@@ -33,7 +33,7 @@ print(msgspec.json.encode(Some(1, ("a",))), msgspec.json.decode(b'{{"number": 2}
     assert said_by(script) == """[]\nb'{"number":1,"names":["a"]}' Some(number=2, names=())\n"""
 
 
-def test_whoever_needs_what_was_left_out_gets_it() -> None:
+def test_modules_that_msgspec_was_imported_without_can_be_imported() -> None:
     script = """
 from yolofs.cli.lean_msgspec import import_msgspec
 import_msgspec()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from yolofs.cli.commands import init
+from yolofs.cli.sessions import starting
 from yolofs.config.load import _read_text, parse_table
 from yolofs.config.settings import LearnedRules, Settings, UserSettings
 from yolofs.errors import ConfigError
 
 TEXTS = [
-    init._CONFIG.decode(),
+    starting.SETTINGS.decode(),
     "",
     "\n\n",
     "# a\n[run]\n[mount]\n[rules]\n[diff]\n",
@@ -43,5 +43,5 @@ def test_what_is_not_parsed_comes_to_what_the_parser_says(text: str, table: type
 
 def test_the_file_that_init_writes_needs_no_parser() -> None:
     before = _read_text.cache_info().misses
-    assert parse_table(init._CONFIG, ".yolofs.toml", Settings) == Settings()
+    assert parse_table(starting.SETTINGS, ".yolofs.toml", Settings) == Settings()
     assert _read_text.cache_info().misses == before

@@ -94,7 +94,7 @@ def test_a_truncation_copies_no_more_than_stays(base: Path) -> None:
         assert content(handlers) == BIG[: 2 * MIB]
 
 
-def test_metadata_that_changes_meanwhile_stays(base: Path) -> None:
+def test_metadata_that_changes_during_a_copy_up_stays(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f", os.O_WRONLY)

@@ -109,7 +109,7 @@ def test_only_a_few_directories_are_held(handlers: Handlers, base: Path) -> None
     assert held(base)
 
 
-def test_none_is_held_after_looking_anew_or_another_state(handlers: Handlers, base: Path) -> None:
+def test_no_directory_is_held_after_looking_anew_or_another_state(handlers: Handlers, base: Path) -> None:
     directory = number_of(handlers, b"d3")
     for change in (handlers.overlay.look_anew, handlers.overlay.freeze, handlers.overlay.close):
         handlers.lookup(directory, b"file")

@@ -49,7 +49,7 @@ def create(handlers: Handlers, parent: int, name: bytes) -> os.stat_result:
     return os.lstat(handlers.overlay.store.path(inode.staged.ino))
 
 
-def test_base_is_not_asked_twice(handlers: Handlers, base: Path) -> None:
+def test_base_is_not_looked_at_twice_in_one_moment(handlers: Handlers, base: Path) -> None:
     directory = number_of(handlers, b"d")
     handlers.getattr(directory)
     assert handlers.lookup(directory, b"new").attr is None

@@ -59,7 +59,7 @@ def test_another_thread_waits_whatever_it_asks_or_changes(handlers: Handlers) ->
     assert handlers.lookup(1, b"single").attr is not None
 
 
-def test_a_listing_names_it_and_has_it_counted(handlers: Handlers) -> None:
+def test_a_listing_gives_a_file_that_lost_a_name_and_has_it_counted(handlers: Handlers) -> None:
     number = number_of(handlers, b"one")
     remove_by_another(handlers, b"two")
     seen: list[int] = []

@@ -236,7 +236,7 @@ def test_a_mirror_that_is_new_is_harmless() -> None:
         ("nonsense", "[user]\nname = x\n", True),
     ],
 )
-def test_what_was_there_stays_as_it_was(before: str, after: str, harmless: bool) -> None:
+def test_a_harmless_change_of_settings_leaves_what_was_there(before: str, after: str, harmless: bool) -> None:
     assert is_harmless_change(parse_config(before.encode()), parse_config(after.encode())) is harmless
 
 

@@ -126,7 +126,7 @@ def test_names_are_bytes_of_any_kind() -> None:
     assert timeline.resolve("größe") == 2
 
 
-def test_back_toggles_like_cd() -> None:
+def test_a_dash_goes_back_and_forth_as_in_cd() -> None:
     timeline = Timeline([p(), p(), t(1)])
     assert timeline.resolve("-") == 2
     timeline.add(t(2))

@@ -135,7 +135,7 @@ def test_where_no_birth_is_known_the_device_counts_within_a_boot(
     assert Sealer(b"/session", b"k" * 32, b"m" * 32).base_problems(text, other) == []
 
 
-def test_an_end_is_that_of_its_own_seal(sealer: Sealer) -> None:
+def test_the_seal_of_an_end_fits_only_the_commit_it_was_made_for(sealer: Sealer) -> None:
     text = sealed(sealer)
     assert sealer.is_end(sealer.end(text, 12), text)
     assert not sealer.is_end(sealer.end(text, 12), sealed(sealer, "other"))

@@ -157,7 +157,7 @@ def test_the_system_and_programs_are_readable_and_never_ask(path: str) -> None:
         "/root/x",
     ],
 )
-def test_credentials_do_not_exist(path: str) -> None:
+def test_credentials_are_hidden(path: str) -> None:
     assert state(path) == "hidden"
 
 

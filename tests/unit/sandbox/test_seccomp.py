@@ -68,7 +68,7 @@ MACHINES = [
 
 @pytest.mark.parametrize(("machine", "arch", "refused", "numbers"), MACHINES)
 class TestOneWayOfCalling:
-    def test_what_is_listed_is_refused(
+    def test_listed_system_calls_are_refused(
         self, machine: str, arch: int, refused: dict[str, int], numbers: dict[str, int]
     ) -> None:
         for number in refused.values():
@@ -186,7 +186,7 @@ def test_both_calls_of_32_bit_programs_for_descriptors_are_judged() -> None:
     assert judge("x86_64", I386_ARCH, 55, 3, 1024) == 0x00050000 | errno.EPERM
 
 
-def test_another_way_of_calling_kills() -> None:
+def test_a_system_call_of_another_architecture_kills() -> None:
     assert judge("x86_64", AARCH64_ARCH, 63) == KILL
     assert judge("aarch64", 0x40000028, 3) == KILL  # 32-bit ARM
 

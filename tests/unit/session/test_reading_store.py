@@ -71,7 +71,7 @@ def test_what_was_removed_goes_at_the_end_of_the_mount_at_the_latest(view: View)
     assert view.store == set()
 
 
-def test_a_snapshot_meanwhile_keeps_it_no_longer(view: View) -> None:
+def test_a_snapshot_meanwhile_does_not_keep_a_removed_file(view: View) -> None:
     view.make(b"a")
     with reading_store(view.session.directory):
         view.remove(b"a")
@@ -82,7 +82,7 @@ def test_a_snapshot_meanwhile_keeps_it_no_longer(view: View) -> None:
     assert view.store == set()
 
 
-def test_after_an_abort_it_goes_and_nothing_else(view: View) -> None:
+def test_a_removed_file_goes_after_an_abort_and_no_other_does(view: View) -> None:
     view.make(b"a")
     with reading_store(view.session.directory):
         view.remove(b"a")

@@ -49,7 +49,7 @@ def test_a_checkpoint_is_used_and_only_its_owner_may_read_it(driver: CoreDriver)
     assert path_of(driver).stat().st_mode & 0o777 == 0o600
 
 
-def test_work_after_it_is_not_lost(driver: CoreDriver) -> None:
+def test_work_after_a_checkpoint_is_not_lost(driver: CoreDriver) -> None:
     driver.create(b"c", b"4", 0o644)
     driver.append(b"a", b"!")
     driver.remount()
@@ -113,7 +113,7 @@ def test_a_checkpoint_of_a_journal_that_was_cut_is_as_none(driver: CoreDriver) -
         driver.read(b"b")
 
 
-def test_a_torn_tail_after_it_is_found(driver: CoreDriver) -> None:
+def test_a_torn_tail_after_a_checkpoint_is_found(driver: CoreDriver) -> None:
     path = driver.session.journal.path
     driver.session.close()
     size = Path(os.fsdecode(path)).stat().st_size
@@ -142,7 +142,7 @@ def test_few_records_are_not_worth_a_checkpoint(tmp_path: Path) -> None:
     driver.close()
 
 
-def test_readers_use_it_and_a_commit_ends_it(driver: CoreDriver) -> None:
+def test_readers_use_a_checkpoint_and_a_commit_ends_it(driver: CoreDriver) -> None:
     with Session.open(driver.root, SessionAccess.READ, root=driver.root) as session:
         assert session.journal.known_bytes
     driver.commit()

@@ -133,7 +133,7 @@ def test_what_somebody_has_done_to_an_index_is_seen(tmp_path: Path, change: Call
     assert not is_same_but_for_caches(read(made), before)
 
 
-def test_another_extension_is_seen(tmp_path: Path) -> None:
+def test_indexes_with_other_extensions_differ(tmp_path: Path) -> None:
     before = read(repository(tmp_path))
     at = before.rindex(TREE)
     assert not is_same_but_for_caches(before, signed(before[:at]))
@@ -167,7 +167,7 @@ def test_a_small_file_that_holds_gigabytes_of_names_is_given_up_at_once() -> Non
 
 
 @given(st.data())
-def test_no_bytes_make_it_fail(data: st.DataObject) -> None:
+def test_no_bytes_make_a_comparison_of_indexes_fail(data: st.DataObject) -> None:
     version = data.draw(st.sampled_from([2, 3, 4]))
     count = data.draw(st.integers(0, 5))
     body = b"DIRC" + version.to_bytes(4) + count.to_bytes(4) + data.draw(st.binary(max_size=400))

@@ -62,8 +62,8 @@ class BackInPlace(ResumedSteps):
         self._written: list[Spot] = []
         self._late: list[Rewrite | SetMetadata] = []
         self._untimed: set[tuple[int, Looks]] = set()
-        """Inode numbers and looks of what is as it was but for its time, which only its owner may
-        set.
+        """Inode numbers and looks of what is as it was except for its time: only its owner may set
+        that.
         """
 
     def _is_elsewhere(self, step: Rewrite | SetMetadata) -> bool:
@@ -74,7 +74,7 @@ class BackInPlace(ResumedSteps):
         return self._moves.before(step.path) not in (None, step.path) and self._inode(Spot(*split(step.path))) is None
 
     def _undo_late(self) -> None:
-        """Undo what was done in place to files that are found at their old paths only."""
+        """Undo what was done in place to files that are found only at their old paths."""
         for step in self._late:
             old = self._moves.before(step.path)
             if old is None or self._inode(Spot(*split(old))) is None:

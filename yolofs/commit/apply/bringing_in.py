@@ -172,7 +172,8 @@ class BringingIn(Keeping):
             self._keep(old, step)
 
     def release_store(self) -> None:
-        """Take the names in the store away of what has one in base by now, which is durable.
+        """Take the name in the store away of each store inode that has a durable name in base by
+        now.
 
         Raises:
             OSError: one cannot be taken away.
@@ -180,8 +181,8 @@ class BringingIn(Keeping):
         self._store.remove_links(step.ino for step, _ in self._store_names)
 
     def stamps_of_links(self) -> set[Stamp]:
-        """Return the stamps of what had a name in the store, as far as it is
-        where it was put.
+        """Return the stamps of what had a name in the store, as far as it still is where it was
+        put.
         """
         found: set[Stamp] = set()
         for step, made in self._store_names:

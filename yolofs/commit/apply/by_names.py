@@ -27,10 +27,10 @@ from yolofs.system import syscalls
 from yolofs.system.plain_files import open_plain, read_plain
 
 HALF = b"-half"
-"""How the name ends of a directory into which another is being moved."""
+"""The end of the name of a directory into which another is being moved."""
 DirectoryListing: TypeAlias = dict[bytes, MetadataBefore]
-"""Each directory, by its path in the one that is moved, with a slash before it, parents first;
-itself: empty.
+"""Each directory, parents first, by its path in the one that is moved, with a slash before it; the
+moved one itself by an empty path.
 """
 OpenSpot: TypeAlias = tuple[int, bytes]
 """An open directory, and a name in it."""
@@ -38,7 +38,7 @@ _MOST_BYTES = 1 << 30
 
 
 def listing_of(top: OpenSpot) -> DirectoryListing:
-    """Return what the directories of a tree are.
+    """Return the mode, owner, times and extended attributes of each directory of a tree.
 
     Raises:
         OSError: one cannot be looked at.

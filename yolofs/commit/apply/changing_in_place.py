@@ -49,8 +49,8 @@ class ChangingInPlace(Keeping):
             self._sync_beside(spot)
 
     def _back_up(self, spot: Spot, st: os.stat_result, step: Rewrite) -> None:
-        """Keep a copy of what is about to be overwritten; one that is there is whole, from before a
-        crash.
+        """Keep a copy of what is about to be overwritten.  If there is one already, it is whole,
+        and was made before a crash.
         """
         name = b"%d" % step.number
         if _exists(self._replaced.fd, name):

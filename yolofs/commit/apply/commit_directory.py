@@ -43,7 +43,7 @@ DONE = b"done"
 BACK = b"back"
 SETTLED = b"settled"
 GONE = b"gone-"
-"""How directories of commits are called that are being removed."""
+"""The beginning of the name of a commit's directory that is being removed."""
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
 _MOST_READY = 1 << 30
@@ -57,9 +57,10 @@ class DamagedNoteError(OSError):
 
 
 def has_begun(parking: bytes) -> bool:
-    """Tell whether the commit in a directory has touched anything of base, as can be told.
+    """Tell whether the commit in a directory has touched anything of base, as far as that can be
+    told.
 
-    Versions before wrote no ``made``, but the log at the same time as the first step.
+    Earlier versions wrote no ``made``; they wrote the log at the same time as the first step.
     """
     if is_there(os.path.join(parking, MADE)) or step_log.lies_in(parking):
         return True
@@ -69,7 +70,7 @@ def has_begun(parking: bytes) -> bool:
 def has_lost_its_plan(parking: bytes) -> bool:
     """Tell whether a commit has begun, and its plan is not there any more: somebody has removed it.
 
-    Where yolofs removes a plan, ``made`` is gone before, or it was taken back.
+    If yolofs itself removes a plan, ``made`` is gone before that, or the commit was taken back.
     """
     is_begun = is_there(os.path.join(parking, MADE)) and not is_there(os.path.join(parking, PLAN))
     return is_begun and not is_there(os.path.join(parking, BACK))
@@ -88,7 +89,7 @@ def is_left_over(parking: bytes) -> bool:
 
 
 def holds_something(folder: bytes) -> bool:
-    """Tell whether there is anything in a folder; in one that is not there, there is not."""
+    """Tell whether there is anything in a folder; False if there is no such folder."""
     try:
         return bool(os.listdir(folder))
     except (FileNotFoundError, NotADirectoryError):
@@ -98,7 +99,7 @@ def holds_something(folder: bytes) -> bool:
 def read_ready(parking: bytes) -> Ready | None:
     """Return what was written of a commit before its first step, None if nothing was.
 
-    Danger: without it what lies in base would be believed by its presence.
+    Danger: without it, whatever lies in base would be taken for what the commit has put there.
 
     Raises:
         DamagedNoteError: it is damaged.
@@ -115,7 +116,7 @@ def read_ready(parking: bytes) -> Ready | None:
 
 
 def remove_before_it_begins(parking: bytes) -> None:
-    """Remove the directory of a commit that has not begun: in it are copies alone, and its plan.
+    """Remove the directory of a commit that has not begun: it holds only copies, and the plan.
 
     It is no longer a commit from the first moment on: if a kill leaves a part of it, that is
     removed with old commits (:func:`remove_gone`).  So is what cannot be removed on another device
@@ -156,7 +157,12 @@ def remove_gone(parking: bytes) -> None:
 
 
 def write_new(directory: bytes, name: bytes, content: bytes, *, durable: bool = True) -> None:
-    """Write a file that must not be there yet, whole or not at all."""
+    """Write a file that must not be there yet, whole or not at all.
+
+    Raises:
+        FileExistsError: it is there.
+        OSError: it cannot be written.
+    """
     path = os.path.join(directory, name)
     if is_there(path):
         raise FileExistsError(f"there was a commit already: {display(path)} exists")

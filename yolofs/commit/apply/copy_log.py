@@ -1,12 +1,11 @@
-"""Which thing of base each copy is that a commit has made on another device or mount:
-``commits/N/copied``.
+"""Which copies a commit has made on another device or mount, and of what: ``commits/N/copied``.
 
 There is a line for each thing that was copied, and for each in a directory that was.  It has
 device, inode number, time of birth and number of names of the thing, then device, inode number and
 time of birth of its copy.  A copy has another inode number than what it is a copy of.  So without
 this an undo of an earlier commit would take it for something of the host's.  The thing is deleted,
-and the disk may give its number again: its time of birth (0 where that does not last) tells it from
-what has got that.
+and the disk may give its number to something else.  The time of birth tells the two apart (0 where
+that does not last).
 """
 
 from __future__ import annotations

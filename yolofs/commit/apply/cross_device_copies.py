@@ -24,7 +24,7 @@ from yolofs.system.disk_usage import size_text
 
 _BLOCK = 512
 _Device: TypeAlias = tuple[int, int]
-"""The numbers of a device and of a mount of it: what a rename does not leave."""
+"""The numbers of a device and of a mount of it: no rename leads out of these."""
 
 
 class _Copy(NamedTuple):
@@ -43,7 +43,7 @@ class _ToCopy(NamedTuple):
     path: bytes
     st: os.stat_result
     above: os.stat_result | None
-    """The directory that it lies in; None for the thing itself, of which another check is made."""
+    """The directory that it lies in; None for the thing itself, which has a check of its own."""
     has_more: bool
     """Whether it is a directory in which anything is copied, too."""
 
@@ -82,7 +82,7 @@ class _Check:
                     self._check_growth(path, store_path(step.ino))
 
     def _check_growth(self, path: RelPath, source: bytes) -> None:
-        """Check that there is room for what a file that is written in place becomes longer by."""
+        """Check that there is room for as much as a file grows by that is written in place."""
         with contextlib.suppress(FileNotFoundError, PermissionError):  # what cannot be seen its step will tell
             growth = (os.lstat(source).st_blocks - os.lstat(self._at(path)).st_blocks) * _BLOCK
             self._need(path, os.path.dirname(self._at(path)), max(0, growth))
@@ -115,7 +115,7 @@ class _Check:
             yield _Copy(path, source, target)
 
     def _things_in(self, copy: _Copy) -> Iterator[_ToCopy]:
-        """Yield all that is copied with a thing: what a step of its own takes out before is not."""
+        """Yield all that is copied with a thing; what a step of its own takes out before is not."""
         links: set[int] = set()
         todo: list[tuple[bytes, os.stat_result | None]] = [(copy.source, None)]
         while todo:

@@ -1,4 +1,6 @@
-"""Which steps of an interrupted commit are done, by what is where; what is half made goes."""
+"""Which steps of an interrupted commit are done, told by what is where; what is half made is
+removed.
+"""
 
 from __future__ import annotations
 

@@ -121,8 +121,8 @@ def execute(
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was
             touched, and ``parking`` is gone.
-        RolledBackError: a step failed, or Ctrl-C; base is as it was.  With ``may_not_link`` nothing
-            of it is left, and it may be tried again with none of ``is_spare``.
+        RolledBackError: a step failed, or Ctrl-C; base is as it was.  If its ``may_not_link`` is
+            set, nothing is left of the commit, and it may be tried again without ``is_spare``.
         CommitError: a step failed, and so did taking back those before it; or all are done, and the
             end failed.
         FileExistsError: a commit was there already; nothing was done.
@@ -167,11 +167,11 @@ def execute(
 
 @contextlib.contextmanager
 def before_it_begins(parking: bytes, root: bytes) -> Iterator[None]:
-    """Have what the system refuses in a block, or Ctrl-C, end a commit before it begins, with
-    nothing left of it.
+    """If the system refuses something in a block, or on Ctrl-C, end the commit before it begins;
+    nothing is left of it.
 
     Raises:
-        NotPreparedError: that was so.
+        NotPreparedError: the commit was ended in this way.
         FileExistsError: a commit was there already.
     """
     try:
@@ -284,8 +284,8 @@ def _drop(parking: bytes) -> None:
 
 
 def _is_dropped(parking: bytes) -> bool:
-    """Tell whether the next command will take nothing in a commit's directory for one that has
-    begun; not if that cannot be told.
+    """Tell whether it is certain that the next command will not take what is in a commit's
+    directory for a commit that has begun.
     """
     try:
         return not has_begun(parking)
@@ -360,7 +360,9 @@ def _session_of(parking: bytes) -> bytes:
 
 
 def _named(error: OSError, root: bytes, parking: bytes) -> bytes:
-    """Return the path that an error is about: what names none is about the commit's directory."""
+    """Return the path that an error is about; an error that names none is about the commit's
+    directory.
+    """
     if isinstance(error.filename, str | bytes):
         return os.path.join(root, os.fsencode(error.filename)) if error.filename else root
     return parking

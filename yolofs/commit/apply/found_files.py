@@ -1,6 +1,6 @@
-"""Files that the host put in the way of an interrupted commit, or changed meanwhile.  It lies in
-the folder ``found`` of the commit's directory, under the number of the step that it was in the way
-of.
+"""Files that the host put in the way of an interrupted commit, or changed meanwhile.  They lie in
+the folder ``found`` of the commit's directory, under the number of the step that they were in the
+way of.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from yolofs.system.plain_files import is_there
 
 FOUND = b"found"
 _PLACED = b"-placed"
-"""How names end of what was where something had been moved to: that has the number that it was
-taken out with.
+"""The end of the names of what was in the way of a :class:`Place`, which has the same number as its
+:class:`~yolofs.commit.plan.plan.Park`.
 """
 _SECTOR_BYTES = 512
 _SECTORS = 1024
@@ -41,9 +41,7 @@ def place_for(directory: bytes, step: Step) -> bytes:
 
 
 def paths_found(directory: bytes, plan: Plan) -> list[RelPath]:
-    """Return the paths of base at which that was which lies in the folder, in the order of the
-    plan.
-    """
+    """Return the paths of base at which the files in the folder were, in the order of the plan."""
     try:
         names = {os.fsencode(name).rstrip(b"+") for name in os.listdir(os.path.join(directory, FOUND))}
     except FileNotFoundError:
@@ -53,11 +51,11 @@ def paths_found(directory: bytes, plan: Plan) -> list[RelPath]:
 
 
 def is_mixture(content: IO[bytes], contents: Sequence[IO[bytes]]) -> bool:
-    """Tell whether a file may have its content from being written over half way: nothing in it is
+    """Tell whether the content of a file may come from writing over it half way: then nothing is
     lost with it.
 
-    It has that if each sector is what one of the ``contents`` has there, or zeros: a power failure
-    may leave those.
+    It may if each sector is what one of the ``contents`` has there, or zeros, which a power failure
+    may leave.
     """
     size = _SECTOR_BYTES * _SECTORS
     while chunk := content.read(size):

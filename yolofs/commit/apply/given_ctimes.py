@@ -1,5 +1,5 @@
-"""What a commit has put in place, changed or taken names from: its ctimes, which are not the host's
-doing.
+"""The ctimes of what a commit has put in place, changed or taken names from: these are not the
+host's doing.
 
 A file that loses names to a copy (:mod:`yolofs.commit.apply.part_links`) gets another ctime by
 that, which only the process that does it knows.  So what each such file was is noted before.

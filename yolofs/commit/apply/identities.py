@@ -100,7 +100,7 @@ class Identified(Steps):
     def _linked(self, step: Arrival) -> int | None:
         """Return the inode number of the file that a link is another name of.
 
-        After a power failure the link may be there, and the name not that it was made from.
+        After a power failure the link may be there while the name that it was made from is not.
         """
         if not isinstance(step, Link):
             return None

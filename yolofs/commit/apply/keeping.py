@@ -33,9 +33,13 @@ from yolofs.store.restored import Stamp
 from yolofs.system import syscalls
 
 UNMADE = b"-unmade"
-"""How notes end of what was made and is not any more, as the commit was being taken back."""
+"""The end of the names of notes about what was made and then removed, as the commit was being taken
+back.
+"""
 MADE_BY_STEP = b"-is"
-"""How notes end, before an inode number, of what a step has made itself on another device."""
+"""Stands before the inode number in the name of a note about what a step itself has made on another
+device.
+"""
 Arrival: TypeAlias = Create | Place | Link | Duplicate
 """A step that puts something at its path, over something else if ``replaced`` says so."""
 NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})

@@ -103,8 +103,8 @@ class MovingOut(Keeping):
             copying.may_set_times(fd, st)  # if not, what is kept there is none the worse
 
     def give_kept_back(self) -> None:
-        """Give directories that earlier commits keep their times and modes back, which a process
-        may not have come to that was killed.
+        """Give directories that earlier commits keep their times and modes back: a process that was
+        killed may not have come to it.
         """
         before = {one.path: one for one in self._kept_before}
         for step in self._plan.steps if before else ():
@@ -127,5 +127,5 @@ def half_of(spot: Spot) -> Spot:
 
 
 def listing_at(folder: Folder, number: int) -> Spot:
-    """Return where it is written what the directories were that are moved name by name."""
+    """Return where the listing lies of a directory that is moved name by name."""
     return Spot(folder, b"%d-names" % number)

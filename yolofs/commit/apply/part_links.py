@@ -43,12 +43,12 @@ None if that cannot be told.
 
 _PREFIX = b"apart-"
 _NOTE = b"parted"
-"""In a commit's directory: which file each of the names in ``replaced`` was a name of that has a
-copy now.
+"""In a commit's directory: for each name in ``replaced`` that has a copy now, the file that it was
+a name of.
 """
 DIRECTORIES = b"directories-in-replaced"
-"""In the folder ``new``: which modes and times the directories in ``replaced`` are to have in which
-names get copies; paths are relative to the commit's directory.
+"""In the folder ``new``: the modes and times that directories in ``replaced`` are to have once
+names in them have got copies; paths are relative to the commit's directory.
 """
 _MOST_BYTES = 1 << 30
 
@@ -138,8 +138,8 @@ def parted_from(directory: bytes) -> dict[bytes, FileNumbers]:
 
 
 def note_parted(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
-    """Note durably, in a commit's directory, of which files the names in ``replaced`` were that it
-    keeps a copy of.
+    """Note durably, in a commit's directory, which files the names in ``replaced`` that get
+    copies were names of.
 
     Raises:
         OSError: it cannot be written.
@@ -152,7 +152,9 @@ def note_parted(directory: bytes, names: Mapping[bytes, FileNumbers]) -> None:
 
 
 def names_in(copies: list[PartedCopy], replaced: bytes) -> dict[bytes, FileNumbers]:
-    """Return which file each name was that gets a copy, by its path in ``replaced``."""
+    """Return, for each name that gets a copy, the file that it was a name of, by its path in
+    ``replaced``.
+    """
     return {os.path.relpath(name, replaced): apart.file for apart in copies for name in apart.names}
 
 
@@ -322,7 +324,7 @@ def _may_copy(path: bytes, original: bytes | BeforeWriting | MetadataBefore, cop
 
 
 def metadata_of(was: MetadataBefore) -> copying.Metadata:
-    """Return what something had before, as it is written."""
+    """Return the metadata that something had before, in the form in which it is written."""
     times = {"st_atime_ns": was.atime_ns, "st_mtime_ns": was.mtime_ns}
     st = os.stat_result((was.mode, 0, 0, 1, was.uid, was.gid, 0, 0, 0, 0), times)
     return copying.Metadata(st, tuple((os.fsdecode(name), value) for name, value in was.xattrs))

@@ -29,13 +29,13 @@ SEAL = b"seal"
 _MOST_SEAL_BYTES = 1 << 20
 
 COPIED = b"-copied"
-"""How the name ends of what has been copied to the device that it goes to, whole."""
+"""The end of the name of a whole copy on the device that it goes to."""
 
 
 _PART = b"-part"
-"""How the name ends of a copy that is being made: what has its final name is whole."""
+"""The end of the name of a copy that is being made; a copy that has its final name is whole."""
 _OLD = b"-old"
-"""How the name ends of what is replaced on another device, where the system cannot exchange two
+"""The end of the name of what is replaced on another device, where the system cannot exchange two
 names.
 """
 
@@ -65,8 +65,8 @@ def hidden_prefix(directory: bytes) -> bytes:
 
 
 def hidden_far(directory: bytes) -> bytes:
-    """Return how folders in base are called in which the commit in ``directory`` makes what goes to
-    their device.
+    """Return the beginning of the names of the folders in base in which the commit in ``directory``
+    makes what goes to their device.
     """
     return hidden_prefix(directory) + b"new"
 

@@ -100,8 +100,8 @@ class Preparing(Places):
                 raise
 
     def look(self) -> Ready:
-        """Look whether the steps can be done, as that can be told before; return all that is known
-        by then.
+        """Look whether the steps can be done, as far as that can be told before; return all that is
+        known by then.
 
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.

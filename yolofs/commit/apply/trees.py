@@ -71,9 +71,7 @@ def has_names_elsewhere(top: bytes) -> bool:
 
 
 def stamps_below(directory: bytes) -> set[Stamp]:
-    """Return the stamps of all that lies in a directory and can be looked
-    at.
-    """
+    """Return the stamps of all that lies in a directory, as far as that can be looked at."""
     found: set[Stamp] = set()
     todo = [directory]
     while todo:

@@ -49,8 +49,8 @@ def find_conflicts(
 ) -> list[RelPath]:
     """Return the paths of the view whose commit would run over a change of base, sorted.
 
-    Blocks while it reads files that both sides may have changed to the same.  Of a file whose known
-    names are all gone, and that base has under others, it is the path where base had it.  ``names``
+    Blocks while it reads files that both sides may have changed to the same.  If all known names of
+    a file are gone, and base has it under others, its path is the one where base had it.  ``names``
     is the survey of the tree, if the caller already has it.  ``restored`` tells which ctimes are
     not the host's, and ``unset`` which looks are not (:mod:`yolofs.store.restored`).
 
@@ -86,8 +86,8 @@ def _may_agree(name: OverriddenName) -> bool:
 
 
 def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
-    """Return the paths at which the view and base show the same except for its time, or base what
-    it had, or the host lost nothing else.
+    """Return the paths that are no conflict after all: there the view and base show the same except
+    for its time, or base has what it had, or the host has only refreshed git's index.
     """
     if not names:
         return frozenset()
@@ -101,7 +101,9 @@ def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName
 
 
 def _as_kept(base: Base, store: Store, names: Sequence[OverriddenName]) -> frozenset[RelPath]:
-    """Return the paths of files that took the place of a base file, which is what it was then."""
+    """Return the paths at which a staged file took the place of a base file that still is what it
+    was then.
+    """
     new = [(name, name.natural, name.entry.staged) for name in names if name.natural is not None]
     places = [(natural, staged) for _, natural, staged in new if staged is not None and staged.home is None]
     same = still_as_kept(base, store, places)

@@ -1,8 +1,8 @@
 """Git's index, when both sides have written to it: whether the host has only refreshed it.
 
-``git status`` writes an index anew to remember when it last looked at which file.  A commit that
-replaces what the host has so written loses nothing: git looks again.  So there is no conflict if
-the index in base says the same as
+``git status`` writes an index anew to remember when it last looked at which file.  If a commit
+replaces what the host wrote in this way, nothing is lost: git looks again.  So there is no conflict
+if the index in base says the same as
 
 * what base had when the view put its own there, of which a copy was kept
   (:mod:`yolofs.state.kept_bases`): whatever the view did since, base did nothing;
@@ -35,11 +35,11 @@ from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_
 def indexes_looked_at_alone(
     base: Base, store: Store, differing: Iterable[tuple[OverriddenName, Change]]
 ) -> frozenset[RelPath]:
-    """Return at which names that differ the host has but looked at git's index; each with how it
-    differs from base.
+    """Return the paths at which the host has only refreshed git's index.  ``differing``: names of
+    the view, each with its difference from base.
 
-    Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read; of larger ones nothing is kept,
-    and none is agreed.
+    Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read; a larger one is never among
+    them.
     """
     indexes = [(name, change) for name, change in differing if _may_be(name, change)]
     if not indexes:
@@ -52,8 +52,8 @@ def indexes_looked_at_alone(
 
 
 def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable[RelPath]) -> frozenset[RelPath]:
-    """Return at which of some paths, where base has changed, the view has but looked at git's
-    index.
+    """Return those of some ``paths``, where base has changed, at which the view has only refreshed
+    git's index.
 
     Blocks while indexes of up to :data:`MOST_KEPT_BYTES` are read.
     """
@@ -107,7 +107,7 @@ def _may_be(name: OverriddenName, change: Change) -> bool:
 
 
 def _place(name: OverriddenName) -> tuple[RelPath, bytes]:
-    """Return by what the base file is found that a staged one took the place of."""
+    """Return the key of :func:`find_kept` for the base file that a staged one took the place of."""
     assert name.natural is not None
     assert name.entry.staged is not None
     return name.natural, known_by(name.entry.staged)

@@ -16,11 +16,11 @@ from yolofs.store.base import Base
 
 
 def missing_directories(tree: Tree, base: Base, paths: Iterable[RelPath]) -> dict[RelPath, StoreIno | None]:
-    """Return the directories of the view that base has no more and that something live at some
-    paths lies in.
+    """Return the directories that base no longer has, and in which something lies that the view
+    shows at one of some paths.
 
-    By path, parents first; with the store inode of one that is staged itself, as its metadata was
-    changed.
+    By path, parents first: the store inode of a directory that is staged itself, as its metadata
+    was changed, else None.
 
     Raises:
         OSError: base cannot be read.

@@ -38,12 +38,13 @@ from yolofs.store.store import Store
 from yolofs.text.git_binary import is_binary
 
 _FEW = 3
-"""From this number on files are merged at the same time, fewer one after another."""
+"""From this many files on, several are merged at the same time; fewer are merged one after another.
+"""
 _MOST_THREADS = 16
 
 
 class Theirs(NamedTuple):
-    """A file as base has it, read as one that did not change meanwhile."""
+    """A file as base has it, which did not change while it was read."""
 
     path: RelPath
     st: os.stat_result
@@ -90,7 +91,7 @@ class _Texts(NamedTuple):
 
 
 class UnmergeableError(Exception):
-    """Why a path cannot be merged, as a sentence about it without a subject's name."""
+    """A path cannot be merged; the text is a sentence that says why and calls the path "it"."""
 
 
 def merge_paths(
@@ -129,15 +130,14 @@ class _Merger:
         self._texts = texts
         self._restored = restored
         self._reading = threading.Lock()
-        """Held while base and the store are read: of all that is done, only texts are merged at the
-        same time.
-        """
+        """Held while base and the store are read: only texts are merged at the same time."""
         self._tree = tree
         self._base = base
         self._store = store
         self._kept: Mapping[tuple[RelPath, bytes], KeptBase] = {}
         self._xattrs: dict[bytes, bytes] = {}
-        """Digests of what extended attributes base files had, by what knows these."""
+        """Digests of the extended attributes that base files had, by :func:`known_by_fingerprint`.
+        """
         for record in records:
             if isinstance(record, Stage | Keep) and record.base is not None:
                 self._xattrs[known_by_fingerprint(record.base)] = recorded_xattrs(record.extra)
@@ -184,7 +184,12 @@ class _Merger:
         return Merge(paths, found.staged, found.theirs, found.fingerprint, merged.content, merged.conflicts, metadata)
 
     def _read(self, paths: tuple[RelPath, ...]) -> Merge | _Texts:
-        """Return the texts to be merged, or the result where they are no texts."""
+        """Return the texts to be merged, or the result if only metadata has to be merged.
+
+        Raises:
+            UnmergeableError: it cannot be merged.
+            OSError: base or the store cannot be read.
+        """
         entry = self._tree.find(paths[0])
         staged = self._staged(entry)
         home = self._home(entry, staged, len(paths))
@@ -241,7 +246,11 @@ class _Merger:
         return entry.staged
 
     def _home(self, entry: Entry | None, staged: Staged, count: int) -> RelPath:
-        """Return the base path of what it is to be merged with."""
+        """Return the base path of what it is to be merged with.
+
+        Raises:
+            UnmergeableError: its directory is gone from base, or it has several names.
+        """
         assert entry is not None
         directory = entry.parent.source if entry.parent is not None else None
         if directory is not None:
@@ -259,6 +268,9 @@ class _Merger:
     def _check_links(self, staged: Staged, st: os.stat_result) -> None:
         """Check that base has the very file under as many names as it had, as all of them are to
         show the result.
+
+        Raises:
+            UnmergeableError: it has not.
         """
         is_same = staged.base is not None and self._base.number(st) == staged.base.ino
         if (staged.links or st.st_nlink > 1) and not (is_same and st.st_nlink == (staged.links or 1)):
@@ -271,11 +283,12 @@ class _Merger:
 
 
 def read_base(base: Base, path: RelPath) -> Theirs:
-    """Return a regular file of base, its content up to a byte more than is merged.
+    """Return a regular file of base; its content is read up to one byte more than
+    :data:`MOST_MERGED_BYTES`.
 
     Raises:
         OSError: it cannot be read.
-        RefusedError: there is none, or it changed while it was read.
+        UnmergeableError: there is none, or it changed while it was read.
     """
     st = base.look(path)
     if st is None:
@@ -319,7 +332,7 @@ def _merged_metadata(mine: copying.Metadata, theirs: copying.Metadata, was: Owne
     """Return the metadata of both: of what one side alone has changed, that.
 
     Raises:
-        RefusedError: both have changed the same, or it is not known which has.
+        UnmergeableError: both have changed the same, or it is not known which has.
     """
     ours_now, theirs_now = owned(mine), owned(theirs)
     known = was if was is not None else None

@@ -24,7 +24,7 @@ class _Place(NamedTuple):
 
 
 def merge_apart(ours: bytes, was: bytes, theirs: bytes) -> bytes | None:
-    """Return the merged text; None if what the texts changed is not surely apart."""
+    """Return the merged text; None if it is not sure that what the texts changed is apart."""
     lines = split_lines(was)
     first, second = sorted((_place(lines, split_lines(ours)), _place(lines, split_lines(theirs))))
     if first.end >= second.start or _may_move(lines, first) or _may_move(lines, second):

@@ -1,9 +1,9 @@
 """Merging a text that is staged with what base has: by git's ``merge-file``, or by
 :mod:`yolofs.commit.merge.diff3`.
 
-Starting git takes longer than all else that a merge of a file does.  So what every way comes to the
-same at is merged without it (:mod:`yolofs.commit.merge.separate_places`), and several gits work at
-once.
+Starting git takes longer than all else that a merge of a file does.  So it is not started where
+every way of merging gives the same text (:mod:`yolofs.commit.merge.separate_places`), and several
+gits work at once.
 
 git gets files of our own in a private directory, and no name from the tree; it finds no repository,
 no configuration and no attributes.
@@ -72,8 +72,8 @@ class TextMerger:
         self._held.close()
 
     def merge(self, ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
-        """Merge what is staged and what base has, against what the text was; None: both were made
-        anew.
+        """Merge what is staged and what base has, against what the text ``was``; if that is None,
+        both were made anew.
 
         Blocks, for a second or so where texts are large and have little in common.
         """
@@ -119,7 +119,7 @@ def _run_git(git: str, directory: bytes, names: Sequence[bytes]) -> Merged | Non
 
     Raises:
         OSError: it cannot be started.
-        TimeoutExpired: it takes too long.
+        subprocess.TimeoutExpired: it takes too long.
     """
     labels = [word for label in (_OURS, b"before", _THEIRS) for word in ("-L", label.decode())]
     done = subprocess.run(
@@ -162,5 +162,5 @@ def _marked(pieces: list[diff3.MergePiece]) -> Merged:
 
 
 def _ended(lines: list[bytes], ends: bytes) -> list[bytes]:
-    """Return lines of which the last one ends, too."""
+    """Return the lines, the last one with a line end, too."""
     return [*lines[:-1], lines[-1] + ends] if lines and not lines[-1].endswith(b"\n") else lines

@@ -32,7 +32,7 @@ class CutLink(NamedTuple):
 
 
 def moves_far(names: Iterable[OverriddenName], base: Base) -> bool:
-    """Tell whether anything moves to another disk or mount, of the names of a tree."""
+    """Tell whether any of the names of a tree moves to another disk or mount."""
     for name in names:
         staged = name.entry.staged
         source = staged.home if staged is not None and staged.home is not None else name.entry.source
@@ -42,9 +42,10 @@ def moves_far(names: Iterable[OverriddenName], base: Base) -> bool:
 
 
 def find_cut_links(plan: Plan, base: Base) -> list[CutLink]:
-    """Return what a plan, of which nothing is done yet, cuts off from names of the same file.
+    """Return the names that a plan cuts off from other names of the same file.  No step of the plan
+    may be done yet.
 
-    Names are searched for also where the view does not reach, each for a bounded time.  Blocks.
+    It searches for names where the view does not reach, too, for a bounded time each.  Blocks.
 
     Raises:
         OSError: base cannot be read.
@@ -74,8 +75,8 @@ class _Cutting:
                 yield CutLink(new, others, missing, keeps_old)
 
     def _moved(self) -> Iterator[tuple[RelPath, RelPath, tuple[int, int]]]:
-        """Yield where files with hard links are and come to be that are copied as they move, and
-        which they are.
+        """Yield each file with hard links that is copied as it moves: where it is, where it comes
+        to be, and its device and inode number.
         """
         parks = {step.number: step.path for step in self._plan.steps if isinstance(step, Park)}
         for step in self._plan.steps:
@@ -99,8 +100,8 @@ class _Cutting:
                 yield one, other, (st.st_dev, st.st_ino)
 
     def _outside(self, old: RelPath, left: int) -> list[bytes]:
-        """Return the absolute paths of names that base does not have, of which there may be so
-        many.
+        """Return the absolute paths of the file's names outside of base; ``left`` is how many names
+        were not found in base.
         """
         if not left or self._base.root == b"/":
             return []

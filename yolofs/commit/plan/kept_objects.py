@@ -2,8 +2,8 @@
 a plan can bring it back.
 
 Each is ``commits/N/replaced/SLOT`` of the session, or something in a directory there.  Its number
-is above all that a store gives out, and says which it is.  A directory counts as one thing, with
-all that is in it.
+is larger than any that a store gives out, and tells which thing it is.  A directory counts as one
+thing, with all that is in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FIRST = 1 << 2 * _BITS
 
 
 class KeptObject(NamedTuple):
-    """Which thing it is."""
+    """A thing that an earlier commit keeps."""
 
     commit: int
     slot: int
@@ -46,7 +46,7 @@ class KeptObject(NamedTuple):
 
 
 def kept_of(ino: int) -> KeptObject | None:
-    """Return what a number stands for, None if for a store inode."""
+    """Return the kept thing that a number stands for; None if it stands for a store inode."""
     if ino < _FIRST:
         return None
     inside = ino >> 2 * _BITS

@@ -62,7 +62,7 @@ def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
 
 
 _NO_NAMES: dict[bytes, _Object | None] = {}
-"""Stands for those of all files; stays empty."""
+"""The children of each object that was given none; stays empty."""
 
 
 class _Object:
@@ -84,9 +84,7 @@ class _Object:
         self.children[name] = what
 
     def child(self, name: bytes) -> _Object | None:
-        """Return what it has at a name; of what comes from base it may turn out that it is not
-        there.
-        """
+        """Return what it has at a name; whether base has that is not looked at here."""
         if name in self.children:
             return self.children[name]
         return _Object(join(self.base, name)) if self.base is not None else None
@@ -159,7 +157,9 @@ class _NamesAfter:
 
 
 class _Seen(NamedTuple):
-    """What a name shows: something staged, or of base by its path (or of what base will have)."""
+    """What a name shows: something staged, something that base has now, or something that base will
+    have.
+    """
 
     entry: Entry | None
     staged: Staged | None
@@ -296,7 +296,9 @@ class _Comparison:
         return there in (left.origin, left.home) or self._file(left.home) == self._file(there) is not None
 
     def _has_same_names(self, now: _Seen, then: _Seen) -> bool:
-        """Tell whether the names of what may be a directory come from the same one of base."""
+        """Tell whether the names in both come from the same directory of base, or in neither from
+        any.
+        """
         source = then.after.base if then.after is not None else None
         return now.base == source or self._directory(now.base) == self._directory(source)
 
@@ -310,7 +312,7 @@ class _Comparison:
     # ---- which names are one file
 
     def _is_same_file(self, now: _Seen, then: _Seen) -> bool:
-        """Take in which file of base one of the view becomes; tell whether that fits to what other
+        """Note which file of base a file of the view becomes; tell whether that fits what its other
         names said.
         """
         was: _File
@@ -346,8 +348,8 @@ class _Comparison:
         return staged.ino if staged is not None else file
 
     def _is_joined_by_the_host(self, staged: Staged | None, becomes: _File) -> bool:
-        """Tell whether a staged file had one name in base, and has more since: what they become is
-        the host's doing.
+        """Tell whether the host has given further names to a staged file that had one name in base:
+        what they become is the host's doing.
         """
         return staged is not None and not staged.links and isinstance(becomes, tuple) and len(becomes) == 3
 

@@ -44,14 +44,14 @@ class Moves:
         return _translate(path, self._new)
 
     def ground(self, directory: RelPath) -> RelPath:
-        """Return the directory of base that stays where it is and that a ``directory`` of the plan
-        comes to lie in.
+        """Return the nearest directory of base that stays where it is and that is, or will hold, a
+        ``directory`` of the plan.
         """
         return _above_all(directory, self._old)
 
     def stays(self, directory: RelPath) -> RelPath:
-        """Return the nearest directory that stays where it is, of those that are or hold one that
-        base has before the commit.
+        """Return a ``directory`` that base has before the commit, or the nearest one above it, that
+        stays where it is.
         """
         return _above_all(directory, self._new)
 

@@ -78,7 +78,7 @@ class MakeDirectory(_Step, frozen=True):
 
     ino: StoreIno
     number: int = 0
-    """0 in plans of earlier versions, by which it was made in its place."""
+    """0 in plans of earlier versions, which made the directory in its place."""
 
 
 class Create(_Step, frozen=True):
@@ -96,8 +96,8 @@ class Create(_Step, frozen=True):
     there.
     """
     home: RelPath | None = None
-    """Where base has the file before the first step that this is a version of, if that is another
-    name: it was renamed.
+    """Where base has, before the first step, the file that this is a version of; given only if the
+    file was renamed.
     """
 
 
@@ -158,7 +158,7 @@ class Rewrite(_Step, frozen=True):
     number: int
     inode: int
     is_first: bool = False
-    """Whether it comes before all that moves: where the file is not at ``path`` any more, it is
+    """Whether it comes before all that moves.  If the file is no longer at ``path``, the step is
     done.
     """
     was: MetadataBefore | None = None
@@ -173,7 +173,7 @@ class SetMetadata(_Step, frozen=True):
     ino: StoreIno
     was: MetadataBefore
     inode: int | None = None
-    """Given where it comes before all that moves, as for :class:`Rewrite`."""
+    """Given only if the step comes before all that moves, as for :class:`Rewrite`."""
 
 
 class FinishDirectory(_Step, frozen=True):

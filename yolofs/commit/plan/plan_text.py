@@ -1,8 +1,8 @@
 """A plan as a person reads it: what becomes of each real path, in the order in which it is done.
 
-What only the machinery needs (that something is out of the way meanwhile) is folded into that: what
-moves is told where it arrives, with what it replaces.  What is made in a new directory, and new
-objects of git, can be counted instead of listed.
+A step that only moves something out of the way has no line of its own: what moves is told where it
+arrives, with what it replaces.  What is made in a new directory, and new objects of git, can be
+counted instead of listed.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from yolofs.system.disk_usage import size_text
 
 _GIT_OBJECTS = b"/.git/objects/"
 _GIT_OBJECT = re.compile(rb"[0-9a-f]{2}(?:/[0-9a-f]{38}(?:[0-9a-f]{24})?)?|pack(?:/pack-[0-9a-f]+\.[a-z]+)?")
-"""What objects are called below that, and their directories; other files there steer git."""
+"""The names of objects below that, and of their directories; other files there steer git."""
 
 
 def plan_lines(
     plan: Plan, base: Base, store: StorePaths, *, is_kept: Callable[[RelPath], bool] | None = None
 ) -> Iterator[str]:
-    """Yield the lines, for a plan of which nothing is done yet.
+    """Yield the lines of a plan; no step of it may be done yet.
 
-    With ``is_kept`` only those paths in new directories and among git's objects have a line of
-    their own for which it is true.
+    With ``is_kept``, a path in a new directory or among git's objects has a line of its own only if
+    ``is_kept`` is true for it.
 
     Raises:
         OSError: base or the store cannot be read.
@@ -73,7 +73,9 @@ def plan_lines(
 
 
 def _holders(plan: Plan, is_kept: Callable[[RelPath], bool]) -> dict[RelPath, RelPath]:
-    """Return what is counted, with the directory at which it is: a new one, or git's objects."""
+    """Return the paths that are only counted, each with the directory whose line counts it: a new
+    one, or git's objects.
+    """
     found: dict[RelPath, RelPath] = {}
     new = set[RelPath]()
     for step in plan.steps:
@@ -161,7 +163,9 @@ class _Reader:
         return ", so that it keeps its owner and group"
 
     def _arrival(self, step: Place) -> str:
-        """Return where something comes from, and that it comes to be at the path of a step."""
+        """Return what says where something comes from, and that it comes to be at the path of a
+        step.
+        """
         path = self.shown(step.path)
         match self._comes_from.get(step.number):
             case Park() as parked:

@@ -201,8 +201,8 @@ class _Planner:
         self._in.append(Place(name.path, number, replaced))
 
     def _check_movable(self, rel: RelPath, st: os.stat_result) -> None:
-        """Refuse to move or remove what is or holds a mount, as the kernel would, or as it could
-        only be copied.
+        """Refuse to move or remove what is a mount or holds one: the kernel would refuse that, too,
+        or it could only be copied.
         """
         is_mount = rel in self._base.mounts
         if stat.S_ISDIR(st.st_mode) and not is_mount:
@@ -248,8 +248,8 @@ class _Planner:
         self._set(name.path, self._survivors.of[name.entry], staged)
 
     def _set(self, path: RelPath, rel: RelPath, staged: Staged) -> None:
-        """Add what gives a file that base has at ``rel`` what is staged, at the path that it will
-        have.
+        """Add the step that gives a file what is staged for it; base has it at ``rel``, and
+        ``path`` is the one that it will have then.
         """
         if staged.ino in self._tree.left_times:
             return
@@ -261,8 +261,8 @@ class _Planner:
             self._in_place.append(SetMetadata(path, staged.ino, was))
 
     def _set_first(self, staged: Staged, rel: RelPath) -> None:
-        """Add what a file needs of whose names in the view none is known: while it is still where
-        it was.
+        """Add what a file needs if none of its names in the view is known; this is done while the
+        file is still where it was.
         """
         inode = self._base.lstat(rel).st_ino
         if stat.S_ISREG(self._survivors.st(staged).st_mode) and staged.origin is None:
@@ -285,9 +285,7 @@ class _Planner:
         )
 
     def _finish(self, name: OverriddenName) -> FinishDirectory | None:
-        """Return the step that gives a directory its metadata and times, None if it has the right
-        ones all along.
-        """
+        """Return the step that gives a directory its metadata and times; None if it needs none."""
         entry, staged = name.entry, name.entry.staged
         survivor = self._survivors.of.get(entry)
         shown = self._survivors.st(staged) if staged is not None else name.source_st if survivor is not None else None

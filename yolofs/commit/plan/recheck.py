@@ -2,9 +2,9 @@
 for this base?
 
 A new plan comes from names that the view shows, so nothing in it is hidden or lies behind a link.
-Of one that has lain on the disk neither is certain, and base may have been changed since.  The
-steps themselves open each directory without following links; this is so that nothing is done at all
-where one of them would have to fail.
+A plan that has lain on the disk promises neither, and base may have changed since.  The steps
+themselves open each directory without following links.  This check comes before them, so that
+nothing at all is done where one of them would fail.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def find_in_way(plan: Plan, base: Base, *, done: int, made: Container[int]) -> s
     """Return what the steps of a plan from number ``done`` on would fail at, in words; empty if
     none is seen.
 
-    It is a look, for people: what is done all the same is sure to stop where it has to.  ``made``:
-    the inode numbers of all that the commit has made, which may be in place already.
+    It is a look, for people: the steps themselves stop where they have to.  ``made``: the inode
+    numbers of all that the commit has made, which may be in place already.
     """
     steps = plan.steps[done:]
     if steps and os.statvfs(base.root).f_flag & os.ST_RDONLY:

@@ -4,9 +4,9 @@ run by hand.
 It stops at the first command that fails.  It keeps everything that it replaces in a directory of
 its own, and prints its name at the end.  A file with other names (hard links) is kept as a copy, so
 that it stays what it was.  A directory that forbids its owner to write is opened up while names in
-it change, and a file that forbids its owner to read while it is copied.  What it cannot do as a
-commit does: it makes nothing before it begins, exchanges nothing in one step, and is finished or
-taken back by nobody.  Names are quoted, whatever they are made of.
+it change, and a file that forbids its owner to read while it is copied.  It does less than a
+commit: it makes nothing before it begins, exchanges nothing in one step, and nobody finishes it or
+takes it back.  Names are quoted, whatever they are made of.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _HEAD = (
 )
 _COPY = b"copy"
 _COPY_INTO_GROUP = b"cp --archive --no-preserve=ownership --no-target-directory --reflink=auto --"
-"""Has a copy get the group of its directory, to which it could not be given."""
+"""Makes a copy get the group of its directory, as the user cannot give it that group."""
 _MOVE = b"mv --no-clobber --no-target-directory --"
 _OPEN_UP = b"chmod u+wx -- "
 _WORKING = stat.S_IWUSR | stat.S_IXUSR
@@ -177,16 +177,16 @@ class _Script:
         yield b"keep %s %d" % (path, step.number) if step.replaced is not None else _is_gone(path)
 
     def _open_up(self, path: RelPath) -> Iterator[bytes]:
-        """Yield what lets the owner of a directory work in it that is where base has it, and move
-        it.
+        """Yield the line that lets the owner of a directory work in it and move it, while it is
+        where base has it.
         """
         if path not in self._opened and _is_closed(self._mode(path, stat.S_IFDIR)):
             self._opened.add(path)
             yield _OPEN_UP + self._at(path)
 
     def _mode(self, path: RelPath, kind: int = 0) -> int:
-        """Return the mode of what base has at a path; as of what is open if it is not there, or of
-        another type.
+        """Return the mode of what base has at a path; if nothing is there, or something of another
+        type, one that forbids its owner nothing.
         """
         try:
             mode = os.lstat(os.path.join(self._root, path) if path else self._root).st_mode
@@ -211,8 +211,8 @@ class _Script:
         return _COPY if self._store.shown_owner(ino) is None or is_closed else _COPY_INTO_GROUP
 
     def _mkdir(self, ino: int, path: bytes) -> bytes:
-        """Return what makes a directory; if only the one above can give it its group, and setgid,
-        with the mode that it is to have: chmod would take setgid away.
+        """Return the command that makes a directory.  If only the one above can give it its group
+        and setgid, it gets its mode at once: chmod would take setgid away.
         """
         if self._store.shown_owner(ino) is None:
             return b"mkdir --mode=700 -- %s" % path
@@ -246,8 +246,8 @@ class _Script:
             yield b"touch --no-create --no-dereference --reference=%s -- %s" % (_quoted(source), path)
 
     def _without_inherited(self, ino: int, path: RelPath) -> Iterator[bytes]:
-        """Yield what takes the ACLs from a new directory that it has from the one above it, and is
-        not to have.
+        """Yield the line that takes from a new directory the ACLs that it got from the one above
+        it, and is not to have.
         """
         if not self._may_inherit(path):
             return
@@ -286,8 +286,8 @@ def _is_closed(mode: int) -> bool:
 
 
 def _is_gone(path: bytes) -> bytes:
-    """Return the line that sees that there is nothing: mv --no-clobber says nothing where there was
-    something.
+    """Return the line that checks that nothing is at a path: mv --no-clobber would not say if
+    something is.
     """
     return b"[ ! -e %s ] && [ ! -L %s ]" % (path, path)
 

@@ -16,8 +16,8 @@ from yolofs.store.base import Base
 
 
 def check_once(names: Sequence[OverriddenName], base: Base) -> None:
-    """Check that no name of base is changed at two places, nor anything in a directory that moves
-    or goes at another; ``names`` are those of the tree.
+    """Check that no name of base is changed at two places, and nothing at one place if its
+    directory moves or goes at another.  ``names`` are those of the tree.
 
     Raises:
         YolofsError: one is.

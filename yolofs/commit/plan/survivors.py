@@ -87,10 +87,10 @@ class Survivors:
         return next(iter(self._versions.get((st.st_dev, st.st_ino), ())), None)
 
     def sharing(self, staged: Staged) -> Staged:
-        """Return the staged file that keeps the base inode where the view gives its hard links
-        different metadata.
+        """Of the staged files that are hard links of one file in base, return the one that keeps
+        its inode: the view may give them different metadata.
 
-        That can be only if the host made them hard links when one of them was staged already.
+        There are several only if the host made the links when one of them was staged already.
         """
         file = self._base_file(staged)
         with_origin = [other for other in self._versions[file] if other.origin is not None] if file else [staged]
@@ -148,8 +148,8 @@ class Survivors:
     # ---- what moves to another device or mount
 
     def _give_to_copies(self) -> None:
-        """Let each copy get what is staged: what cannot be renamed is copied, and is a link of
-        nothing that is not copied with it.
+        """Let each copy get what is staged.  What cannot be renamed is copied, and is then a hard
+        link only of what is copied with it.
         """
         self._moved = {rel: entry for entry, rel in self.of.items() if self.by_entry[entry].natural != rel}
         if not any(self._is_far(entry, rel) for rel, entry in self._moved.items()):
@@ -181,8 +181,8 @@ class Survivors:
         return self._base.mount_above(self.by_entry[entry].path) != self._base.mount_above(rel)
 
     def _copy_of(self, rel: RelPath) -> RelPath | None:
-        """Return the base path of what is copied as it moves, if it is, or holds, what base has at
-        a path.
+        """Return the base path of the thing that is copied as it moves and that is, or holds, what
+        base has at a path; None if there is none.
         """
         while rel:
             if (entry := self._moved.get(rel)) is not None:
@@ -191,7 +191,7 @@ class Survivors:
         return None
 
     def _path_afterwards(self, rel: RelPath) -> RelPath | None:
-        """Return where something comes to be that is no entry; None if it goes with a directory."""
+        """Return where something that is no entry comes to be; None if it goes with a directory."""
         names: list[bytes] = []
         at = rel
         while at and at not in self.name_of and at not in self._gone:

@@ -60,17 +60,15 @@ class Applied:
         self.lines = step_log.read(directory)
         self.parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
         self._kept_from = _kept_from(plan)
-        """Which inode number of base that had which is kept in a slot."""
+        """By slot: the inode number that base had for what is kept there."""
         self.parted = parted_from(directory)
-        """Which file of base each thing was, by its path in ``replaced``, of which it keeps a
-        copy.
-        """
+        """By path in ``replaced``: of which file of base there is a copy."""
         self._copied = [
             (self.on_disk(one.was.file), self.on_disk(one.now.file))
             for one in copy_log.read(directory)
             if one.links > 1
         ]
-        """What was copied to another device of files with hard links, and its copies."""
+        """The files with hard links that were copied to another device, each with its copy."""
         self._steps_of: dict[int, list[int]] = {}
         """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
@@ -81,8 +79,8 @@ class Applied:
             (line.came.device, line.came.inode): line.came.ctime_ns for line in self.lines if line.came is not None
         }
         self._changed_ns = {made.inode: made.ctime_ns for made in self.ready.made.values() if made.is_link}
-        """When store inodes were changed that have got names in base, by inode number: they are as
-        old as what a run has made.
+        """By inode number: when each store inode that got a name in base was last changed.  It was
+        born by then, whatever the clock said when the commit ended.
         """
 
     @classmethod
@@ -96,7 +94,7 @@ class Applied:
         return cls(number, directory, read_plan(directory))
 
     def on_disk(self, file: FileNumbers) -> OnDisk:
-        """Return which file that is, given the numbers of then."""
+        """Return which file on which disk had these numbers then."""
         return OnDisk(self.ready.disks.get(file[0]), file[1])
 
     def came(self, index: int) -> OnDisk | None:
@@ -118,8 +116,8 @@ class Applied:
         return bool(self._copied)
 
     def was_linked(self, now: OnDisk) -> OnDisk | None:
-        """Return which file with hard links something is a copy of that came from another device;
-        None if of none.
+        """Return the file with hard links on another device that something is a copy of; None if it
+        is no such copy.
         """
         return next((was for was, copy in self._copied if copy.may_be(now)), None)
 
@@ -130,8 +128,8 @@ class Applied:
         return [copy for one, copy in self._copied if one.may_be(was)]
 
     def _device(self, index: int) -> int | None:
-        """Return the number that the device of what a step (by its index) put at its path had then;
-        None if that is not known.
+        """Return the number that a device had then: the one of what a step (by its index) put at
+        its path.  None if that is not known.
         """
         line = self.lines[index] if index < len(self.lines) else None
         return line.came.device if line is not None and line.came is not None else None
@@ -153,15 +151,15 @@ class Applied:
         return kept if not types or stat.S_IFMT(kept.st_mode) in types else None
 
     def _looks_kept(self, number: int) -> AbstractSet[Looks]:
-        """Return what base's thing that is kept in a slot looked like, as far as is known: several
-        if two devices have given it the same number.
+        """Return what a thing that is kept in a slot looked like in base, as far as that is known:
+        several looks if two devices have used the same inode number.
         """
         inode = self._kept_from.get(number)
         return self._looks.get(inode, set()) if inode is not None else set()
 
     def is_kept_as_it_was(self, number: int, kept: os.stat_result) -> bool:
-        """Tell whether what it keeps in a slot has the size and time that base's file had, as far
-        as is known; of all but regular files nothing is.
+        """Tell whether what it keeps in a slot has the size and time that base's file had.  Only
+        regular files are compared, and only if that is known; else it is taken for unchanged.
         """
         was = {looks[:2] for looks in self._looks_kept(number)}
         return not was or not stat.S_ISREG(kept.st_mode) or (kept.st_size, kept.st_mtime_ns) in was
@@ -177,9 +175,9 @@ class Applied:
     def is_older(self, path: bytes, st: os.stat_result) -> bool:
         """Tell whether what is at an absolute path was there when the commit ended.
 
-        If not, it only has the inode number of what was: the host has made it since.  Where a
-        filesystem does not tell when a thing was born, all counts as older.  What was there with
-        that number is older too, though the clock was set back before the commit ended.
+        If not, the host has made it since, and it was given the inode number of what was there.
+        Where a filesystem does not tell when a thing was born, all counts as older.  What was there
+        with that number is older too, though the clock was set back before the commit ended.
         """
         birth_ns = syscalls.birth_ns(path)
         if birth_ns is None or birth_ns == self.ready.births.get(st.st_ino):
@@ -187,8 +185,8 @@ class Applied:
         return birth_ns <= max(self.ended_ns, self._changed_ns.get(st.st_ino, 0))
 
     def is_unchanged(self, index: int, st: os.stat_result) -> bool:
-        """Tell whether something is, to its time of change, what a step (by its index) and those
-        after it have left.
+        """Tell whether something is what a step (by its index) and those after it have left, its
+        time of change included.
         """
         device = self._device(index)
         return device is not None and self._ctimes.get((device, st.st_ino)) == st.st_ctime_ns

@@ -1,4 +1,4 @@
-"""Git's index, which a commit has left and the host has but looked at since: no drift.
+"""Git's index, if the host has only refreshed it since a commit left it: that is no drift.
 
 It is the rule of :mod:`yolofs.commit.merge.git_indexes`.  What the commit left is known from the
 store inode that it made the index from.  A copy of an index that an undo brings back is kept with
@@ -51,7 +51,7 @@ def is_looked_at_alone(applied: Applied, step: Step, base: Base, store: Store) -
 
 
 def _made(store: Store, step: Create) -> KeptBase | None:
-    """Return what a store inode has, None if that is not what it was made into any more."""
+    """Return the file that a step made of a store inode; None if that has changed since."""
     with open(store.open(step.ino, os.O_RDONLY), "rb") as file:
         st = os.fstat(file.fileno())
         is_as_it_was = (st.st_size, st.st_mtime_ns) == (step.size, step.mtime_ns)

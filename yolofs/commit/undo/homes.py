@@ -23,8 +23,8 @@ from yolofs.system.plain_files import is_there
 
 
 def find_homes(applied: Applied, base: Base, tree: Tree, anew: MadeAnew = NOTHING_ANEW) -> dict[RelPath, ReturningFile]:
-    """Return the files that come back, by the path at which base has the version that the commit
-    made of each under another name.
+    """Return the files that come back and that the commit had renamed with an edit: by the path at
+    which base has the edited version.
 
     ``tree``: what the undo makes of base; ``anew``: what commits and undos have made anew.  A
     version that has got hard links by the commit has one file under all of these names.  Left out
@@ -81,7 +81,7 @@ def _slots_by_old_path(applied: Applied) -> dict[RelPath, int]:
 
 
 def _home(number: int, slots: dict[RelPath, int], tree: Tree, commits: bytes, old: RelPath) -> ReturningFile | None:
-    """Return the file that comes back which base had at a path before the commit."""
+    """Return the file that comes back and that base had at ``old`` before the commit."""
     top, inside = old, RelPath(b"")
     while top not in slots:
         if not top:

@@ -103,8 +103,8 @@ class _Inverting(LinksAgain, AsRecords):
                 assert_never(step)
 
     def _renamed_to(self, old: RelPath) -> RelPath | None:
-        """Return where base has the version that the commit made of a file, if it goes: both names
-        go together.
+        """Return where base has the version that the commit made of a file under another name, if
+        that version goes: both names go together.
         """
         index, step = self._versions.get(old, (0, None))
         st = self._base.look(step.path) if step is not None else None
@@ -113,7 +113,9 @@ class _Inverting(LinksAgain, AsRecords):
         return step.path if self._is_it(index, step.path, st) else None
 
     def _take_away(self, index: int, step: PuttingStep) -> None:
-        """Let what the step brought in be gone, or where it was, and what it replaced be back."""
+        """Let what the step brought in be gone, or back in its old place; let what it replaced be
+        back.
+        """
         if isinstance(step, Place) and step.number in self._applied.parks:
             slot = self._view(step.path)
             if not self._link_moved(index, step, slot):
@@ -167,7 +169,7 @@ class _Inverting(LinksAgain, AsRecords):
         place.touched_ns = self._time_of(slot, place.kept)
 
     def _open_up(self) -> None:
-        """Have directories come back name by name in which something else is to show than what was
+        """Have a directory come back name by name if something else is to show in it than what was
         kept there.
         """
         for path in list(self._places):
@@ -191,8 +193,8 @@ class _Inverting(LinksAgain, AsRecords):
                 self._places[below] = NameAfterUndo(kept=inside, touched_ns=self._time_of(below, inside))
 
     def _time_of(self, path: RelPath, kept: KeptObject) -> int:
-        """Return the time of a directory before anything was moved out of it; 0 if that is what it
-        has.
+        """Return the time of a directory before anything was moved out of it; 0 if it still has
+        that time.
         """
         touched = self._touched.get(path)
         is_directory = touched is not None and stat.S_ISDIR(os.lstat(kept.path(self._commits)).st_mode)
@@ -225,8 +227,8 @@ class _Inverting(LinksAgain, AsRecords):
             place.source, place.was, place.content = now, step.was, content
 
     def _moved_to(self, index: int, step: Rewrite | SetMetadata) -> RelPath | None:
-        """Return where a file is now that was changed before all that moves; by another name, if
-        that has gone.
+        """Return where a file is now that a step changed before all that moves; if the name that it
+        had is gone, another name of it.
         """
         now = self._moves.after(step.path)
         came = self._applied.came(index)
@@ -237,8 +239,8 @@ class _Inverting(LinksAgain, AsRecords):
         return find_name_near(self._base, known, step.path)
 
     def _finish(self, index: int, step: FinishDirectory) -> None:
-        """Give a directory back what it was itself; if it is not there any more, that is said where
-        more than a time was changed.
+        """Give a directory its own metadata back; if it is not there any more, say so, unless only
+        its time was changed.
         """
         if step.was is None:
             return
@@ -291,13 +293,13 @@ def invert(
     anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
 ) -> Inverse:
-    """Return what undoes a commit that is done.  Makes store inodes, which go again if it fails,
-    and changes nothing else.
+    """Return what undoes a commit that is done.  It makes store inodes, which are removed if it
+    fails, and changes nothing else.
 
-    They are made in the session's ``store``, or in another one (``into``) where that is only to
-    look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
-    host's doing (:mod:`yolofs.store.restored`), ``anew`` what commits and undos have made
-    anew.  With ``force`` what the host has changed is taken back, too, as far as that can be.
+    They are made in the session's ``store``, or in another one (``into``) if the caller only wants
+    to look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
+    host's doing (:mod:`yolofs.store.restored`), ``anew`` what commits and undos have made anew.
+    With ``force`` what the host has changed is taken back, too, as far as that can be.
 
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.

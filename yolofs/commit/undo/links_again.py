@@ -23,8 +23,8 @@ class LinksAgain(UndoableNames):
     """Finds what a name was a link of."""
 
     def _link_moved(self, index: int, step: Place, slot: RelPath) -> bool:
-        """Let a name that the commit copied to another device as it moved be a hard link again of a
-        file that stays, or of one that moved as well; return whether it is.
+        """Make a name that the commit copied to another device a hard link again, of a file that
+        stays or of one that moved as well; return whether it is one.
         """
         came, st = self._applied.came(index), self._base.look(step.path)
         was = self._applied.was_linked(came) if came is not None else None
@@ -40,8 +40,8 @@ class LinksAgain(UndoableNames):
         return True
 
     def _link_inside(self, step: Place, slot: RelPath) -> None:
-        """Let names in a directory that the commit copied to another device as it moved be hard
-        links again of files that stay, or that moved as well.
+        """Make names in a directory that the commit copied to another device hard links again, of
+        files that stay or that moved as well.
         """
         todo = [b""] if self._applied.has_cut_links else []
         for inside in todo:
@@ -183,8 +183,8 @@ class LinksAgain(UndoableNames):
         return index is not None and self._applied.is_as_left(index, st, self._store, self._restored)
 
     def _link_kept(self, path: RelPath, file: FileNumbers, kept: KeptObject, copy: os.stat_result) -> KeptObject:
-        """Return what comes back at a path of a file that base has no more: all names of it become
-        one file again.
+        """Return what comes back at a path if base no longer has the file: all its names become one
+        file again.
         """
         known = self._lone.setdefault(file, (path, kept))
         if known == (path, kept):

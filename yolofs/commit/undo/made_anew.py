@@ -1,5 +1,5 @@
-"""What commits and undos have made anew of base, on another disk or as it could not be brought back
-whole: it is what earlier commits know by other inode numbers.
+"""What commits and undos have made anew of base: on another disk, or because it could not be
+brought back whole.  Earlier commits know it by other inode numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ class AnewOfCommit(NamedTuple):
     copied: Sequence[Copied] = ()
     """What it has copied to another device or mount."""
     directories: Mapping[int, OnDisk] = {}
-    """Of an undo: which store inode of its plan became a directory for which one that is kept."""
+    """Of an undo: by store inode of its plan, the kept directory in whose place it made another
+    one.
+    """
 
     def pairs(self) -> Iterator[tuple[ObjectByDisk, ObjectByDisk]]:
         """Yield what was there and what stands for it now."""

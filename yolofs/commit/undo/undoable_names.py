@@ -59,8 +59,7 @@ class Inverse(msgspec.Struct):
     :attr:`yolofs.commit.apply.execution.CommitOutcome.left_out`.
     """
     anew: dict[int, int] = {}
-    """Which of these store inodes become directories anew, and which inode numbers those have that
-    are kept.
+    """By store inode that becomes a directory anew: the inode number of the directory that is kept.
     """
     copies: list[RelPath] = []
     """Where a hard link comes back as a file of its own, as no other name of the file was found."""
@@ -314,8 +313,8 @@ class UndoableNames:
         return self._base.look(now) is None or self._blame(now)
 
     def _lost_at(self, directory: RelPath) -> RelPath | None:
-        """Return the topmost of a directory and those above it that base has no more, or something
-        else in its place; None if it has all of them.
+        """Of a directory and those above it, return the topmost that base no longer has, or that
+        something else is in the place of; None if base has them all.
         """
         if not directory:
             return None
@@ -327,8 +326,8 @@ class UndoableNames:
         return self._lost[directory]
 
     def _why_lost(self, lost: RelPath, what: str = "", it: str = "it") -> str:
-        """Return why something stays, of which a directory of base was lost; ``what``: that is to
-        it, if it is not it itself.
+        """Return why something stays: the directory ``lost`` is gone from base.  ``what`` says what
+        that directory is to it; empty if it is the directory itself.
         """
         which = f"{what} {display(self._base.path(lost))}" if what else "it"
         return f"the host has moved or removed {which} since; put {it} back, then: yolofs undo {self._applied.number}"

@@ -15,7 +15,7 @@ ONE = Copied(ObjectByDevice((1, 12), 100), 1, ObjectByDevice((2, 13), 200))
 OTHER = Copied(ObjectByDevice((1, 14), 0), 2, ObjectByDevice((2, 15), 0))
 
 
-def test_what_was_noted_is_read(tmp_path: Path) -> None:
+def test_copies_are_read_in_the_order_in_which_they_were_noted(tmp_path: Path) -> None:
     copy_log.add(bytes(tmp_path), [ONE], durable=True)
     copy_log.add(bytes(tmp_path), [], durable=True)
     copy_log.add(bytes(tmp_path), [OTHER, ONE], durable=False)

@@ -90,13 +90,13 @@ def read_only(path: Path) -> Iterator[None]:
         assert libc.umount2(place, 2) == 0
 
 
-def test_a_read_only_directory_ends_it(scribe: CommitScribe) -> None:
+def test_a_read_only_directory_ends_a_commit(scribe: CommitScribe) -> None:
     scribe.write(b"d/new", b"new")
     with read_only(at(scribe, "d")):
         check_refused(scribe, "not begun: .*/base/d: Read-only file system")
 
 
-def test_a_link_in_the_place_of_a_directory_ends_it(scribe: CommitScribe) -> None:
+def test_a_link_in_the_place_of_a_directory_ends_a_commit(scribe: CommitScribe) -> None:
     scribe.write(b"d/new", b"new")
 
     def put_link() -> None:

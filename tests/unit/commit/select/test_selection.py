@@ -19,7 +19,7 @@ ALL = frozenset(Region)
 PROJECT = frozenset((Region.PROJECT,))
 
 
-def test_without_more_it_is_the_project() -> None:
+def test_a_selection_without_options_holds_the_project_alone() -> None:
     selection = Selection(REGIONS)
     assert [selection.has(path) for path in (b"p/a", b"p/build/a", b"tmp/a", b"a")] == [True, False, False, False]
 

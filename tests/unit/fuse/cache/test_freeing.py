@@ -124,7 +124,9 @@ def test_many_are_closed_in_the_order_in_which_they_came_without_waiting_for_the
     assert later.calls == []
 
 
-def test_whoever_brings_too_many_closes_them(freeing: Freeing, closings: Closings, tmp_path: Path) -> None:
+def test_the_loop_closes_the_files_that_are_too_many_to_wait(
+    freeing: Freeing, closings: Closings, tmp_path: Path
+) -> None:
     closings.may_go_on.clear()
     fds = descriptors(tmp_path, 103)
     for fd in fds:

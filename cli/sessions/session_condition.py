@@ -6,7 +6,7 @@ import os
 from enum import Enum
 
 from yolofs.daemon.rpc.client import Client
-from yolofs.errors import DaemonError, JournalError
+from yolofs.errors import DaemonError, JournalError, SessionBusyError
 from yolofs.journal.journal import Journal
 from yolofs.paths import display
 from yolofs.registry.identity import NO_IDENTITY, identity_of
@@ -109,3 +109,18 @@ def is_mounted(entry: SessionEntry) -> bool:
         return False
     client.close()
     return True
+
+
+def place_of(entry: SessionEntry) -> str:
+    """Return where the project of a session is, or was."""
+    return display(entry.project_path) if entry.project else "(not known)"
+
+
+def check_unmounted(entry: SessionEntry) -> None:
+    """Check that a session is not mounted.
+
+    Raises:
+        SessionBusyError: it is.
+    """
+    if is_mounted(entry):
+        raise SessionBusyError(f"session {entry.id} of {place_of(entry)} is mounted", hint=f"yolofs unmount {entry.id}")

@@ -1,0 +1,78 @@
+"""Dropping all that is staged: it is shown and asked about, then done and told."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from yolofs.cli.guard import hidden_by
+from yolofs.cli.output import ask, check_can_ask, progress, say, warn
+from yolofs.cli.project import changing, reading, session_directory
+from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.show.listing import PathDisplay, emit_changes, summary, without_scratch
+from yolofs.cli.show.marking import marks_of
+from yolofs.cli.show.shortening import Shortener
+from yolofs.daemon.rpc.protocol import LoanKind
+from yolofs.journal.timeline import BASE
+from yolofs.paths import display
+from yolofs.session import run_tmp
+from yolofs.session.commit import abort
+from yolofs.system.disk_usage import size_at_least_text
+
+
+def drop_staged(project: bytes, *, yes: bool, unfolds: bool) -> None:
+    """Drop everything that is staged, and empty what runs have as ``/tmp``; without ``yes`` ask
+    first.
+
+    Raises:
+        UsageError: there is nobody to ask.
+        click.exceptions.Exit: the answer is no.
+    """
+    if not yes and not _show_and_ask(project, unfolds=unfolds):
+        raise click.exceptions.Exit(1)
+    with changing(project, LoanKind.ABORT) as (session, is_mounted):
+        abort(session)
+        if not is_mounted:
+            session.collect()
+    _empty_tmp(session_directory(project))
+    say("all that was staged is dropped")
+
+
+def _empty_tmp(directory: bytes) -> None:
+    """Empty what runs have as /tmp."""
+    try:
+        run_tmp.clear(directory)
+    except OSError as error:
+        name = os.fsencode(error.filename) if error.filename else b""
+        where = os.path.join(run_tmp.top_of(directory), name)
+        warn(f"the private /tmp of runs is not all empty: {display(where)}: {error.strerror}; try again: yolofs abort")
+
+
+def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
+    """Show what is staged and ask whether to drop it.
+
+    Raises:
+        UsageError: there is nobody to ask.
+    """
+    with reading(project) as session:
+        with progress("comparing") as update:
+            changes = session.compare(BASE, progress=update)
+        shown = without_scratch(changes, session.regions)
+        root = session.base.root
+        hidden = hidden_by(hiding(project), shown, root)
+        path_display = PathDisplay(root, session.base.relative(session.project))
+        short = None if unfolds else Shortener(session, path_display, "--unfold")
+        emit_changes(shown, path_display, session.regions, marks_of(session, shown), hidden, shortener=short)
+        if len(shown) < len(changes):
+            say(f"and {len(changes) - len(shown)} in scratch directories: yolofs status --scratch")
+        tmp = run_tmp.size(session.directory)
+        if tmp.size_bytes or tmp.is_more:
+            say(f"and {size_at_least_text(tmp)} in the private /tmp of runs")
+        generations = session.timeline.present
+    count = f" and {generations} generation{'s' if generations > 1 else ''}" if generations else ""
+    check_can_ask(instead="yolofs abort --yes")
+    if ask(f"drop {summary(changes)}{count}, for good?"):
+        return True
+    say("nothing dropped")
+    return False

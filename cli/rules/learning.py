@@ -1,0 +1,80 @@
+"""Learning rules from commands, and forgetting them: through the mount, or, if there is none, in
+``rules.toml``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from yolofs.access.rule_notes import rule_changes
+from yolofs.audit.audit import append_notes
+from yolofs.cli.connection import connected
+from yolofs.cli.output import say
+from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
+from yolofs.cli.rules.rule_lines import key_text
+from yolofs.errors import UsageError
+from yolofs.rules import Level, Rule, RuleState, Sources, subject
+from yolofs.rules.rule_files import RuleFiles
+
+T = TypeVar("T")
+
+
+def learn_rules(project: bytes, rules: Sequence[Rule]) -> None:
+    """Put rules in force for good, one after the other, and say what each changes."""
+    with connected(project) as client:
+        for rule in rules:
+            before = _find(sources_in_force(project), rule)
+            if client is not None:
+                client.set_rule(rule)
+            else:
+                _change_learned(project, partial(_learn, rule))
+            say(f"{key_text(rule, project)} is {rule.state.value} {_since(before, rule.state)}")
+
+
+def forget_rule(project: bytes, rule: Rule) -> None:
+    """Forget the learned rule about the same as ``rule``, and say what is in force there now.
+
+    Raises:
+        UsageError: nothing was learned about it.
+    """
+    with connected(project) as client:
+        if client is not None:
+            was_there = bool(client.unset_rule(rule))
+        else:
+            was_there = _change_learned(project, lambda files: files.forget(rule))
+    left = _find(sources_in_force(project), rule)
+    if not was_there:
+        where = f"; the rule about it is written at {left.source}" if left is not None else ""
+        raise UsageError(f"nothing was learned about {key_text(rule, project)}{where}", hint="yolofs rule list")
+    now = f": it is {left.state.value} now ({left.source})" if left is not None else ""
+    say(f"forgot the rule about {key_text(rule, project)}{now}")
+
+
+def _since(before: Rule | None, state: RuleState) -> str:
+    """Return what a new rule changes, as the end of a sentence."""
+    if before is None:
+        return "now"
+    if before.state is state:
+        return f"as before ({before.source})"
+    return f"now, and not {before.state.value} ({before.source}) any more"
+
+
+def _learn(rule: Rule, files: RuleFiles) -> None:
+    files.learn(rule)
+
+
+def _change_learned(project: bytes, change: Callable[[RuleFiles], T]) -> T:
+    """Change ``rules.toml`` without a daemon, which would note it in the audit."""
+    files = read_rule_files(project)
+    before = files.sources().sets()
+    result = change(files)
+    append_notes(files.directory, rule_changes(before, files.sources().sets()))
+    return result
+
+
+def _find(sources: Sources, rule: Rule) -> Rule | None:
+    """Return the rule in force that is about the same as ``rule``."""
+    about = subject(rule)
+    return next((one for level in Level for one in sources.rules_of(level) if subject(one) == about), None)
