@@ -54,15 +54,22 @@ def test_an_undo_does_not_say_that_a_file_with_one_name_has_lost_others(on_bindf
         assert (project / "other").stat().st_ino == (project / "linked").stat().st_ino
 
 
-def test_a_session_on_the_same_disk_may_keep_what_has_no_other_name_any_more(
-    on_bindfs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def beside_its_session(on_bindfs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Another project on that disk, whose session lies there, too."""
     (tmp_path / "shown/state").mkdir(mode=0o700)
     monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "shown/state"))
     project = tmp_path / "shown/other"
     project.mkdir()
     program = Program(project)
     program.start_session()
+    return program
+
+
+def test_a_session_on_the_same_disk_may_keep_what_has_no_other_name_any_more(
+    beside_its_session: Program, tmp_path: Path
+) -> None:
+    project = beside_its_session.project
     (project / "linked").write_text("linked\n")
     os.link(project / "linked", project / "other")
     (project / "edited").write_text("edited\n")
@@ -74,22 +81,15 @@ def test_a_session_on_the_same_disk_may_keep_what_has_no_other_name_any_more(
     view.unlink(b"other")
     view.close()
     for _ in range(2):
-        program("commit", "--yes")
-        program("undo", "--yes")
+        beside_its_session("commit", "--yes")
+        beside_its_session("undo", "--yes")
         assert (tmp_path / "disk/other/linked").read_text() == (tmp_path / "disk/other/other").read_text() == "linked\n"
         assert (tmp_path / "disk/other/edited").read_text() == "edited\n"
 
 
-def test_what_lost_a_link_by_an_undo_is_not_taken_for_the_hosts(
-    on_bindfs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_lost_a_link_by_an_undo_is_not_taken_for_the_hosts(beside_its_session: Program) -> None:
     """The kernel remembers the ctime that the file had before the link went."""
-    (tmp_path / "shown/state").mkdir(mode=0o700)
-    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "shown/state"))
-    project = tmp_path / "shown/other"
-    project.mkdir()
-    program = Program(project)
-    program.start_session()
+    project = beside_its_session.project
     (project / "one").write_text("one\n")
     os.link(project / "one", project / "two")
     view = CoreDriver(os.fsencode(project))
@@ -98,7 +98,7 @@ def test_what_lost_a_link_by_an_undo_is_not_taken_for_the_hosts(
     view.unlink(b"two")
     view.close()
     for _ in range(2):
-        program("commit", "--yes")
+        beside_its_session("commit", "--yes")
         assert sorted(name for name in os.listdir(project) if name[0] != ".") == ["one", "three"]
-        program("undo", "--yes")
+        beside_its_session("undo", "--yes")
         assert sorted(name for name in os.listdir(project) if name[0] != ".") == ["one", "two"]
