@@ -253,7 +253,7 @@ def _wait_for_mount(mountpoint: Path, process: subprocess.Popen[bytes]) -> None:
         if time.monotonic() > deadline:
             process.kill()
             raise OSError(f"no mount within {GRACE_S} s")
-        time.sleep(0.005)
+        time.sleep(0.005)  # between two looks: the kernel tells nobody here that something is mounted
 
 
 # ---- yolofs

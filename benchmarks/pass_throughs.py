@@ -34,7 +34,7 @@ class _PassedView(View):
         deadline = time.monotonic() + GRACE_S
         with contextlib.suppress(ProcessLookupError):
             while mounted_by(self.root) and time.monotonic() < deadline:
-                time.sleep(0.005)
+                time.sleep(0.005)  # between two looks: it is no child of ours, so nothing can be waited for
 
     def _mount(self) -> None:
         subprocess.run(self._command, env=os.environ | self._variables, check=True)

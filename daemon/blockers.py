@@ -40,7 +40,7 @@ class Blockers:
             users = [user for user in self._users() if user.use is UseKind.WRITING]
             if users or is_over:
                 raise _busy(_lines(users) or self._call(self._writer_paths))
-            time.sleep(0.005)
+            time.sleep(0.005)  # between two looks: a close that is on its way is told by nobody
 
     def check_no_writers(self) -> None:
         """Look once, on the device loop.

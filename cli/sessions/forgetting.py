@@ -25,10 +25,8 @@ def forget(entry: SessionEntry, *, yes: bool) -> None:
         return
     check_unmounted(entry)
     if not yes and has_staged(entry):
-        check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
-        if not ask(f"remove session {entry.id} of {place} with all that is staged in it, for good?"):
-            say("nothing removed")
-            raise click.exceptions.Exit(1)
+        question = f"remove session {entry.id} of {place} with all that is staged in it, for good?"
+        _ask_or_leave(entry, question, on_no="nothing removed")
     forget_session(entry)
     say(f"session {entry.id} of {place} is removed")
 
@@ -37,9 +35,20 @@ def _take_off_the_list(entry: SessionEntry, *, yes: bool) -> None:
     """Forget a session whose directory is not there, and so cannot be removed."""
     where = display(entry.session_path)
     if not yes:
-        check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
-        if not ask(f"{where} is missing, perhaps because its disk is not mounted; stop listing session {entry.id}?"):
-            say("nothing forgotten")
-            raise click.exceptions.Exit(1)
+        question = f"{where} is missing, perhaps because its disk is not mounted; stop listing session {entry.id}?"
+        _ask_or_leave(entry, question, on_no="nothing forgotten")
     forget_session(entry)
     say(f"session {entry.id} is no longer listed; what is staged in it, if it is still there, stays in {where}")
+
+
+def _ask_or_leave(entry: SessionEntry, question: str, *, on_no: str) -> None:
+    """Ask before a session is forgotten.
+
+    Raises:
+        UsageError: there is nobody to ask.
+        Exit: the answer is no.
+    """
+    check_can_ask(instead=f"yolofs sessions --forget --yes {entry.id}")
+    if not ask(question):
+        say(on_no)
+        raise click.exceptions.Exit(1)
