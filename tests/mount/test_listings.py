@@ -22,6 +22,7 @@ from tests.mount.kernel_memory import have_the_kernel_forget, what_it_knows_stay
 from tests.property.plain_directory import RENAME_EXCHANGE, PlainDirectory
 from tests.support.core_in_python import core_in_python
 from tests.support.transports import IS_DIRECT
+from yolofs.overlay.held_directories import HeldDirectories
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
 from yolofs.rules import RuleBook, RuleIndex, RuleSet, RuleState
@@ -363,17 +364,29 @@ def test_what_went_with_a_directory_of_base_is_empty(base: Path, mounted: Mounte
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names below ``d`` that were looked up in base."""
+    """The names below ``d`` that were looked up in base, by their paths or by a directory that is
+    held for a moment.
+    """
     names: set[str] = set()
-    found = Base._unhidden
+    found, known_fd = Base._unhidden, HeldDirectories.known_fd
 
-    def noting(base: Base, st: os.stat_result, rel: bytes) -> os.stat_result:
+    def note(rel: bytes) -> None:
         place, name = os.path.split(os.fsdecode(rel))
         if place == "d":
             names.add(name)
+
+    def noting(base: Base, st: os.stat_result, rel: bytes) -> os.stat_result:
+        note(rel)
         return found(base, st, rel)
 
+    def noting_held(held: HeldDirectories, source: RelPath) -> int | None:
+        fd = known_fd(held, source)
+        if fd is not None:
+            note(source)
+        return fd
+
     monkeypatch.setattr(Base, "_unhidden", noting)
+    monkeypatch.setattr(HeldDirectories, "known_fd", noting_held)
     return names
 
 
