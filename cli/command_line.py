@@ -96,9 +96,9 @@ def _inside(words: Sequence[str], socket_path: str) -> int | None:
     """Have a command line carried out by the daemon, if we are in a sandbox; None if it is to be
     done here.
     """
-    from yolofs.cli.inside_a_sandbox import LOCAL
-    from yolofs.cli.inside_a_sandbox import main as carry_out
     from yolofs.cli.run.around_a_run import is_in_sandbox
+    from yolofs.cli.run.inside_a_sandbox import LOCAL
+    from yolofs.cli.run.inside_a_sandbox import main as carry_out
 
     if not words or words[0] in LOCAL or words[0].startswith("-") or not is_in_sandbox():
         return None

@@ -11,7 +11,7 @@ import click
 
 from yolofs import __version__
 from yolofs.cli import output
-from yolofs.cli.completing import VARIABLE
+from yolofs.cli.completion.completing import VARIABLE
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, GlobalOptions, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
 from yolofs.cli.path_types import ExistingDirectory
@@ -107,7 +107,7 @@ def cli(context: click.Context, start: bytes, as_owner: bool) -> None:
         context.obj = GlobalOptions(start)
     set_options(context.obj)
     if as_owner:
-        from yolofs.cli.which_project import check_outside_mounts  # few commands need it
+        from yolofs.cli.project.which_project import check_outside_mounts  # few commands need it
 
         check_outside_mounts(start_directory())
         become_owner(start_directory(), _for_the_owner(sys.argv[1:]))
@@ -139,7 +139,7 @@ def carry_out(words: Sequence[str], options: GlobalOptions | None) -> int:
     try:
         instruction = os.environ.get(VARIABLE)
         if instruction is not None and not words and options is None:
-            from yolofs.cli.completing_shells import answer
+            from yolofs.cli.completion.completing_shells import answer
 
             return answer(cli, instruction)
         # Not cli.main(), which has ideas of its own about errors.

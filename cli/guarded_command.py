@@ -19,7 +19,7 @@ def run(arguments: list[str]) -> int:
     import_msgspec()
     from yolofs.cli.guard import SandboxGuard
     from yolofs.cli.options import GlobalOptions
-    from yolofs.cli.which_project import session_directory
+    from yolofs.cli.project.which_project import session_directory
     from yolofs.daemon.rpc.client import Client
     from yolofs.errors import DaemonError
     from yolofs.rules import RuleBook

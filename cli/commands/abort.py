@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from yolofs.cli.commit.aborting import drop_staged
-from yolofs.cli.project import find_project
+from yolofs.cli.project.project import find_project
 
 
 @click.command()

@@ -9,11 +9,11 @@ import click
 import msgspec
 
 from yolofs.access.answers import Lifetime
-from yolofs.cli.completing import asks
-from yolofs.cli.connection import connected_or_refused
+from yolofs.cli.completion.completing import asks
 from yolofs.cli.output import say
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import absolute_path, find_project
+from yolofs.cli.project.connection import connected_or_refused
+from yolofs.cli.project.project import absolute_path, find_project
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import quote, unquote

@@ -7,10 +7,10 @@ from itertools import groupby
 
 import click
 
-from yolofs.cli.connection import connected_or_refused
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json_list, paint, say
-from yolofs.cli.project import find_project
+from yolofs.cli.project.connection import connected_or_refused
+from yolofs.cli.project.project import find_project
 from yolofs.cli.show.ask_lines import command_text, process_text, question_text, rule_text
 from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import AskInfo

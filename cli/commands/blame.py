@@ -6,14 +6,14 @@ import click
 
 from yolofs.audit.runs import find_run, run_of
 from yolofs.changes.changes import Change
-from yolofs.cli.completing import staged_paths
-from yolofs.cli.earlier_history import chapters_told
+from yolofs.cli.completion.completing import staged_paths
 from yolofs.cli.guard import seen
-from yolofs.cli.missing_paths import nothing_at
+from yolofs.cli.history.earlier_history import chapters_told
+from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.show.blame_lines import blame_document, blame_line
 from yolofs.journal.timeline import BASE
 from yolofs.paths import RelPath

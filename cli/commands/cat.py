@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from yolofs.cli.history.ranges import GenerationsCommand
+from yolofs.cli.history.versions import check_may_read, file_of_version, parse_version, versions
 from yolofs.cli.output import emit_bytes
-from yolofs.cli.project import find_project, reading
-from yolofs.cli.ranges import GenerationsCommand
+from yolofs.cli.project.project import find_project, reading
 from yolofs.cli.show.json_forms import type_name
-from yolofs.cli.versions import check_may_read, file_of_version, parse_version, versions
 from yolofs.errors import UsageError
 from yolofs.paths import display
 

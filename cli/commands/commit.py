@@ -10,12 +10,12 @@ from yolofs.cli.commit.commit_request import CommitRequest
 from yolofs.cli.commit.committing_changes import commit_changes
 from yolofs.cli.commit.dry_run import show_dry_run
 from yolofs.cli.commit.hunk_commit import HunkOptions, commit_by_hunk, commit_picked
+from yolofs.cli.commit.hunk_option import hunk_option, picks_of_option
 from yolofs.cli.commit.interrupted import continue_commit, finish_what_was_interrupted, give_commit_up, roll_commit_back
 from yolofs.cli.commit.settling import ConflictWish
-from yolofs.cli.completing import generations, staged_paths
-from yolofs.cli.hunk_option import hunk_option, picks_of_option
+from yolofs.cli.completion.completing import generations, staged_paths
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project
+from yolofs.cli.project.project import find_project
 from yolofs.cli.same_command import same_command_with
 from yolofs.errors import UsageError
 

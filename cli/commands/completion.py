@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.completing_shells import SHELLS
+from yolofs.cli.completion.completing_shells import SHELLS
 from yolofs.cli.output import emit
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.completing import runs
+from yolofs.cli.completion.completing import runs
+from yolofs.cli.history.ranges import PathsCommand, paths_given
+from yolofs.cli.history.versions import ranges_and_versions
 from yolofs.cli.plain.diff import DiffForm, show_diff
-from yolofs.cli.ranges import PathsCommand, paths_given
-from yolofs.cli.versions import ranges_and_versions
 from yolofs.errors import UsageError
 
 

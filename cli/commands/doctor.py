@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import click
 
-from yolofs.cli import journal_repair
-from yolofs.cli.doctor_checks import CheckFinding, Health, check_machine, check_session
+from yolofs.cli.doctor import journal_repair
+from yolofs.cli.doctor.doctor_checks import CheckFinding, Health, check_machine, check_session
 from yolofs.cli.output import emit, emit_json, paint, say
-from yolofs.cli.project import find_project
+from yolofs.cli.project.project import find_project
 from yolofs.errors import NoSessionError, UsageError
 
 _COLOURS = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}

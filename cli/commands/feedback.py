@@ -6,7 +6,7 @@ import click
 
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, say
-from yolofs.cli.project import find_project, looking
+from yolofs.cli.project.project import find_project, looking
 from yolofs.cli.show.feedback_lines import item_fields, lines_of
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.session import feedback

@@ -9,8 +9,8 @@ import click
 
 from yolofs.cli.commit.tidying import RemovedSurplus, foretell_removal, remove_surplus
 from yolofs.cli.output import emit, emit_json, local_time, say, warn
-from yolofs.cli.project import find_project
-from yolofs.cli.run.untrusted_settings import waiting_fields, waiting_lines
+from yolofs.cli.project.project import find_project
+from yolofs.cli.rules.untrusted_settings import waiting_fields, waiting_lines
 from yolofs.errors import ConfigError
 from yolofs.system.disk_usage import size_text
 

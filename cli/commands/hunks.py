@@ -8,11 +8,11 @@ import click
 
 from yolofs.cli.commit.hunk_editing import edit_by_id
 from yolofs.cli.commit.hunk_listing import list_hunks
-from yolofs.cli.hunk_option import hunk_ids
+from yolofs.cli.commit.hunk_option import hunk_ids
+from yolofs.cli.history.ranges import PathsCommand, paths_given, ranges_and_paths
 from yolofs.cli.options import options
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project
-from yolofs.cli.ranges import PathsCommand, paths_given, ranges_and_paths
+from yolofs.cli.project.project import find_project
 from yolofs.errors import UsageError
 
 

@@ -11,9 +11,9 @@ from yolofs.cli.agents.guides import AGENTS, install_each
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say
 from yolofs.cli.path_types import PATH
-from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
+from yolofs.cli.project.which_project import check_outside_mounts
+from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_or_warned
 from yolofs.cli.sessions.starting import offer_settings, start
-from yolofs.cli.which_project import check_outside_mounts
 from yolofs.errors import UsageError
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import click
 
 from yolofs.audit.runs import find_run
-from yolofs.cli.completing import runs
-from yolofs.cli.earlier_history import chapters_told
-from yolofs.cli.history_items import ChapterSpan, LeftOut, WantedHistory
-from yolofs.cli.history_lines import documents, emit_all, emit_short
-from yolofs.cli.missing_paths import check_somewhere
+from yolofs.cli.completion.completing import runs
+from yolofs.cli.history.earlier_history import chapters_told
+from yolofs.cli.history.history_items import ChapterSpan, LeftOut, WantedHistory
+from yolofs.cli.history.history_lines import documents, emit_all, emit_short
+from yolofs.cli.history.missing_paths import check_somewhere
+from yolofs.cli.history.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
 from yolofs.cli.output import emit_json_list
-from yolofs.cli.project import find_project, reading, relative_paths
-from yolofs.cli.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
+from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.show.listing import say_left_out
 
 

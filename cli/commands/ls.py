@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from yolofs.cli.history.ranges import GenerationsCommand
+from yolofs.cli.history.versions import check_may_read, file_of_version, parse_version, versions
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time
-from yolofs.cli.project import find_project, reading
-from yolofs.cli.ranges import GenerationsCommand
-from yolofs.cli.versions import check_may_read, file_of_version, parse_version, versions
+from yolofs.cli.project.project import find_project, reading
 from yolofs.paths import display
 from yolofs.registry.private import user_name
 from yolofs.session.session import Session

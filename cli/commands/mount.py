@@ -10,11 +10,11 @@ import sys
 import click
 
 from yolofs.cli import output
-from yolofs.cli.connection import connected, warn_of_other_version
 from yolofs.cli.options import start_directory
 from yolofs.cli.path_types import ExistingDirectory
-from yolofs.cli.project import find_project, session_directory
-from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_or_warned
+from yolofs.cli.project.connection import connected, warn_of_other_version
+from yolofs.cli.project.project import find_project, session_directory
+from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_or_warned
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below

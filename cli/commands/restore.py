@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.completing import restorable_paths, sources
-from yolofs.cli.hunk_option import hunk_option, picks_of_option
+from yolofs.cli.commit.hunk_option import hunk_option, picks_of_option
+from yolofs.cli.completion.completing import restorable_paths, sources
+from yolofs.cli.history.restoring import bring_back, drop_picked
+from yolofs.cli.history.versions import joined_run
 from yolofs.cli.path_types import PATH
-from yolofs.cli.restoring import bring_back, drop_picked
-from yolofs.cli.versions import joined_run
 
 
 class _Command(click.Command):

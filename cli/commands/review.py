@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from yolofs.cli.history.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
 from yolofs.cli.options import options
 from yolofs.cli.output import check_can_ask, say
-from yolofs.cli.project import find_project
-from yolofs.cli.ranges import ALL, PathsCommand, paths_given, range_and_paths, ranges_and_paths
+from yolofs.cli.project.project import find_project
 from yolofs.errors import UsageError
 
 if TYPE_CHECKING:  # takes long

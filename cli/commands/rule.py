@@ -7,12 +7,12 @@ import click
 from yolofs.access.questions import Operation
 from yolofs.cli import output
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project
+from yolofs.cli.project.project import find_project
 from yolofs.cli.rules.in_force import sources_in_force
 from yolofs.cli.rules.learning import forget_rule, learn_rules
 from yolofs.cli.rules.rule_keys import read_key
 from yolofs.cli.rules.rule_lines import emit_explanation, emit_rules, explanation_document, rules_document
-from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
+from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_fields, waiting_or_warned
 from yolofs.rules import RuleBook, RuleState
 
 

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from yolofs.cli.completing import files
+from yolofs.cli.completion.completing import files
 from yolofs.cli.run.around_a_run import RunManner, passed_on, run_command
 
 

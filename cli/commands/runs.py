@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from yolofs.audit.runs import read_runs
-from yolofs.cli.connection import connected
-from yolofs.cli.earlier_history import chapters_told
+from yolofs.cli.history.earlier_history import chapters_told
 from yolofs.cli.output import emit_json_list
-from yolofs.cli.project import find_project, session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import find_project, session_directory
 from yolofs.cli.show.run_list import emit_runs, run_fields
 from yolofs.session.session import Session, SessionAccess
 

@@ -6,15 +6,15 @@ import os
 
 import click
 
-from yolofs.cli.completing import session_ids
+from yolofs.cli.completion.completing import session_ids
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import emit_json_list
 from yolofs.cli.path_types import PATH
+from yolofs.cli.project.which_project import session_entry, unregistered
 from yolofs.cli.sessions.forgetting import forget
 from yolofs.cli.sessions.rebasing import rebase
 from yolofs.cli.sessions.session_condition import Condition, condition_of
 from yolofs.cli.sessions.session_lines import emit_sessions, session_fields
-from yolofs.cli.which_project import session_entry, unregistered
 from yolofs.errors import UsageError
 from yolofs.registry.registry import Registry, SessionEntry
 

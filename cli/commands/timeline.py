@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.earlier_history import chapters_told
+from yolofs.cli.history.earlier_history import chapters_told
+from yolofs.cli.history.timeline_lines import emit_timeline, timeline_document
 from yolofs.cli.output import emit_json
-from yolofs.cli.project import find_project, reading
-from yolofs.cli.timeline_lines import emit_timeline, timeline_document
+from yolofs.cli.project.project import find_project, reading
 
 
 @click.command()

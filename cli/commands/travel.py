@@ -6,11 +6,11 @@ import re
 
 import click
 
-from yolofs.cli.completing import generations, staged_paths
-from yolofs.cli.connection import connected
+from yolofs.cli.completion.completing import generations, staged_paths
 from yolofs.cli.output import emit_json, emit_number
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project, writing
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import find_project, writing
 from yolofs.errors import GenerationError
 from yolofs.paths import Generation
 
@@ -42,7 +42,7 @@ def command(target: str, force: bool, only: tuple[bytes, ...], as_json: bool) ->
     have files open for writing.
     """
     if only:
-        from yolofs.cli.restoring import bring_back
+        from yolofs.cli.history.restoring import bring_back
 
         bring_back(target, only, as_json=as_json)
         return

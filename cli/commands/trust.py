@@ -8,9 +8,9 @@ import click
 
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json
-from yolofs.cli.project import find_project
+from yolofs.cli.project.project import find_project
 from yolofs.cli.rules.agreeing import agree, forget_agreed
-from yolofs.cli.run.untrusted_settings import lines_to_agree_to, waiting_fields
+from yolofs.cli.rules.untrusted_settings import lines_to_agree_to, waiting_fields
 from yolofs.errors import TrustError, UsageError
 from yolofs.registry.trust import digest_of_lines
 from yolofs.system.mounts import is_inside_mount

@@ -7,9 +7,9 @@ import os
 import click
 
 from yolofs.cli.commit.undoing import UndoRequest, undo_commit
-from yolofs.cli.completing import commits, undone_paths
+from yolofs.cli.completion.completing import commits, undone_paths
 from yolofs.cli.path_types import PATH
-from yolofs.cli.project import find_project
+from yolofs.cli.project.project import find_project
 from yolofs.cli.same_command import same_command_with
 from yolofs.errors import UsageError
 from yolofs.paths import in_shell

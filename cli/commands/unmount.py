@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from yolofs.cli.completing import session_ids
-from yolofs.cli.project import find_project, session_directory, warn_of_half_commit
-from yolofs.cli.unmounting import take_away
-from yolofs.cli.which_project import session_entry
+from yolofs.cli.completion.completing import session_ids
+from yolofs.cli.project.project import find_project, session_directory, warn_of_half_commit
+from yolofs.cli.project.which_project import session_entry
+from yolofs.cli.sessions.unmounting import take_away
 
 
 @click.command()

@@ -6,9 +6,9 @@ import os
 
 import click
 
-from yolofs.cli.connection import connected_or_refused
 from yolofs.cli.output import check_can_ask, say
-from yolofs.cli.project import find_project, session_directory
+from yolofs.cli.project.connection import connected_or_refused
+from yolofs.cli.project.project import find_project, session_directory
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.errors import DaemonError, UsageError

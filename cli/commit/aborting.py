@@ -8,7 +8,7 @@ import click
 
 from yolofs.cli.guard import hidden_by
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
-from yolofs.cli.project import changing, reading, session_directory
+from yolofs.cli.project.project import changing, reading, session_directory
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.listing import PathDisplay, emit_changes, summary, without_scratch
 from yolofs.cli.show.marking import marks_of

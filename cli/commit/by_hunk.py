@@ -17,7 +17,7 @@ from yolofs.cli.commit.chunks import CONTEXT, Chunk, chunks_of, patch_lines, pic
 from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, parse_excludes, unused_text
 from yolofs.cli.commit.hunk_editing import edit_in_editor, stage_edited
 from yolofs.cli.output import emit, emit_bytes, has_colour, paint, read_answer, say
-from yolofs.cli.project import reading, relative_paths
+from yolofs.cli.project.project import reading, relative_paths
 from yolofs.cli.show.hunk_lines import title
 from yolofs.cli.show.listing import PathDisplay, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of

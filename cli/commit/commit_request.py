@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from yolofs.cli.commit.exclude import parse_excludes
 from yolofs.cli.commit.settling import ConflictWish
-from yolofs.cli.project import relative_paths
+from yolofs.cli.project.project import relative_paths
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import Generation, in_shell
 from yolofs.session.session import Session

@@ -29,7 +29,7 @@ from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_set
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import ask, check_can_ask, phases, say
-from yolofs.cli.project import changing, reading
+from yolofs.cli.project.project import changing, reading
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.same_command import same_command_with
 from yolofs.daemon.rpc.protocol import LoanKind

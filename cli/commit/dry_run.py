@@ -12,7 +12,7 @@ from yolofs.cli.commit.commit_request import CommitRequest
 from yolofs.cli.commit.report import CommitPreview, preview_commit, say_stays, say_unchanged, warn_of_cut_links
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
-from yolofs.cli.project import reading_whole
+from yolofs.cli.project.project import reading_whole
 from yolofs.commit import plan_commit
 from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.plan_text import plan_lines

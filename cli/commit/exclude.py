@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from yolofs.changes.changes import Change
-from yolofs.cli.project import relative_paths
+from yolofs.cli.project.project import relative_paths
 from yolofs.commit.select.selection import Selection
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, in_shell

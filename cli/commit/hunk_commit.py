@@ -29,7 +29,7 @@ from yolofs.cli.commit.report import (
 )
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.output import ask, check_can_ask, emit, say
-from yolofs.cli.project import changing, find_project, reading, relative_paths
+from yolofs.cli.project.project import changing, find_project, reading, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.same_command import same_command_with
 from yolofs.cli.show.held_hunks import check_held, held_fields

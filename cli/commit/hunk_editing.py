@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from yolofs.changes.hunk_edit import edited, to_edit
 from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import parse_picks
-from yolofs.cli.at_terminal import ending_text, run_at_terminal
 from yolofs.cli.output import ask, can_ask, say
-from yolofs.cli.project import changing, reading_whole, relative_paths
+from yolofs.cli.project.project import changing, reading_whole, relative_paths
+from yolofs.cli.terminal.at_terminal import ending_text, run_at_terminal
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.paths import Generation, RelPath, display

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from yolofs.changes.changes import Change
 from yolofs.changes.hunks import FileHunks
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.missing_paths import check_somewhere
+from yolofs.cli.history.missing_paths import check_somewhere
+from yolofs.cli.history.ranges import range_and_paths
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_bytes, emit_json, progress, say
-from yolofs.cli.project import reading, relative_paths
-from yolofs.cli.ranges import range_and_paths
+from yolofs.cli.project.project import reading, relative_paths
 from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.show.hunk_lines import changed_lines, hunk_fields, title
 from yolofs.cli.show.json_forms import text_fields

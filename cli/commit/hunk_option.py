@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from yolofs.changes.picks import LineNumbers, parse_picks
-from yolofs.cli.completing import offered
+from yolofs.cli.completion.completing import offered
 from yolofs.errors import UsageError
 
 if TYPE_CHECKING:  # only a completion needs it

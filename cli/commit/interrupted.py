@@ -10,7 +10,7 @@ import click
 
 from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
-from yolofs.cli.project import changing, was_interrupted
+from yolofs.cli.project.project import changing, was_interrupted
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
 from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted

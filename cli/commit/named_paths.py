@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 from yolofs.changes.changes import Change
-from yolofs.cli.missing_paths import meant
+from yolofs.cli.history.missing_paths import meant
 from yolofs.errors import UsageError
 from yolofs.paths import RelPath, absolute, display, is_below
 from yolofs.session.session import Session

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from yolofs.cli.output import warn
-from yolofs.cli.project import changing, reading_whole, session_directory
+from yolofs.cli.project.project import changing, reading_whole, session_directory
 from yolofs.config.load import keep_of, load, user_keep_commits
 from yolofs.config.settings import KeepCommits
 from yolofs.daemon.rpc.protocol import LoanKind

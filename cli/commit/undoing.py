@@ -14,7 +14,7 @@ from yolofs.cli.commit.named_paths import check_paths_of_undo
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.commit.undo_report import check_nothing_stays, document_of, report_undo, show_undo
 from yolofs.cli.output import ask, check_can_ask, emit, emit_json, progress, say
-from yolofs.cli.project import changing, reading_whole, relative_paths
+from yolofs.cli.project.project import changing, reading_whole, relative_paths
 from yolofs.cli.same_command import same_command_with
 from yolofs.cli.show.listing import summary
 from yolofs.commit import plan_commit

@@ -58,7 +58,7 @@ def offered(find: Callable[[Session, str], Iterator[CompletionItem]]) -> Complet
 
 @contextlib.contextmanager
 def _session(context: click.Context) -> Iterator[Session]:
-    from yolofs.cli.which_project import find_project
+    from yolofs.cli.project.which_project import find_project
     from yolofs.session.session import Session, SessionAccess
 
     set_options(GlobalOptions(context.find_root().params.get("start") or b"."))

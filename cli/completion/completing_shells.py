@@ -13,7 +13,7 @@ from typing import ClassVar
 import click
 from click.shell_completion import BashComplete, CompletionItem, ShellComplete, ZshComplete, split_arg_string
 
-from yolofs.cli.completing import VARIABLE, is_after_dashes
+from yolofs.cli.completion.completing import VARIABLE, is_after_dashes
 
 _BREAKS = frozenset(":=@")
 """Characters that a word may contain, but that bash treats as words of their own."""

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import yolofs
 from yolofs import checkout_core
-from yolofs.cli.run.untrusted_settings import waiting_lines
-from yolofs.cli.which_project import session_directory
+from yolofs.cli.project.which_project import session_directory
+from yolofs.cli.rules.untrusted_settings import waiting_lines
 from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text

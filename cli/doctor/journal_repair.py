@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import os
 
-from yolofs.cli.connection import connected
 from yolofs.cli.output import ask, check_can_ask, say
-from yolofs.cli.project import session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import session_directory
 from yolofs.errors import JournalError, UsageError
 from yolofs.journal import cuts
 from yolofs.journal.journal import Journal

@@ -9,10 +9,10 @@ from typing import NamedTuple, assert_never
 
 from yolofs.audit.audit import AskNote, JournalEnd, Note, RefusalNote, RuleChange, RunEnd, RunStart, records_before
 from yolofs.audit.runs import runs_in
+from yolofs.cli.history.visible_records import is_about, may_show, paths_of_record
 from yolofs.cli.options import options
 from yolofs.cli.show.audit_lines import comes_before, notes_between
 from yolofs.cli.show.record_lines import RecordEntry
-from yolofs.cli.visible_records import is_about, may_show, paths_of_record
 from yolofs.paths import Generation, RelPath
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session

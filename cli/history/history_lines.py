@@ -8,14 +8,14 @@ from typing import Any
 
 from yolofs.audit.audit import AskNote, Note, RefusalNote, RunEnd, RunStart
 from yolofs.audit.runs import Run, generation_of, read_runs
-from yolofs.cli.history_items import ChapterSpan, LeftOut, WantedHistory, items_of, markers_of
+from yolofs.cli.history.history_items import ChapterSpan, LeftOut, WantedHistory, items_of, markers_of
+from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, local_time, paint, say
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
 from yolofs.cli.show.run_lines import run_result
-from yolofs.cli.visible_records import count_since
 from yolofs.journal.records import Travel
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session

@@ -8,8 +8,8 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
+from yolofs.cli.history.visible_records import is_about, may_show
 from yolofs.cli.options import options, start_directory
-from yolofs.cli.visible_records import is_about, may_show
 from yolofs.errors import UsageError
 from yolofs.journal.records import Record
 from yolofs.paths import RelPath, display, in_shell, split

@@ -9,10 +9,10 @@ from itertools import chain
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.completing import PATHS_KEY, ranges, staged_paths, without_needless_files
+from yolofs.cli.completion.completing import PATHS_KEY, ranges, staged_paths, without_needless_files
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import say
-from yolofs.cli.project import relative_paths
+from yolofs.cli.project.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import display, in_shell
 from yolofs.session.session import Session
@@ -107,7 +107,7 @@ def _check_is_path(session: Session, word: str, error: GenerationError) -> None:
     Raises:
         GenerationError: it is none; the hint has the path that it is most like, if there is one.
     """
-    from yolofs.cli.missing_paths import is_somewhere, path_meant
+    from yolofs.cli.history.missing_paths import is_somewhere, path_meant
 
     typed = os.fsencode(word)
     try:
@@ -128,7 +128,7 @@ def _is_range_alone(word: str) -> bool:
 
 
 def _check_is_further_path(session: Session, word: str, range_text: str) -> None:
-    from yolofs.cli.missing_paths import is_somewhere, nothing_at
+    from yolofs.cli.history.missing_paths import is_somewhere, nothing_at
 
     typed = os.fsencode(word)
     (path,) = relative_paths(session, [typed])

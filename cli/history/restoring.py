@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from yolofs.changes.picks import Picks
-from yolofs.cli.missing_paths import nothing_at
+from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.output import emit_json, say
-from yolofs.cli.project import changing, find_project, reading_whole, relative_paths
+from yolofs.cli.project.project import changing, find_project, reading_whole, relative_paths
 from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import structs
 
+from yolofs.cli.history.visible_records import count_since, segment_counts
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, has_unicode, local_time, paint
 from yolofs.cli.show import graph
 from yolofs.cli.show.json_forms import text_fields
-from yolofs.cli.visible_records import count_since, segment_counts
 from yolofs.journal.timeline import GenerationInfo, GenerationKind
 from yolofs.paths import display
 from yolofs.session.history import Chapter

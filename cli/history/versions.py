@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
-from yolofs.cli.completing import (
+from yolofs.cli.completion.completing import (
     PATHS_KEY,
     generation_words,
     offered,
@@ -17,9 +17,9 @@ from yolofs.cli.completing import (
     staged_paths,
     without_needless_files,
 )
-from yolofs.cli.missing_paths import nothing_at
+from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.options import options
-from yolofs.cli.project import relative_paths
+from yolofs.cli.project.project import relative_paths
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import RelPath, in_shell, split
 from yolofs.session.session import Session

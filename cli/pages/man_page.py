@@ -1,5 +1,6 @@
-"""The manual page, from the commands' own help: ``python -m yolofs.cli.man_page > docs/yolofs.1``
-writes it.
+"""The manual page, from the commands' own help.
+
+``python -m yolofs.cli.pages.man_page > docs/yolofs.1`` writes it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import click
 from yolofs import __version__
 from yolofs.cli.group import COMMANDS, cli
 
-_HEAD = rf""".\" Written by: python -m yolofs.cli.man_page
+_HEAD = rf""".\" Written by: python -m yolofs.cli.pages.man_page
 .TH YOLOFS 1 "" "yolofs {__version__}" "User Commands"
 .SH NAME
 yolofs \- work on files through a view in which nothing is real until you commit it

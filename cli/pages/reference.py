@@ -1,7 +1,7 @@
 """Writes pages of ``docs/reference`` from what the code says.
 
-``commands.md`` from the commands' own help: ``python -m yolofs.cli.reference``;
-``preset.md`` from the built-in rules: ``python -m yolofs.cli.reference preset``.
+``commands.md`` from the commands' own help: ``python -m yolofs.cli.pages.reference``;
+``preset.md`` from the built-in rules: ``python -m yolofs.cli.pages.reference preset``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = """\
 # Commands
 
 This page has what `yolofs --help` and `yolofs COMMAND --help` print; `python -m
-yolofs.cli.reference` writes it.
+yolofs.cli.pages.reference` writes it.
 
 Data goes to stdout, messages to stderr. Without a terminal no command asks a question, shows
 colours or draws a progress bar; `NO_COLOR` turns colours off at a terminal too. `--json` prints one
@@ -37,7 +37,7 @@ rules come first. `preset = "none"` ([settings](config.md)) switches the built-i
 then asks about every access that no other rule settles. `yolofs rule explain PATH` says which rule
 decides over a path.
 
-`python -m yolofs.cli.reference preset` writes this page from the code.
+`python -m yolofs.cli.pages.reference preset` writes this page from the code.
 
 The order does not matter, with one exception: of two lines about the same path the first counts
 (the project may be your home directory). `~` is the home directory of the user who mounts. If

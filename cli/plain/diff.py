@@ -19,17 +19,17 @@ from yolofs.changes.patch import PatchStyle, quoted_name, write_patch
 from yolofs.changes.patch_files import Reading
 from yolofs.changes.patch_stat import stat_changes
 from yolofs.cli.guard import hidden_by, readable, seen
-from yolofs.cli.missing_paths import check_somewhere
+from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.options import options
 from yolofs.cli.output import emit_json, has_colour, paint, progress, say
-from yolofs.cli.pager import paged
-from yolofs.cli.project import find_project, reading, relative_paths
+from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.folding import Sort
 from yolofs.cli.show.json_forms import change_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes, group_texts, say_hidden, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.stat_lines import stat_lines
+from yolofs.cli.terminal.pager import paged
 from yolofs.errors import GenerationError, UsageError
 from yolofs.paths import ROOT, Generation, RelPath, absolute, display, in_shell
 from yolofs.session.generations import States
@@ -128,7 +128,7 @@ class _Visible(msgspec.Struct, frozen=True):
 
 
 def _chapters(session: Session, stack: contextlib.ExitStack) -> list[Chapter]:
-    from yolofs.cli.earlier_history import chapters_told  # only what runs did may have been before commits
+    from yolofs.cli.history.earlier_history import chapters_told  # only what runs did may have been before commits
 
     return stack.enter_context(chapters_told(session))
 
@@ -163,7 +163,7 @@ def _differences(
 
 
 def _range_and_paths(session: Session, words: Sequence[str], typed: Sequence[bytes]) -> tuple[str, Sequence[bytes]]:
-    from yolofs.cli.ranges import range_and_paths  # it takes click along
+    from yolofs.cli.history.ranges import range_and_paths  # it takes click along
 
     try:
         return range_and_paths(session, words, typed)
@@ -342,7 +342,7 @@ def _compare_two(session: Session, words: Sequence[str], run: int | None, paths:
             "GENERATION:PATH GENERATION:PATH takes no further argument", hint="yolofs diff GENERATION:PATH :PATH"
         )
     from yolofs.changes.changes import compare_two
-    from yolofs.cli.versions import file_of_version, parse_version
+    from yolofs.cli.history.versions import file_of_version, parse_version
 
     found = [file_of_version(session, parse_version(session, word), word) for word in words]
     for (_, file), word in zip(found, words, strict=True):

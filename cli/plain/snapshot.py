@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from yolofs.cli.connection import connected
 from yolofs.cli.output import emit_json, emit_number, say
-from yolofs.cli.which_project import find_project
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.which_project import find_project
 from yolofs.paths import Generation, display
 
 
@@ -23,7 +23,7 @@ def _snapshot(project: bytes, name: bytes, *, if_changed: bool) -> Generation | 
     with connected(project) as client:
         if client is not None:
             return client.snapshot(name, if_changed=if_changed)
-    from yolofs.cli.project import writing  # takes long
+    from yolofs.cli.project.project import writing  # takes long
 
     with writing(project, command="snapshot") as session:
         return session.snapshot(name, if_changed=if_changed)

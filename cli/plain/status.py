@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from yolofs.changes.changes import Change
 from yolofs.changes.counting import counts
-from yolofs.cli.connection import connected, warn_of_other_version
 from yolofs.cli.guard import PathGuard, hidden_by, seen
+from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
 from yolofs.cli.output import emit, emit_json, progress, say, warn
-from yolofs.cli.project import find_project, session_directory, warnings_of
+from yolofs.cli.project.connection import connected, warn_of_other_version
+from yolofs.cli.project.project import find_project, session_directory, warnings_of
 from yolofs.cli.rules.hidden_changes import hiding_of
-from yolofs.cli.run.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
+from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes, say_hidden, say_left_out, say_marked, without_scratch
 from yolofs.cli.show.marking import marks_of
-from yolofs.cli.visible_records import count_since
 from yolofs.daemon.rpc.daemon_files import read_daemon_file
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import ConfigError

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from yolofs.cli.output import warn
-from yolofs.cli.which_project import session_directory
+from yolofs.cli.project.which_project import session_directory
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import other_version
 from yolofs.daemon.rpc.revision import REMOUNT

@@ -10,11 +10,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from yolofs.cli.connection import connected
-from yolofs.cli.deferred_output import deferred_output
 from yolofs.cli.options import start_directory
 from yolofs.cli.output import warn
-from yolofs.cli.which_project import find_project, session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.deferred_output import deferred_output
+from yolofs.cli.project.which_project import find_project, session_directory
 from yolofs.daemon.rpc.protocol import LoanKind, unquote
 from yolofs.errors import DaemonError, UsageError, YolofsError
 from yolofs.journal import cuts

@@ -45,7 +45,7 @@ def find_project(*, follow_move: bool = True) -> bytes:
             raise not_entered(start, is_start=True) from None
         raise
     if isinstance(found, EarlierLayout):
-        from yolofs.cli.adopting import adopt_harmless  # sessions of earlier versions are few
+        from yolofs.cli.project.adopting import adopt_harmless  # sessions of earlier versions are few
 
         found = adopt_harmless(found.project)
     if follow_move and not is_in_line(found):

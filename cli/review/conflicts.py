@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
-from yolofs.cli.project import changing
+from yolofs.cli.project.project import changing
 from yolofs.cli.review.effects import ConflictKey, DoneInView, PageChoice, Settle
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.drift_lines import drift_text

@@ -13,11 +13,11 @@ import msgspec
 
 from yolofs.changes.changes import Change, ChangeKind, Side, compare
 from yolofs.changes.hunks import FileHunks, hunks_of, read_text
-from yolofs.cli.connection import connected
 from yolofs.cli.guard import hidden_by, seen
-from yolofs.cli.missing_paths import check_somewhere
+from yolofs.cli.history.missing_paths import check_somewhere
 from yolofs.cli.options import options
-from yolofs.cli.project import relative_paths, session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import relative_paths, session_directory
 from yolofs.cli.review.comparison import Comparison, ReviewableState, ReviewSubject
 from yolofs.cli.review.first_look import first_changes
 from yolofs.cli.rules.in_force import hiding

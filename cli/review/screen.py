@@ -41,7 +41,7 @@ from yolofs.cli.review.keys import ReviewModel
 from yolofs.cli.review.painter import Painter
 from yolofs.cli.review.review_state import ReviewMode
 from yolofs.cli.review.worker import Worker
-from yolofs.cli.whole_screen import WholeScreen
+from yolofs.cli.terminal.whole_screen import WholeScreen
 from yolofs.errors import StaleHunkError, YolofsError, reason
 from yolofs.paths import display
 

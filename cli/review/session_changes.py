@@ -18,7 +18,7 @@ from yolofs.cli.commit.open_files import find_open_files, open_files_told
 from yolofs.cli.commit.report import CommitPreview, ends_text, preview_commit, stays_text
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.options import start_directory
-from yolofs.cli.project import changing
+from yolofs.cli.project.project import changing
 from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison

@@ -19,7 +19,6 @@ from typing import NamedTuple
 from yolofs.changes.changes import Change, Side
 from yolofs.changes.hunks import FileHunks, HunkKind
 from yolofs.changes.picks import LineNumbers, all_but
-from yolofs.cli.at_terminal import ending_text, run_at_terminal
 from yolofs.cli.output import ask, check_can_ask, choose, say, warn
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
@@ -34,6 +33,7 @@ from yolofs.cli.review.session_changes import (
     stage_edit,
 )
 from yolofs.cli.show.listing import PathDisplay, is_marked
+from yolofs.cli.terminal.at_terminal import ending_text, run_at_terminal
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
 from yolofs.paths import ROOT, RelPath, display, join

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import click
 
-from yolofs.cli.connection import connected
 from yolofs.cli.output import ask, emit, paint, say, warn
-from yolofs.cli.project import session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import session_directory
 from yolofs.config.trust import AT_NEXT_MOUNT, WaitingLine
 from yolofs.errors import TrustError
 from yolofs.registry.trust import content_hash, forget_agreements

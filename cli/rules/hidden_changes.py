@@ -10,8 +10,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from yolofs.changes.changes import Change
-from yolofs.cli.connection import connected
 from yolofs.cli.options import options
+from yolofs.cli.project.connection import connected
 from yolofs.paths import absolute
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yolofs.cli.connection import connected
 from yolofs.cli.guard import RuleGuard
 from yolofs.cli.options import options
 from yolofs.cli.output import warn
-from yolofs.cli.project import session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import session_directory
 from yolofs.rules import RuleBook, Sources
 
 if TYPE_CHECKING:  # takes long, and with a mount nobody reads the files

@@ -7,7 +7,7 @@ import stat
 from typing import NamedTuple
 
 from yolofs.access.gate import NAMES_LOOKED_AT
-from yolofs.cli.project import looking, session_directory
+from yolofs.cli.project.project import looking, session_directory
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.paths import RelPath, is_below
 from yolofs.session.root import known_root

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from yolofs.access.rule_notes import rule_changes
 from yolofs.audit.audit import append_notes
-from yolofs.cli.connection import connected
 from yolofs.cli.output import say
+from yolofs.cli.project.connection import connected
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
 from yolofs.cli.rules.rule_lines import key_text
 from yolofs.errors import UsageError

@@ -11,9 +11,9 @@ from yolofs.access.explain import explain
 from yolofs.access.questions import Operation
 from yolofs.access.replay import RecordedAccess, Suggestion, asked, suggest, tally, with_rules
 from yolofs.audit.audit import AskNote, RefusalNote, read_audit
-from yolofs.cli.connection import connected
 from yolofs.cli.output import emit, say
-from yolofs.cli.project import reading, session_directory
+from yolofs.cli.project.connection import connected
+from yolofs.cli.project.project import reading, session_directory
 from yolofs.cli.rules.rule_lines import key_text
 from yolofs.journal.records import Delete, Keep, Rename, Snapshot, Stage, Travel
 from yolofs.paths import display, in_shell

@@ -6,7 +6,7 @@ import os
 import re
 
 from yolofs.cli.options import start_directory
-from yolofs.cli.project import absolute_path, session_directory
+from yolofs.cli.project.project import absolute_path, session_directory
 from yolofs.errors import UsageError
 from yolofs.paths import display, is_below
 from yolofs.registry.state import state_directory, state_of

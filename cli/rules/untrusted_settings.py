@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from yolofs.cli.output import warn
-from yolofs.cli.which_project import session_directory
+from yolofs.cli.project.which_project import session_directory
 from yolofs.errors import ConfigError
 
 if TYPE_CHECKING:  # takes long, and hardly a command comes here
@@ -56,7 +56,7 @@ def lines_to_agree_to(project: bytes) -> tuple[RuleFiles, tuple[WaitingLine, ...
     Raises:
         ConfigError: one of the files is not in order.
     """
-    from yolofs.cli.connection import connected
+    from yolofs.cli.project.connection import connected
     from yolofs.rules import Level, RuleSet
     from yolofs.rules.rule_files import RuleFiles
 

@@ -17,9 +17,9 @@ import msgspec
 
 from yolofs.cli import output
 from yolofs.cli.options import start_directory
+from yolofs.cli.project.which_project import find_project, session_directory
+from yolofs.cli.rules.untrusted_settings import say_what_waits
 from yolofs.cli.run.new_feedback import say_new_feedback
-from yolofs.cli.run.untrusted_settings import say_what_waits
-from yolofs.cli.which_project import find_project, session_directory
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import Settings
 from yolofs.daemon.rpc.client import Client

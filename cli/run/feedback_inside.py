@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from yolofs.cli.inside_a_sandbox import carry_out
+from yolofs.cli.run.inside_a_sandbox import carry_out
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import YolofsError
 from yolofs.sandbox.start_errors import start_error

@@ -16,7 +16,7 @@ def say_new_feedback(project: bytes, directory: bytes) -> None:
     """
     if sys.stderr.isatty() or not os.path.lexists(os.path.join(directory, NAME)):
         return
-    from yolofs.cli.project import looking  # most runs have nothing to tell
+    from yolofs.cli.project.project import looking  # most runs have nothing to tell
     from yolofs.cli.rules.in_force import hiding
     from yolofs.cli.show.feedback_lines import lines_of
     from yolofs.cli.show.listing import PathDisplay

@@ -13,6 +13,7 @@ from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
+from yolofs.cli.project.which_project import session_directory
 from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide_by_run, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
@@ -29,7 +30,6 @@ from yolofs.cli.show.listing import (
 )
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
-from yolofs.cli.which_project import session_directory
 from yolofs.journal.timeline import BASE
 from yolofs.paths import Generation, in_shell
 from yolofs.rules.preset import SOURCE

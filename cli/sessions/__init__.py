@@ -1,3 +1,3 @@
-"""What `init` and `sessions` do: sessions are started, listed, forgotten, and moved to another
-project.
+"""What `init`, `sessions` and `unmount` do: sessions are started, listed, forgotten, unmounted, and
+moved to another project.
 """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from yolofs.cli.adopting import adopt, adopt_harmless
 from yolofs.cli.output import say, warn
-from yolofs.cli.which_project import unregistered
+from yolofs.cli.project.adopting import adopt, adopt_harmless
+from yolofs.cli.project.which_project import unregistered
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import UsageError
 from yolofs.paths import display, in_shell

@@ -13,10 +13,10 @@ import threading
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.layout import FormattedTextControl
 
+from yolofs.cli.terminal.whole_screen import WholeScreen
 from yolofs.cli.watch.board import Board, BoardEffect, EndWatch, LookAtPath
 from yolofs.cli.watch.board_lines import draw_board
 from yolofs.cli.watch.preview import preview
-from yolofs.cli.whole_screen import WholeScreen
 from yolofs.daemon.rpc.ask_messages import AnswerParams, PingInfo
 from yolofs.daemon.rpc.client import Client, Event
 from yolofs.errors import YolofsError

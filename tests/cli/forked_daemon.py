@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from tests.cli import forked
-from yolofs.cli import unmounting
-from yolofs.cli.which_project import session_directory
+from yolofs.cli.project.which_project import session_directory
+from yolofs.cli.sessions import unmounting
 from yolofs.daemon.rpc import launch
 from yolofs.daemon.rpc.protocol import unquote
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli import forked, forked_daemon
-from yolofs.cli import connection
-from yolofs.cli.run.untrusted_settings import lines_to_agree_to
+from yolofs.cli.project import connection
+from yolofs.cli.rules.untrusted_settings import lines_to_agree_to
 from yolofs.cli.sessions import starting
 from yolofs.config.load import FILE_NAME
 from yolofs.daemon.rpc.client import Client

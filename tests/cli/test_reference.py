@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from tests.cli.program import Program
-from yolofs.cli import man_page
 from yolofs.cli.group import COMMANDS, cli
-from yolofs.cli.reference import render
+from yolofs.cli.pages import man_page
+from yolofs.cli.pages.reference import render
 from yolofs.daemon.control import _Conversation
 from yolofs.daemon.rpc import protocol
 
@@ -33,7 +33,7 @@ def commands() -> Iterator[tuple[str, click.Command]]:
 
 def test_the_page_of_commands_is_what_the_help_says() -> None:
     page = (DOCS / "commands.md").read_text()
-    assert page == render(), "run: python -m yolofs.cli.reference > docs/reference/commands.md"
+    assert page == render(), "run: python -m yolofs.cli.pages.reference > docs/reference/commands.md"
 
 
 def test_every_module_with_a_command_is_listed() -> None:
@@ -107,6 +107,6 @@ def test_info_is_documented_field_by_field() -> None:
 
 def test_the_manual_page_says_the_same() -> None:
     written = (DOCS.parent / "yolofs.1").read_text()
-    assert written == man_page.render(), "run: python -m yolofs.cli.man_page > docs/yolofs.1"
+    assert written == man_page.render(), "run: python -m yolofs.cli.pages.man_page > docs/yolofs.1"
     for name in COMMANDS:
         assert f'.SS "yolofs {name}' in written

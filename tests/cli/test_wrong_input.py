@@ -289,8 +289,8 @@ def test_a_failure_inside_leaves_a_traceback_in_a_file_and_shows_it_on_request(
     broken = tmp_path / "site"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
-        "import yolofs.cli.which_project\ndef broken(*_): raise ZeroDivisionError('oops')\n"
-        "yolofs.cli.which_project.find = broken\n"
+        "import yolofs.cli.project.which_project\ndef broken(*_): raise ZeroDivisionError('oops')\n"
+        "yolofs.cli.project.which_project.find = broken\n"
     )
     path = os.pathsep.join([str(broken), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = nowhere("status", code=1, PYTHONPATH=path, TMPDIR=str(tmp_path))

@@ -17,8 +17,8 @@ import traceback
 from collections.abc import Iterator
 from typing import BinaryIO, NoReturn
 
-from yolofs.cli import group, inside_a_sandbox, main  # noqa: F401 - so that no command imports them
-from yolofs.cli.run import around_a_run  # noqa: F401 - the same
+from yolofs.cli import group, main  # noqa: F401 - so that no command imports them
+from yolofs.cli.run import around_a_run, inside_a_sandbox  # noqa: F401 - the same
 
 _Y = """
 y() {{

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from yolofs import checkout_core
-from yolofs.cli import doctor_checks
+from yolofs.cli.doctor import doctor_checks
 
 SUFFIX = EXTENSION_SUFFIXES[0]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.cli import doctor_checks
+from yolofs.cli.doctor import doctor_checks
 from yolofs.compiled import stale_sources
 
 SUFFIX = ".cpython-311-x86_64-linux-gnu.so"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from yolofs.cli import deferred_output as module
-from yolofs.cli.deferred_output import deferred_output
+from yolofs.cli.project import deferred_output as module
+from yolofs.cli.project.deferred_output import deferred_output
 
 
 class _Clock:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from yolofs.cli.reference import render_preset
+from yolofs.cli.pages.reference import render_preset
 from yolofs.rules import RuleBook, RuleState, parse_rules
 from yolofs.rules.preset import installation, preset_lines, preset_rules
 from yolofs.rules.preset_table import SECTIONS
@@ -29,7 +29,9 @@ def state(path: str, *, project: str = PROJECT, home: str = HOME) -> str:
 
 
 def test_the_page_is_what_the_code_says() -> None:
-    assert PAGE.read_text() == render_preset(), "run: python -m yolofs.cli.reference preset > docs/reference/preset.md"
+    assert PAGE.read_text() == render_preset(), (
+        "run: python -m yolofs.cli.pages.reference preset > docs/reference/preset.md"
+    )
 
 
 def test_every_line_stands_once_and_every_section_has_one_state() -> None:

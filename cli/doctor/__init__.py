@@ -1,0 +1,1 @@
+"""What ``yolofs doctor`` looks at, and what it repairs."""
