@@ -11,7 +11,7 @@ from yolofs.cli.options import start_directory
 from yolofs.cli.output import emit_json_list
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.which_project import session_entry, unregistered
-from yolofs.cli.sessions.forgetting import forget
+from yolofs.cli.sessions.forget_session import forget
 from yolofs.cli.sessions.rebasing import rebase
 from yolofs.cli.sessions.session_condition import Condition, condition_of
 from yolofs.cli.sessions.session_lines import emit_sessions, session_fields
