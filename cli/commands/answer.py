@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 import click
 import msgspec
@@ -14,6 +13,7 @@ from yolofs.cli.output import say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.connection import connected_or_refused
 from yolofs.cli.project.project import absolute_path, find_project
+from yolofs.cli.show.ask_lines import answer_lines
 from yolofs.daemon.rpc.ask_messages import AnswerParams, AnswerResult
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import quote, unquote
@@ -68,12 +68,8 @@ def command(
     )
     with connected_or_refused(project) as client:
         result = _answer(client, params)
-    word = "allowed" if decision == "allow" else "denied"
-    say(f"{word} {_numbers(result.answered)}")
-    if result.left:
-        say(f"of these, {_numbers(result.left)} only once: nearer rules, or other names of the file, still ask")
-    if result.unseen:
-        say(f"of its group {_numbers(result.unseen)} came up since, and still wait: yolofs asks")
+    for line in answer_lines(decision, result):
+        say(line)
 
 
 def _answer(client: Client, params: AnswerParams) -> AnswerResult:
@@ -87,14 +83,3 @@ def _answer(client: Client, params: AnswerParams) -> AnswerResult:
         if led_to == params.scope:
             raise
         return client.answer(msgspec.structs.replace(params, scope=led_to))
-
-
-def _numbers(asks: Sequence[int]) -> str:
-    """Return ascending numbers as text; a run without a gap by its first and last number."""
-    runs: list[list[int]] = []
-    for ask in asks:
-        if runs and runs[-1][-1] == ask - 1:
-            runs[-1].append(ask)
-        else:
-            runs.append([ask])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from yolofs.cli.doctor import journal_repair
-from yolofs.cli.doctor.doctor_checks import CheckFinding, Health, check_machine, check_session
-from yolofs.cli.output import emit, emit_json, paint, say
+from yolofs.cli.doctor.doctor_checks import check_machine, check_session
+from yolofs.cli.output import emit_json, say
 from yolofs.cli.project.project import find_project
+from yolofs.cli.show.finding_lines import emit_findings, findings_document, has_failed
 from yolofs.errors import NoSessionError, UsageError
-
-_COLOURS = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}
 
 
 @click.command()
@@ -59,31 +56,10 @@ def command(repair: bool, keeps_rest: bool, yes: bool, acknowledge: bool, as_jso
         journal_repair.repair(project, keeps_rest=keeps_rest, yes=yes)
     findings = [*check_machine(), *(check_session(project) if project is not None else ())]
     if as_json:
-        emit_json({"findings": [_fields(finding) for finding in findings], "ok": not _has_failed(findings)})
+        emit_json(findings_document(findings))
     else:
-        for finding in findings:
-            if finding.level is not Health.OK or not (repair or acknowledge):
-                _emit(finding)
+        emit_findings(findings, only_problems=repair or acknowledge)
         if project is None:
             say("there is no session here, so only the machine was checked")
-    if _has_failed(findings):
+    if has_failed(findings):
         raise click.exceptions.Exit(1)
-
-
-def _has_failed(findings: Sequence[CheckFinding]) -> bool:
-    return any(finding.level is Health.FAIL for finding in findings)
-
-
-def _emit(finding: CheckFinding) -> None:
-    emit(f"{paint(f'{finding.level.value:<4}', _COLOURS[finding.level])}  {finding.check}: {finding.message}")
-    if finding.advice:
-        emit(f"      {finding.advice}")
-
-
-def _fields(finding: CheckFinding) -> dict[str, str]:
-    return {
-        "check": finding.check,
-        "level": finding.level.value,
-        "message": finding.message,
-        "advice": finding.advice,
-    }

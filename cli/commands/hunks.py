@@ -7,7 +7,7 @@ import os
 import click
 
 from yolofs.cli.commit.hunk_editing import edit_by_id
-from yolofs.cli.commit.hunk_listing import list_hunks
+from yolofs.cli.commit.hunk_listing import HunkForm, list_hunks
 from yolofs.cli.commit.hunk_option import hunk_ids
 from yolofs.cli.history.ranges import PathsCommand, paths_given, ranges_and_paths
 from yolofs.cli.options import options
@@ -72,16 +72,8 @@ def command(
             raise UsageError("hunks are edited by the user, outside of the sandbox", hint="yolofs hunks")
         edit_by_id(project, to_edit, paths_given(), _patch(edited_path))
         return
-    list_hunks(
-        project,
-        words,
-        paths_given(),
-        scratch=scratch,
-        shows_hidden=shows_hidden,
-        unfolds=unfolds,
-        as_list=as_list,
-        as_json=as_json,
-    )
+    form = HunkForm(scratch, shows_hidden, unfolds, as_list, as_json)
+    list_hunks(project, words, paths_given(), form)
 
 
 def _patch(path: bytes | None) -> bytes | None:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import grp
-import stat
-from collections.abc import Iterable, Iterator
-
 import click
 
 from yolofs.cli.history.ranges import GenerationsCommand
-from yolofs.cli.history.versions import check_may_read, file_of_version, parse_version, versions
-from yolofs.cli.options import options
-from yolofs.cli.output import emit, local_time
+from yolofs.cli.history.versions import list_version, versions
+from yolofs.cli.output import emit
 from yolofs.cli.project.project import find_project, reading
-from yolofs.paths import display
-from yolofs.registry.private import user_name
-from yolofs.session.session import Session
-from yolofs.session.state_files import StateFile, StateFiles
+from yolofs.cli.show.file_lines import file_line
 
 
 @click.command(cls=GenerationsCommand)
@@ -33,44 +24,5 @@ def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> Non
     """
     with reading(find_project()) as session:
         for text in versions:
-            version = parse_version(session, text)
-            files, file = file_of_version(session, version, text)
-            shown: Iterable[tuple[bytes, StateFile]] = [(version.typed, file)]
-            if file.is_directory:
-                check_may_read(session, file.path, text)
-                shown = _inside(session, files, file, is_recursive=is_recursive)
-            for name, below in shown:
-                emit(_line(name, below, is_long=is_long))
-
-
-def _inside(
-    session: Session, files: StateFiles, directory: StateFile, *, is_recursive: bool, above: bytes = b""
-) -> Iterator[tuple[bytes, StateFile]]:
-    """Yield the entries of a directory.  Inside a sandbox, those that rules hide are left out."""
-    guard = options().guard
-    for name, file in files.inside(directory):
-        full = session.base.path(file.path)
-        if guard is not None and not guard.may_see(full):
-            continue
-        yield above + name, file
-        if is_recursive and file.is_directory and (guard is None or guard.may_read(full)):
-            yield from _inside(session, files, file, is_recursive=True, above=above + name + b"/")
-
-
-def _line(name: bytes, file: StateFile, *, is_long: bool) -> str:
-    side = file.side
-    text = display(name) + ("/" if file.is_directory else "")
-    if not is_long:
-        return text
-    if side.type == stat.S_IFLNK:
-        text += f" -> {display(side.target())}"
-    mode = stat.filemode(side.type | side.mode)
-    return (
-        f"{mode} {user_name(side.uid):8} {_group_name(side.gid):8} {side.size:>10} {local_time(file.mtime_ns)} {text}"
-    )
-
-
-def _group_name(gid: int) -> str:
-    with contextlib.suppress(KeyError):
-        return grp.getgrgid(gid).gr_name
-    return str(gid)
+            for name, file in list_version(session, text, is_recursive=is_recursive):
+                emit(file_line(name, file, is_long=is_long))

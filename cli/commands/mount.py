@@ -15,9 +15,10 @@ from yolofs.cli.path_types import ExistingDirectory
 from yolofs.cli.project.connection import connected, warn_of_other_version
 from yolofs.cli.project.project import find_project, session_directory
 from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_or_warned
+from yolofs.cli.show.mount_lines import emit_mountpoint, say_where_the_project_is
 from yolofs.daemon.rpc.protocol import Info, unquote
 from yolofs.errors import UsageError
-from yolofs.paths import display, is_below
+from yolofs.paths import display
 
 
 @click.command()
@@ -51,8 +52,8 @@ def command(root: bytes | None, foreground: bool) -> None:
     for warning in started.info.warnings:
         output.warn(warning)
     say_what_waits(len(waiting_or_warned(project, warned=started.info.warnings)))
-    _emit_mountpoint(started.info)
-    _say_where_the_project_is(started.info)
+    emit_mountpoint(started.info)
+    say_where_the_project_is(started.info)
     if foreground:
         sys.exit(started.process.wait())
     started.process.returncode = 0  # it goes on without us: no complaint that nobody waited for it
@@ -65,20 +66,7 @@ def _report_running(info: Info, root: bytes | None) -> None:
             hint="yolofs unmount, then mount again",
         )
     output.say(f"mounted already, by process {info.pid}")
-    _emit_mountpoint(info)
-
-
-def _emit_mountpoint(info: Info) -> None:
-    output.emit_bytes(unquote(info.mountpoint) + b"\n")
-    sys.stdout.flush()
-
-
-def _say_where_the_project_is(info: Info) -> None:
-    """Say where the project is in a view that shows more than the project."""
-    root, project = unquote(info.root), unquote(info.project)
-    if root != project and is_below(project, root.rstrip(b"/")):
-        inside = project[len(root.rstrip(b"/")) + 1 :]
-        output.say(f"the project in it: {display(os.path.join(unquote(info.mountpoint), inside))}")
+    emit_mountpoint(info)
 
 
 def _pass_signals_on(process: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import enum
 import importlib
 import importlib.metadata
 import os
@@ -13,12 +12,12 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import yolofs
 from yolofs import checkout_core
 from yolofs.cli.project.which_project import session_directory
 from yolofs.cli.rules.untrusted_settings import waiting_lines
+from yolofs.cli.show.finding_lines import CheckFinding, Health
 from yolofs.commit import plan_commit
 from yolofs.compiled import is_compiled, stale_sources
 from yolofs.config.trust import NEXT, count_text
@@ -50,23 +49,6 @@ _NO_SPACE = 16 << 20
 _MOST_LOST = 5
 """How many lost files are named."""
 _FUSE_CONF = "/etc/fuse.conf"
-
-
-class Health(enum.Enum):
-    """How a check went."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-class CheckFinding(NamedTuple):
-    """What a check found, and what to do about it."""
-
-    check: str
-    level: Health
-    message: str
-    advice: str = ""
 
 
 def check_machine() -> Iterator[CheckFinding]:

@@ -86,6 +86,37 @@ def file_of_version(session: Session, version: FileVersion, text: str) -> tuple[
     return files, file
 
 
+def list_version(session: Session, text: str, *, is_recursive: bool) -> Iterator[tuple[bytes, StateFile]]:
+    """Yield what ``GENERATION:PATH`` lists, each with its name as seen from there: the entries of a
+    directory, with ``is_recursive`` also those below, or the file itself.
+
+    Raises:
+        GenerationError, UsageError: as :func:`parse_version`, :func:`file_of_version` and
+            :func:`check_may_read`.
+    """
+    version = parse_version(session, text)
+    files, file = file_of_version(session, version, text)
+    if not file.is_directory:
+        yield version.typed, file
+        return
+    check_may_read(session, file.path, text)
+    yield from _inside(session, files, file, is_recursive=is_recursive)
+
+
+def _inside(
+    session: Session, files: StateFiles, directory: StateFile, *, is_recursive: bool, above: bytes = b""
+) -> Iterator[tuple[bytes, StateFile]]:
+    """Yield the entries of a directory.  Inside a sandbox, those that rules hide are left out."""
+    guard = options().guard
+    for name, file in files.inside(directory):
+        full = session.base.path(file.path)
+        if guard is not None and not guard.may_see(full):
+            continue
+        yield above + name, file
+        if is_recursive and file.is_directory and (guard is None or guard.may_read(full)):
+            yield from _inside(session, files, file, is_recursive=True, above=above + name + b"/")
+
+
 def check_may_read(session: Session, path: RelPath, text: str) -> None:
     """Check that whoever asks may read what is at a path: inside a sandbox the rules say so.
 

@@ -22,6 +22,21 @@ def say_what_waits(count: int) -> None:
         warn(f"{count_text(count)}: {NEXT}")
 
 
+def say_what_waits_about(setting: str, project: bytes) -> Sequence[WaitingLine]:
+    """Tell how many lines about a setting wait, if any do, and return them.  Of a file that is not
+    in order there are none, and nothing is said.
+    """
+    try:
+        waiting = [line for line in waiting_lines(project) if line.key[0] == setting]
+    except ConfigError:  # opening the session tells it
+        return ()
+    if waiting:
+        from yolofs.config.trust import NEXT, count_text
+
+        warn(f"{count_text(len(waiting), about=f' about {setting}')}: {NEXT}")
+    return waiting
+
+
 def waiting_or_warned(project: bytes, *, warned: Iterable[str] = ()) -> tuple[WaitingLine, ...]:
     """Return the lines that wait; of a file that is not in order there are none, and a warning says
     so.

@@ -4,9 +4,9 @@ can do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from yolofs.daemon.rpc.ask_messages import AskInfo
+from yolofs.daemon.rpc.ask_messages import AnswerResult, AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
 from yolofs.system.disk_usage import size_text
@@ -68,6 +68,29 @@ def rule_text(ask: AskInfo) -> str:
     if ask.rule.state.may_write and ask.state is not ask.rule.state:
         return f"asked, as the file has {UNKNOWN_NAMES}"
     return f'asked, as {display(unquote(ask.rule.key))} is "{ask.rule.state.value}" ({ask.rule.source})'
+
+
+def answer_lines(decision: str, result: AnswerResult) -> Iterator[str]:
+    """Yield what has become of an answer: which asks it ended, and which go on.
+
+    ``decision`` is ``allow`` or ``deny``.
+    """
+    yield f"{'allowed' if decision == 'allow' else 'denied'} {ids_text(result.answered)}"
+    if result.left:
+        yield f"of these, {ids_text(result.left)} only once: nearer rules, or other names of the file, still ask"
+    if result.unseen:
+        yield f"of its group {ids_text(result.unseen)} came up since, and still wait: yolofs asks"
+
+
+def ids_text(ids: Sequence[int]) -> str:
+    """Return ascending ids as text; a run without a gap by its first and last id."""
+    runs: list[list[int]] = []
+    for ask_id in ids:
+        if runs and runs[-1][-1] == ask_id - 1:
+            runs[-1].append(ask_id)
+        else:
+            runs.append([ask_id])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs)
 
 
 def _word(word: bytes) -> str:

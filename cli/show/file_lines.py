@@ -1,0 +1,34 @@
+"""A file of a state in a line, as ``yolofs ls`` prints it."""
+
+from __future__ import annotations
+
+import contextlib
+import grp
+import stat
+
+from yolofs.cli.output import local_time
+from yolofs.paths import display
+from yolofs.registry.private import user_name
+from yolofs.session.state_files import StateFile
+
+
+def file_line(name: bytes, file: StateFile, *, is_long: bool) -> str:
+    """Return a name, and with ``is_long`` mode, owner, group, size in bytes and time before it, and
+    after it where a symlink leads.
+    """
+    side = file.side
+    text = display(name) + ("/" if file.is_directory else "")
+    if not is_long:
+        return text
+    if side.type == stat.S_IFLNK:
+        text += f" -> {display(side.target())}"
+    mode = stat.filemode(side.type | side.mode)
+    return (
+        f"{mode} {user_name(side.uid):8} {_group_name(side.gid):8} {side.size:>10} {local_time(file.mtime_ns)} {text}"
+    )
+
+
+def _group_name(gid: int) -> str:
+    with contextlib.suppress(KeyError):
+        return grp.getgrgid(gid).gr_name
+    return str(gid)
