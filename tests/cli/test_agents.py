@@ -72,10 +72,10 @@ class TestHook:
         before = request.get("tool_input") or json.loads(request["toolArgs"])
         assert {**arguments, "command": "true"} == before
 
-    def test_other_tools_are_left_alone(self, agent: str) -> None:
+    def test_the_hook_does_not_touch_tools_that_run_no_commands(self, agent: str) -> None:
         assert hook(agent, {"tool_name": "Read", "toolName": "view", "tool_input": {"file_path": "x"}}) == {}
 
-    def test_what_makes_no_sense_is_not_run(self, agent: str) -> None:
+    def test_the_hook_has_a_malformed_request_not_run(self, agent: str) -> None:
         assert "not run" in hook(agent, requests(agent, None), code=2)
         assert "not run" in hook(agent, "text", code=2)
 
@@ -95,7 +95,7 @@ def test_a_command_for_a_shell_that_yolofs_does_not_start_is_not_run(agent: str,
 
 
 @pytest.mark.parametrize("tool", ["write_bash", "write_powershell"])
-def test_what_is_typed_into_a_shell_of_copilots_is_refused(tool: str) -> None:
+def test_the_hook_refuses_input_for_a_shell_of_copilot_that_is_open_already(tool: str) -> None:
     """The shell outlives the command that was sent through yolofs, and is not in the sandbox."""
     arguments = {"sessionId": "1", "input": "rm -r ~{enter}"}
     said = hook("copilot", {"toolName": tool, "toolArgs": json.dumps(arguments)}, code=2)
@@ -115,7 +115,7 @@ def test_cursor_is_asked_again_and_lets_only_wrapped_commands_through() -> None:
 
 
 @pytest.mark.parametrize("command", ["", "ls", "a && b", TRICKY, "echo '", "\\", "ü"])
-def test_only_what_is_wrapped_counts_as_wrapped(command: str) -> None:
+def test_a_command_counts_as_wrapped_only_if_all_of_it_is(command: str) -> None:
     assert is_wrapped(wrap(command))
     assert not is_wrapped(command)
     assert not is_wrapped(wrap(command) + " ; ls")
@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_added_to_is_left_alone(tmp_path: Path, content: s
     assert path.read_text() == content
 
 
-def test_what_to_put_there_by_hand_is_said_and_the_other_agents_get_theirs(tmp_path: Path) -> None:
+def test_init_prints_a_hook_that_it_cannot_write_and_writes_those_of_other_agents(tmp_path: Path) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude/settings.json").write_text("{ // a comment\n}")
     said = Program(tmp_path)("init", "--agents", "claude,codex", code=3).err

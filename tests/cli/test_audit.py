@@ -266,7 +266,7 @@ def test_rules_that_commands_and_files_change_are_noted(yolofs: Program, is_moun
             assert noted(4)[3:] == [(f"{yolofs.project}/closed", "hidden", "deny", ".yolofs.toml:4")]
 
 
-def test_the_log_shows_all_of_it_in_its_place(yolofs: Program, view: Path) -> None:
+def test_the_log_shows_asks_refusals_and_records_in_the_order_of_time(yolofs: Program, view: Path) -> None:
     (view / "new").touch()
     with reader(view / "secret/a") as blocked:
         wait_for_asks(yolofs, 1)

@@ -78,7 +78,7 @@ def _move(top: Path) -> None:
         some=4,
     ),
 )
-def test_all_that_was_there_comes_back(
+def test_a_restored_directory_has_its_files_attributes_and_times_again(
     yolofs: Program, change: Callable[[Path], None], origin: str, is_mounted: bool
 ) -> None:
     if origin == "base":
@@ -107,7 +107,7 @@ def test_all_that_was_there_comes_back(
         assert os.getxattr(yolofs.project / "top/deep/file", "user.one") == b"1"
 
 
-def test_what_base_has_is_not_staged_any_more(yolofs: Program) -> None:
+def test_a_file_restored_to_what_base_has_is_not_staged_any_more(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")
         (view / "new").write_text("new\n")
@@ -128,7 +128,7 @@ def test_a_restore_is_taken_back_by_a_travel(yolofs: Program) -> None:
         assert (view / "a.txt").read_text() == "changed\n"
 
 
-def test_a_run_names_what_it_left(yolofs: Program) -> None:
+def test_restore_takes_the_number_of_a_run_for_what_that_left(yolofs: Program) -> None:
     with yolofs.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(yolofs.project).lstrip("/")
         yolofs("run", "--", "sh", "-c", "echo one > new")
@@ -139,7 +139,7 @@ def test_a_run_names_what_it_left(yolofs: Program) -> None:
         assert (view / "new").read_text() == "two\n"
 
 
-def test_travel_brings_back_a_part_of_the_tree(yolofs: Program) -> None:
+def test_travel_only_brings_back_the_named_path_alone(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "one").write_text("one\n")
         (view / "two").write_text("two\n")
@@ -151,7 +151,7 @@ def test_travel_brings_back_a_part_of_the_tree(yolofs: Program) -> None:
         assert not (view / "two").exists()
 
 
-def test_a_program_that_has_it_open_keeps_what_it_has_opened(yolofs: Program) -> None:
+def test_a_program_keeps_the_content_of_an_open_file_that_is_restored(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")
         with (view / "a.txt").open() as file:
@@ -195,7 +195,7 @@ def test_files_are_read_without_a_mount(yolofs: Program) -> None:
     assert line[3] == "7"
 
 
-def test_what_is_no_file_is_called_what_it_is_and_a_file_is_listed_as_it_was_named(yolofs: Program) -> None:
+def test_cat_refuses_links_and_fifos_by_their_type_and_ls_lists_a_single_file(yolofs: Program) -> None:
     (yolofs.project / "base-link").symlink_to("a.txt")
     with yolofs.mounted() as view:
         (view / "sub").mkdir()
@@ -212,7 +212,7 @@ def test_what_is_no_file_is_called_what_it_is_and_a_file_is_listed_as_it_was_nam
     assert yolofs("ls", "-l", "one:sub/link").out.endswith(" sub/link -> ../a b\n")
 
 
-def test_two_versions_are_compared_wherever_they_lie(yolofs: Program) -> None:
+def test_diff_compares_two_versions_at_different_paths(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "one").write_text("same\nold\n")
         (view / "one").chmod(0o644)
@@ -252,7 +252,7 @@ def test_files_and_directories_of_mode_0_come_back(yolofs: Program) -> None:
         assert (view / "locked").read_text() == "locked\n"
 
 
-def test_where_the_view_was_before_the_last_travel_is_a_generation_wherever_one_may_stand(yolofs: Program) -> None:
+def test_a_dash_means_the_generation_before_the_last_travel_in_every_command(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("changed\n")
         (view / "new").write_text("new\n")

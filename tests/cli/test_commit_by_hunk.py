@@ -78,7 +78,7 @@ def test_q_takes_what_was_taken_so_far(yolofs: Program, view: Path) -> None:
 
 
 @pytest.mark.parametrize("last", ["q\n", "\x04"])
-def test_with_nothing_taken_nothing_is_done(yolofs: Program, view: Path, last: str) -> None:
+def test_a_commit_for_which_no_hunk_is_taken_does_nothing(yolofs: Program, view: Path, last: str) -> None:
     with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
         terminal.wait_for("?]?")
         terminal.type(last)
@@ -135,7 +135,7 @@ def test_only_the_letters_that_do_something_here_are_explained(yolofs: Program, 
     assert explained == [*offered[0], *offered[-1]]
 
 
-def test_the_ranges_are_as_git_has_them(yolofs: Program) -> None:
+def test_hunks_of_emptied_and_deleted_files_have_the_ranges_that_git_prints(yolofs: Program) -> None:
     for name, text in (("all gone", TEXT), ("cut", TEXT), ("some", "1\n2\n3\n")):
         (yolofs.project / name).write_text(text)
     with yolofs.mounted() as view:
@@ -160,7 +160,7 @@ def test_the_steps_of_a_commit_of_hunks_are_one_line_of_the_log_and_the_timeline
     assert "hunks to commit" in yolofs("log", "-v").out
 
 
-def test_what_only_looks_like_such_a_step_is_shown(yolofs: Program, view: Path) -> None:
+def test_a_snapshot_that_is_named_like_a_step_of_a_commit_is_shown(yolofs: Program, view: Path) -> None:
     yolofs("snapshot", "first")
     (view / "z").write_text("z\n")
     yolofs("snapshot", "hunks to commit")
@@ -242,7 +242,7 @@ def test_facts_about_files_are_asked_about_too(yolofs: Program, view: Path) -> N
     assert (yolofs.project / "text").read_text() == TEXT
 
 
-def test_what_steers_a_terminal_is_shown_harmless(yolofs: Program, view: Path) -> None:
+def test_control_characters_of_a_hunk_are_shown_harmless(yolofs: Program, view: Path) -> None:
     (view / "a.txt").write_text("\x1b]0;title\x07\u202eone\n")
     with Terminal(yolofs.project, ["commit", "-p", "a.txt"], NO_COLOR="1") as terminal:
         terminal.wait_for("?]?")
@@ -252,7 +252,7 @@ def test_what_steers_a_terminal_is_shown_harmless(yolofs: Program, view: Path) -
         assert "\x1b]0" not in terminal.seen
 
 
-def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> None:
+def test_a_file_that_changed_during_the_questions_is_not_committed(yolofs: Program, view: Path) -> None:
     with Terminal(yolofs.project, ["commit", "-p"]) as terminal:
         terminal.wait_for("?]?")
         (view / "text").write_text("other\n")
@@ -263,7 +263,7 @@ def test_what_has_changed_meanwhile_is_refused(yolofs: Program, view: Path) -> N
     assert (yolofs.project / "text").read_text() == TEXT
 
 
-def test_without_a_terminal_it_names_the_commands_for_scripts(yolofs: Program, view: Path) -> None:
+def test_commit_p_without_a_terminal_names_the_commands_for_scripts(yolofs: Program, view: Path) -> None:
     message = yolofs.refused("commit", "-p", code=2)
     assert "hint: yolofs hunks, then: yolofs commit --yes --hunk ID" in message
 
@@ -319,7 +319,7 @@ def test_a_dry_run_asks_says_what_would_be_done_and_does_nothing(yolofs: Program
     assert len(yolofs("timeline", "--json").json["generations"]) == 1
 
 
-def test_what_is_excluded_is_not_asked_about(yolofs: Program, view: Path) -> None:
+def test_commit_p_does_not_ask_about_excluded_paths(yolofs: Program, view: Path) -> None:
     (view / "other.log").write_text("other\n")
     with Terminal(yolofs.project, ["commit", "-p", "--exclude", "text", "--exclude", "*.gone"]) as terminal:
         terminal.wait_for("(1/1) take this hunk")

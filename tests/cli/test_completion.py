@@ -122,7 +122,7 @@ def test_numbers_of_asks_are_offered(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_a_run_is_offered_files(yolofs: Program, shell: str) -> None:
+def test_after_yolofs_run_files_are_offered(yolofs: Program, shell: str) -> None:
     environment = os.environ | {"_YOLOFS_COMPLETE": f"{shell}_complete", "COMP_WORDS": "yolofs run -- cat "}
     environment["COMP_CWORD"] = "" if shell == "fish" else "4"
     done = subprocess.run(yolofs.command, cwd=yolofs.project, env=environment, stdout=subprocess.PIPE, check=True)
@@ -134,7 +134,7 @@ def test_commands_and_options_are_offered(yolofs: Program) -> None:
     assert "--up-to" in offered(yolofs, "yolofs", "commit", "--u")
 
 
-def test_where_there_is_no_session_nothing_is_said(yolofs: Program, tmp_path: Path) -> None:
+def test_without_a_session_nothing_is_offered_and_nothing_is_printed(yolofs: Program, tmp_path: Path) -> None:
     assert offered(yolofs, "yolofs", "travel", "", cwd=tmp_path) == []
 
 
@@ -159,7 +159,7 @@ def test_the_value_of_an_option_with_an_equals_sign_is_offered_with_the_option(s
 
 
 @pytest.mark.parametrize(("piece", "found"), [("ba", "base"), ("=", "base")])
-def test_bash_gets_the_value_alone_as_it_parts_the_line_there(staged: Program, piece: str, found: str) -> None:
+def test_bash_is_offered_the_value_after_an_equals_sign_alone(staged: Program, piece: str, found: str) -> None:
     line = f"yolofs restore --from={piece.strip('=')}"
     done = staged(_YOLOFS_COMPLETE="bash_complete", COMP_WORDS=line, COMP_CWORD=piece)
     assert f"plain,{found}" in done.out.splitlines()

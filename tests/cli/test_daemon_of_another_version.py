@@ -60,7 +60,9 @@ def upgraded(program: Program, *words: str, code: str = LATER) -> subprocess.Com
         ("restore", "--from", "base", "staged"),
     ],
 )
-def test_what_changes_the_session_is_refused_with_the_way_out(mounted: Program, words: tuple[str, ...]) -> None:
+def test_commands_that_change_the_session_are_refused_with_the_way_out(
+    mounted: Program, words: tuple[str, ...]
+) -> None:
     before = tree_of(mounted.project), mounted("log", "--json").out
     done = upgraded(mounted, *words)
     assert done.returncode == DAEMON, done
@@ -83,7 +85,7 @@ def test_after_an_upgrade_unmount_and_commit_make_the_session_usable(mounted: Pr
 
 @pytest.mark.mount
 @pytest.mark.parametrize("words", [("status",), ("mount",)])
-def test_whoever_looks_is_told_both_versions(mounted: Program, words: tuple[str, ...]) -> None:
+def test_commands_that_only_read_warn_of_both_versions(mounted: Program, words: tuple[str, ...]) -> None:
     done = upgraded(mounted, *words, code=RELEASED)
     assert done.returncode == 0, done
     assert "serves the mount, and this is yolofs 77.0; nothing can be committed" in done.stderr
@@ -109,7 +111,7 @@ def test_a_daemon_that_tells_no_revision_is_of_an_earlier_version(mounted: Progr
 SHAPES = {1: "d7017c11b9250e21"}
 
 
-def test_what_both_write_and_read_changes_with_the_revision_alone() -> None:
+def test_the_structures_of_journal_plan_and_socket_change_only_with_the_revision() -> None:
     """If this fails: raise REVISION, and write down the new digest beside it."""
     shapes = [
         f"{module.__name__}.{name}{value.__annotations__}"

@@ -136,7 +136,7 @@ def test_a_damaged_commit_is_not_removed(twice: Program) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "dir/b.txt"])
-def test_what_was_changed_while_it_was_kept_comes_back_and_that_is_said(yolofs: Program, name: str) -> None:
+def test_a_kept_file_that_was_written_to_comes_back_with_a_note(yolofs: Program, name: str) -> None:
     os.link(yolofs.project / "dir/b.txt", yolofs.project / "other")
     _stage(yolofs, _overwrite_both)
     yolofs("commit", "--yes")
@@ -150,7 +150,7 @@ def test_what_was_changed_while_it_was_kept_comes_back_and_that_is_said(yolofs: 
     assert (yolofs.project / name).read_text() == old + "appended by who had it open\n"
 
 
-def test_nothing_is_said_of_what_is_kept_as_it_was(twice: Program) -> None:
+def test_an_undo_of_unchanged_kept_files_prints_no_note(twice: Program) -> None:
     os.link(twice.project / "a.txt", twice.project / "linked")
     _stage(twice, _remove_and_append)
     twice("commit", "--yes")
@@ -190,7 +190,7 @@ def test_a_fifo_in_the_place_of_what_is_kept_is_not_waited_for(yolofs: Program) 
 @pytest.mark.parametrize(
     "put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)], ids=["fifo", "directory", "link"]
 )
-def test_what_is_no_journal_in_the_place_of_an_older_one_stops_nothing_else(
+def test_a_commit_whose_journal_was_replaced_stops_no_other_command(
     yolofs: Program, put: Callable[[Path], None]
 ) -> None:
     """Nobody knows which staged files it named, so none is removed: put back, it tells all."""

@@ -90,7 +90,7 @@ def test_a_mode_that_a_run_set_is_told_from_the_one_that_it_found(yolofs: Progra
 
 
 @pytest.mark.parametrize("name", ["binary", "large"])
-def test_of_what_is_not_kept_the_patch_has_nothing_and_a_note_says_what_is_known(yolofs: Program, name: str) -> None:
+def test_a_file_whose_old_content_is_not_kept_is_left_out_of_the_patch_with_a_note(yolofs: Program, name: str) -> None:
     size = (yolofs.project / name).stat().st_size
     yolofs("run", "sh", "-c", f"echo run >> {name}")
     listed = yolofs("diff", "--run", "1", "--list").out
@@ -154,7 +154,7 @@ def test_after_a_crash_before_the_texts_were_put_away_the_run_still_shows_what_i
     assert told(yolofs) == before
 
 
-def test_what_a_merge_made_of_it_is_not_taken_for_what_the_run_wrote(yolofs: Program) -> None:
+def test_the_diff_of_a_run_leaves_out_what_a_merge_added(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text")
     before = told(yolofs)
     (yolofs.project / "text").write_text("of the host\na\nb\n")
@@ -163,7 +163,7 @@ def test_what_a_merge_made_of_it_is_not_taken_for_what_the_run_wrote(yolofs: Pro
     assert told(yolofs) == before
 
 
-def test_two_commits_later_the_first_run_is_still_what_it_was(yolofs: Program) -> None:
+def test_the_diff_of_a_run_stays_the_same_over_two_later_commits(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text; echo two >> same")
     before = told(yolofs)
     host_appends(yolofs, "text", "same")
@@ -175,7 +175,7 @@ def test_two_commits_later_the_first_run_is_still_what_it_was(yolofs: Program) -
     assert told(yolofs) == before
 
 
-def test_what_is_kept_of_texts_goes_with_its_commit_and_counts_for_its_size(yolofs: Program) -> None:
+def test_texts_kept_for_merging_move_into_their_commit_and_count_for_its_size(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text")
     yolofs("commit", "--yes")
     bases = yolofs.session / "commits/1/bases"

@@ -204,7 +204,7 @@ def test_theirs_for_a_path_leaves_the_rest_and_can_be_taken_back(yolofs: Program
     assert left(yolofs("status", "--json").json, "changes") == before
 
 
-def test_merge_with_a_side_for_what_does_not_merge(yolofs: Program) -> None:
+def test_merge_with_theirs_merges_what_it_can_and_drops_the_rest(yolofs: Program) -> None:
     project = yolofs.project
     done = yolofs("commit", "--yes", "--merge", "--theirs", "--json").json
     assert left(done, "merged") == {*MERGE, "moved-here"} - {"moved"}
@@ -224,7 +224,7 @@ def test_what_the_host_changes_after_the_merge_is_drift_again(yolofs: Program) -
     assert "base has changed at 1 path" in yolofs("commit", "--yes", "clash", code=9).err
 
 
-def test_what_is_asked_about_each_conflict(yolofs: Program) -> None:
+def test_commit_asks_about_each_conflict_and_offers_what_is_possible_there(yolofs: Program) -> None:
     project = yolofs.project
     words = ["commit", "text", "clash", "gone-here", "gone-there", "binary", "alone"]
     question, after = "[q]uit?", 0
@@ -289,7 +289,9 @@ def test_quitting_the_question_does_nothing(yolofs: Program) -> None:
         (["text"], "s", "nothing committed"),
     ],
 )
-def test_only_what_is_to_be_done_is_asked_for(yolofs: Program, words: list[str], answers: str, question: str) -> None:
+def test_the_last_question_of_a_commit_names_only_what_will_be_done(
+    yolofs: Program, words: list[str], answers: str, question: str
+) -> None:
     with Terminal(yolofs.project, ["commit", *words]) as terminal:
         for count, answer in enumerate(answers, 1):
             terminal.wait_for("[q]uit?", count)
@@ -408,7 +410,7 @@ def test_a_change_of_the_host_is_seen_whatever_the_view_does_later(tmp_path: Pat
     assert "no changes" in yolofs("status").out
 
 
-def test_what_the_view_had_seen_before_it_changed_it_is_no_drift(tmp_path: Path) -> None:
+def test_names_that_moved_away_and_back_in_the_view_are_no_drift(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "d").mkdir(parents=True)
     for name in ("f", "g", "d/x"):
@@ -464,7 +466,7 @@ def test_status_shows_all_that_a_commit_would_stumble_over(tmp_path: Path, case:
     assert "base has changed at 1 path" in yolofs("commit", "--yes", code=9).err
 
 
-def test_what_waits_for_the_users_hand_is_not_told_as_ready_to_be_committed(yolofs: Program) -> None:
+def test_a_file_with_marks_of_a_merge_is_not_counted_as_ready_to_be_committed(yolofs: Program) -> None:
     said = yolofs("commit", "--yes", "--merge", "clash", "text", code=9).err
     where = yolofs.project / "clash"
     assert (

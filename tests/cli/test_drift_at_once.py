@@ -401,7 +401,9 @@ TO_THE_SAME_EFFECT = tuple(
         for case, then in points(list(itertools.product(TO_THE_SAME_EFFECT, THEN)), "to the same effect", some=12)
     ],
 )
-def test_what_leaves_a_text_as_it_was_is_no_drift(tmp_path: Path, case: tuple[Work, Edit], then: str) -> None:
+def test_a_text_that_the_host_touched_or_wrote_again_unchanged_is_no_drift(
+    tmp_path: Path, case: tuple[Work, Edit], then: str
+) -> None:
     """By what was kept of it: a commit loses no more than a time."""
     work, edit = case
     program, view = done(tmp_path, work, then)
@@ -413,7 +415,7 @@ def test_what_leaves_a_text_as_it_was_is_no_drift(tmp_path: Path, case: tuple[Wo
     assert b"by the view\n" in b"".join(content for _, _, content in described(program.project).values())
 
 
-def test_of_a_binary_nothing_is_kept_so_the_ctime_tells(tmp_path: Path) -> None:
+def test_a_binary_file_has_drifted_if_its_ctime_has_no_other_reason(tmp_path: Path) -> None:
     """A further name explains another ctime; what came and went does not."""
     program, view = done(tmp_path, lambda _: None)
     binary = program.project / "binary"

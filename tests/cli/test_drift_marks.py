@@ -65,13 +65,13 @@ def test_ours_for_all_takes_no_marks_along(yolofs: Program, words: tuple[str, ..
     check_ours(yolofs)
 
 
-def test_ours_after_further_edits_with_the_marks_still_in(yolofs: Program) -> None:
+def test_ours_drops_edits_of_a_file_that_still_has_the_marks(yolofs: Program) -> None:
     append(yolofs, b"clash", b"edited\n")
     yolofs("commit", "--yes", "--ours")
     check_ours(yolofs)
 
 
-def test_ours_after_the_marks_are_out_takes_what_is_there(yolofs: Program) -> None:
+def test_ours_takes_a_file_as_it_is_once_the_marks_are_out(yolofs: Program) -> None:
     view = CoreDriver(os.fsencode(yolofs.project))
     view.overwrite(b"clash", b"settled\n")
     view.close()
@@ -79,7 +79,7 @@ def test_ours_after_the_marks_are_out_takes_what_is_there(yolofs: Program) -> No
     assert (yolofs.project / "clash").read_text() == "settled\n"
 
 
-def test_ours_after_another_commit_has_ended_the_timeline(yolofs: Program) -> None:
+def test_ours_finds_what_was_staged_before_the_merge_after_another_commit(yolofs: Program) -> None:
     append(yolofs, b"other", b"more\n")
     yolofs("commit", "--yes", "other")
     append(yolofs, b"clash", b"edited\n")
@@ -97,7 +97,7 @@ def test_a_second_merge_does_not_forget_what_was_staged_before_the_first(yolofs:
     check_ours(yolofs)
 
 
-def test_what_is_not_kept_any_more_is_refused_and_stays(yolofs: Program) -> None:
+def test_ours_is_refused_if_what_was_staged_before_the_merge_is_not_kept(yolofs: Program) -> None:
     yolofs("gc", "--generations")
     done = yolofs("commit", "--yes", "--ours", "clash", code=9)
     assert "what was staged before the merge is not kept any more" in done.err

@@ -93,7 +93,7 @@ def test_a_file_that_took_the_place_of_a_new_link_is_no_drift(yolofs: Program) -
     assert (yolofs.project / "link").read_text() == "new\n"
 
 
-def test_what_an_early_commit_puts_there_is_drift_once_the_host_deletes_it(yolofs: Program) -> None:
+def test_a_file_that_a_commit_of_an_earlier_state_made_is_drift_once_the_host_deletes_it(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("early\n")
         yolofs("snapshot", "early")

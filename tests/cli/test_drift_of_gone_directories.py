@@ -91,14 +91,14 @@ def test_ours_puts_the_directory_in_the_place_of_a_file_of_the_host_and_keeps_th
     ]
 
 
-def test_undo_takes_the_directories_out_again(yolofs: Program) -> None:
+def test_undo_removes_the_directories_that_ours_made_again(yolofs: Program) -> None:
     before = files(yolofs)
     yolofs("commit", "--ours", "--yes")
     yolofs("undo", "--yes")
     assert files(yolofs) == before
 
 
-def test_under_a_mount_ours_makes_them_again_and_the_view_shows_them(yolofs: Program) -> None:
+def test_under_a_mount_ours_makes_the_directories_again_and_the_view_shows_them(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         yolofs("commit", "--ours", "--yes")
         assert (view / "gone/deep/changed").read_text() == "base\nmore\n"
@@ -107,7 +107,9 @@ def test_under_a_mount_ours_makes_them_again_and_the_view_shows_them(yolofs: Pro
 
 
 @pytest.mark.parametrize("options", [["--merge", "--ours"], ["--ours"], ["--force"]])
-def test_a_dry_run_says_that_they_would_be_made_again_and_does_nothing(yolofs: Program, options: list[str]) -> None:
+def test_a_dry_run_names_the_directories_that_would_be_made_again_and_does_nothing(
+    yolofs: Program, options: list[str]
+) -> None:
     before = files(yolofs)
     done = yolofs("commit", "--dry-run", *options)
     for name in ("gone/", "gone/deep/", "moved/"):
@@ -116,7 +118,7 @@ def test_a_dry_run_says_that_they_would_be_made_again_and_does_nothing(yolofs: P
     assert "gone from base" in yolofs("status").out
 
 
-def test_a_dry_run_of_a_merge_says_that_these_do_not_merge_and_offers_what_works(yolofs: Program) -> None:
+def test_a_dry_run_of_a_merge_refuses_files_in_a_gone_directory_and_offers_ours(yolofs: Program) -> None:
     refusal = yolofs("commit", "--dry-run", "--merge", code=9).err
     assert "gone/deep/changed: " in refusal
     assert "yolofs commit --ours" in refusal
@@ -159,7 +161,7 @@ def test_an_early_commit_makes_no_directory_again_and_names_the_command_that_doe
     assert "yolofs commit --ours PATH" in refusal
 
 
-def test_theirs_drops_what_is_staged_there(yolofs: Program) -> None:
+def test_theirs_drops_what_is_staged_in_a_gone_directory(yolofs: Program) -> None:
     yolofs("commit", "--theirs", "--yes")
     assert files(yolofs) == {"stays": None, "stays/in": "base\n"}
     assert yolofs("status", "--json").json["changes"] == []
@@ -193,7 +195,7 @@ def test_ours_is_not_offered_where_base_alone_had_the_content(lost: Program) -> 
 
 
 @pytest.mark.parametrize("options", [["--yes"], ["--dry-run"], ["--script"]])
-def test_ours_of_such_a_file_is_refused_by_its_path_with_the_reason(lost: Program, options: list[str]) -> None:
+def test_ours_is_refused_for_a_file_whose_content_base_alone_had(lost: Program, options: list[str]) -> None:
     refusal = lost("commit", "--ours", *options, code=9).err
     assert "mode" in refusal
     assert "its content was in base alone" in refusal
@@ -201,7 +203,7 @@ def test_ours_of_such_a_file_is_refused_by_its_path_with_the_reason(lost: Progra
     assert not (lost.project / "mode").exists()
 
 
-def test_ours_takes_all_else_beside_such_a_file(lost: Program) -> None:
+def test_ours_takes_all_files_but_the_one_whose_content_base_alone_had(lost: Program) -> None:
     (lost.project / "both").write_text("base\n")
     view = CoreDriver(os.fsencode(lost.project))
     view.append(b"both", b"ours\n")

@@ -111,7 +111,9 @@ def test_metadata_that_is_the_same_on_both_sides_or_was_taken_back_is_no_conflic
 
 
 @pytest.mark.parametrize("words", [("touched",), ("--up-to", "1")], ids=["some", "up-to"])
-def test_what_stays_staged_still_knows_what_it_was(yolofs: Program, words: tuple[str, ...]) -> None:
+def test_a_file_that_a_partial_commit_leaves_staged_still_shows_drift_of_its_mode(
+    yolofs: Program, words: tuple[str, ...]
+) -> None:
     yolofs("snapshot")
     view = CoreDriver(os.fsencode(yolofs.project))
     view.append(b"text", b"again\n")
@@ -127,7 +129,7 @@ def test_what_stays_staged_still_knows_what_it_was(yolofs: Program, words: tuple
         assert (yolofs.project / "text").read_bytes() == b"text\nmore\nagain\n"
 
 
-def test_what_is_staged_again_by_an_undo_knows_it_too(yolofs: Program) -> None:
+def test_a_file_that_an_undo_stages_again_still_shows_drift_of_its_mode(yolofs: Program) -> None:
     yolofs("commit", "--yes")
     yolofs("undo", "--yes")
     assert yolofs("status", "--json").json["drift"] == []

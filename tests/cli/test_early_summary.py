@@ -27,7 +27,7 @@ def wait_until_read(early: EarlySummary) -> None:
     assert not early._thread.is_alive()
 
 
-def test_what_changes_before_and_after_it_was_read_is_there(yolofs: Program) -> None:
+def test_the_summary_has_changes_from_before_and_after_it_was_read(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "old").touch()
         yolofs("snapshot")
@@ -49,7 +49,7 @@ def test_what_changes_before_and_after_it_was_read_is_there(yolofs: Program) -> 
             assert found == session.compare(Generation(1))
 
 
-def test_nothing_is_read_as_long_as_nothing_changes(yolofs: Program) -> None:
+def test_an_early_summary_is_not_read_as_long_as_nothing_changes(yolofs: Program) -> None:
     with yolofs.mounted():
         early = early_summary_of(yolofs)
         with early.reading():
@@ -58,7 +58,7 @@ def test_nothing_is_read_as_long_as_nothing_changes(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("words", [("commit", "--yes"), ("abort", "--yes")])
-def test_of_what_was_committed_or_dropped_meanwhile_nothing_is_taken(yolofs: Program, words: tuple[str, ...]) -> None:
+def test_an_early_summary_is_dropped_after_a_commit_or_an_abort(yolofs: Program, words: tuple[str, ...]) -> None:
     with yolofs.mounted() as view:
         early = early_summary_of(yolofs)
         with early.reading():

@@ -33,7 +33,7 @@ def taken(staged: Program, *words: str, cwd: str = ".") -> set[str]:
     return {word.removeprefix(prefix) for line in lines for word in line.split() if word.startswith(prefix)}
 
 
-def test_what_fits_a_pattern_is_excluded(staged: Program) -> None:
+def test_a_pattern_excludes_the_paths_that_fit_it_with_all_below(staged: Program) -> None:
     everything = {
         "src",
         "src/a.c",
@@ -62,7 +62,7 @@ def test_what_fits_a_pattern_is_excluded(staged: Program) -> None:
     assert taken(staged, "src", "b.log", "--exclude", "**/*.log") == {"src", "src/a.c"}
 
 
-def test_what_is_excluded_is_said_and_stays(staged: Program) -> None:
+def test_a_commit_says_what_exclude_left_out_and_that_stays_staged(staged: Program) -> None:
     done = staged("commit", "--yes", "--exclude", "**/*.log", "--exclude", "typo", "--exclude", "build")
     assert "note: --exclude typo fits nothing that is staged" in done.err
     assert "left out by --exclude" in done.err
@@ -77,6 +77,6 @@ def test_what_is_excluded_is_said_and_stays(staged: Program) -> None:
     assert staged("status", "--json").json["counts"]["A"] == 1
 
 
-def test_what_makes_no_sense_is_refused(staged: Program) -> None:
+def test_exclude_refuses_an_empty_pattern_and_contradicting_options(staged: Program) -> None:
     assert "an empty pattern excludes nothing" in staged.refused("commit", "--yes", "--exclude", "", code=2)
     assert "go with no other option" in staged.refused("commit", "--continue", "--exclude", "x", code=2)

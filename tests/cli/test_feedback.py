@@ -55,7 +55,7 @@ def test_tab_drops_without_telling_the_agent(yolofs: Program) -> None:
         assert (done.out, done.err) == ("", "the user has dropped nothing\n")
 
 
-def test_what_was_taken_back_is_not_told(yolofs: Program) -> None:
+def test_a_drop_that_was_taken_back_is_no_feedback(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("one\nzwei\n")
         with Terminal(yolofs.project, ["review"], size=(100, 24)) as terminal:
@@ -68,7 +68,7 @@ def test_what_was_taken_back_is_not_told(yolofs: Program) -> None:
         assert yolofs("feedback", "--json").json["feedback"] == []
 
 
-def test_the_next_run_says_it_once_and_the_agent_can_print_it_again(whole: Program) -> None:
+def test_the_next_run_prints_feedback_once_and_the_agent_can_print_it_again(whole: Program) -> None:
     with whole.mounted("--root", "/"):
         whole("run", "sh", "-c", "printf 'one\\nzwei\\n' > a.txt")
         dropped(whole, "dkeep it English\r", "dropped a.txt")
@@ -80,7 +80,7 @@ def test_the_next_run_says_it_once_and_the_agent_can_print_it_again(whole: Progr
         assert "the user says: keep it English" in inside.stdout, inside
 
 
-def test_the_agent_cannot_write_it(whole: Program) -> None:
+def test_an_agent_cannot_change_or_remove_the_file_of_feedback(whole: Program) -> None:
     with whole.mounted("--root", "/"):
         whole("run", "sh", "-c", "printf 'one\\nzwei\\n' > a.txt")
         dropped(whole, "dnote\r", "dropped a.txt")
@@ -104,7 +104,7 @@ def test_a_torn_line_and_a_full_file_lose_no_item_that_was_not_told(tmp_path: Pa
     assert [item.number for item in feedback.read(directory).items] == [1, 3, 4]
 
 
-def test_what_the_rules_hide_is_not_told() -> None:
+def test_feedback_leaves_out_paths_that_the_rules_hide() -> None:
     class Guard:
         def may_see(self, path: bytes) -> bool:
             return path != b"/p/hidden"

@@ -17,7 +17,7 @@ from yolofs.system.work_directories import work_directory
 pytestmark = pytest.mark.mount
 
 
-def test_commits_beyond_those_that_are_kept_go(yolofs: Program) -> None:
+def test_commits_beyond_the_number_to_keep_are_removed(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 2\n")
     yolofs.trust()
     for number in range(4):
@@ -67,7 +67,7 @@ def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_wa
     assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [2, 3, 4]
 
 
-def test_what_nothing_shows_any_more_is_freed_at_once_under_a_mount(yolofs: Program) -> None:
+def test_files_that_no_state_shows_are_freed_at_once_under_a_mount(yolofs: Program) -> None:
     files = yolofs.session / "files"
 
     def staged() -> int:
@@ -156,7 +156,7 @@ def test_status_tells_how_much_the_session_takes(yolofs: Program) -> None:
         assert st.st_blocks * 512 <= st.st_size + 8192, journal
 
 
-def test_which_commit_is_gone_and_which_never_was(yolofs: Program) -> None:
+def test_undo_tells_a_commit_that_is_no_longer_kept_from_one_that_never_was(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits]\ncount = 1\n")
     yolofs.trust()
     for number in range(2):

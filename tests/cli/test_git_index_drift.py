@@ -149,7 +149,9 @@ def test_an_index_at_which_the_view_has_but_looked_gives_way_to_the_hosts(
     assert git(yolofs.project, "status", "--porcelain") == " M a.txt\n"
 
 
-def test_where_nothing_else_is_staged_there_is_nothing_to_commit(host_has_committed: tuple[Program, Path]) -> None:
+def test_with_nothing_staged_but_a_refreshed_index_there_is_nothing_to_commit(
+    host_has_committed: tuple[Program, Path],
+) -> None:
     yolofs, view = host_has_committed
     assert yolofs("commit", "--yes", "--merge").err.splitlines()[1:] == ["nothing to commit"]
     assert (view / ".git/index").read_bytes() == (yolofs.project / ".git/index").read_bytes()
@@ -163,7 +165,9 @@ def test_ours_takes_even_an_index_at_which_the_view_has_but_looked(host_has_comm
     assert (yolofs.project / ".git/index").read_bytes() == staged
 
 
-def test_an_earlier_state_of_such_an_index_is_a_conflict(host_has_committed: tuple[Program, Path]) -> None:
+def test_an_earlier_state_of_an_index_that_the_host_changed_is_a_conflict(
+    host_has_committed: tuple[Program, Path],
+) -> None:
     """What came later stays staged as it is."""
     yolofs, _ = host_has_committed
     yolofs("snapshot", "looked")

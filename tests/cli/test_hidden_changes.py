@@ -33,7 +33,7 @@ def staged(yolofs: Program, request: pytest.FixtureRequest) -> Iterator[Program]
         yield yolofs
 
 
-def test_status_counts_them_and_shows_them_when_asked(staged: Program) -> None:
+def test_status_counts_hidden_changes_and_lists_them_with_the_option(staged: Program) -> None:
     done = staged("status")
     assert done.out.splitlines()[4:] == ["M  a.txt", "", "1 change: 1 modified"]
     assert done.err == NOTE
@@ -41,7 +41,7 @@ def test_status_counts_them_and_shows_them_when_asked(staged: Program) -> None:
     assert lines == ["M  a.txt", "M  keys", "R  dir/b.txt -> taken", "", "3 changes: 2 modified, 1 renamed"]
 
 
-def test_json_tells_how_many_are_left_out(staged: Program) -> None:
+def test_json_tells_how_many_hidden_changes_are_left_out(staged: Program) -> None:
     for command in ("status", "diff"):
         document = staged(command, "--json").json
         assert [Path(change["path"]).name for change in document["changes"]] == ["a.txt"]
@@ -52,7 +52,7 @@ def test_json_tells_how_many_are_left_out(staged: Program) -> None:
         assert document["hidden_left_out"] == 0
 
 
-def test_of_hundreds_of_changes_the_same_are_left_out(yolofs: Program) -> None:
+def test_hidden_changes_are_left_out_among_hundreds_of_others(yolofs: Program) -> None:
     """The rules come from the mount then, which else judges the paths itself."""
     with yolofs.mounted() as view:
         for number in range(400):

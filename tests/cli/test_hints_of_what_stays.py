@@ -15,7 +15,7 @@ UNNAMED = 16
 
 
 @pytest.mark.parametrize("is_more", [False, True], ids=["alone", "beside others"])
-def test_the_command_that_takes_it_takes_no_later_version(yolofs: Program, *, is_more: bool) -> None:
+def test_the_hint_for_a_held_file_names_no_later_version_of_it(yolofs: Program, *, is_more: bool) -> None:
     """Where that version is gone with the commit, the hint says that it is another one."""
     with yolofs.mounted() as view:
         (view / ".envrc").write_text("what was read\n")
@@ -33,9 +33,7 @@ def test_the_command_that_takes_it_takes_no_later_version(yolofs: Program, *, is
 
 
 @pytest.mark.parametrize("options", [("--merge",), ("--ours",), ("--merge", "--theirs")])
-def test_the_command_that_takes_it_says_what_becomes_of_what_base_has(
-    yolofs: Program, options: tuple[str, ...]
-) -> None:
+def test_the_hint_for_a_held_file_keeps_the_options_about_base(yolofs: Program, options: tuple[str, ...]) -> None:
     (yolofs.project / ".envrc").write_text("1\n2\n3\n4\n5\n")
     with yolofs.mounted() as view:
         (view / ".envrc").write_text("one\n2\n3\n4\n5\n")
@@ -46,7 +44,7 @@ def test_the_command_that_takes_it_says_what_becomes_of_what_base_has(
     assert (yolofs.project / ".envrc").read_text().startswith("one\n2\n3\n4\n")
 
 
-def test_what_would_be_deleted_with_a_directory_that_stays_is_offered_no_command_of_its_own(yolofs: Program) -> None:
+def test_deletions_in_a_held_directory_get_no_hint_of_their_own(yolofs: Program) -> None:
     """It goes with what takes the place of that directory, which has to be named."""
     for name in (".husky/one.sample", ".husky/two.sample", "elsewhere/pre-commit", "elsewhere/file"):
         (yolofs.project / name).parent.mkdir(parents=True, exist_ok=True)

@@ -203,7 +203,7 @@ def test_host_code_goes_only_where_it_is_named(yolofs: Program, view: Path) -> N
     assert (yolofs.project / ".envrc").read_text() == "export A=1\nexport B=2\n"
 
 
-def test_what_cannot_go_alone_stays_and_the_hint_takes_it(yolofs: Program, view: Path) -> None:
+def test_a_hunk_that_cannot_go_alone_stays_and_the_hint_commits_both(yolofs: Program, view: Path) -> None:
     (view / "moves").write_text("another\n")
     (added,) = ids(yolofs, "added", "moves")
     done = yolofs("commit", "--yes", "--hunk", added, code=16)
@@ -235,7 +235,7 @@ def test_without_a_mount_hunks_are_dropped_and_committed_too(yolofs: Program) ->
     assert hunks(yolofs) == []
 
 
-def test_an_edit_is_what_is_staged(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_hunks_edit_stages_what_the_editor_saved(yolofs: Program, view: Path, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text("#!/bin/sh\nsed -i 's/^+two/+TWO/' \"$1\"\n")
     editor.chmod(0o755)
@@ -369,7 +369,7 @@ def test_a_text_that_is_wholly_as_before_has_its_time_again(yolofs: Program, vie
     assert (view / "text").stat().st_mtime_ns == (yolofs.project / "text").stat().st_mtime_ns
 
 
-def test_a_program_that_has_the_file_open_goes_on(yolofs: Program, view: Path) -> None:
+def test_a_program_goes_on_with_an_open_file_of_which_a_hunk_is_committed(yolofs: Program, view: Path) -> None:
     first, _ = ids(yolofs, "text")
     with (view / "text").open("r+") as file:
         yolofs("commit", "--yes", "--hunk", first)

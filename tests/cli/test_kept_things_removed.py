@@ -67,7 +67,7 @@ def directory_of(program: Program) -> Path:
     ],
     ids=" ".join,
 )
-def test_without_its_plan_a_commit_is_interrupted_still(interrupted: Program, words: tuple[str, ...]) -> None:
+def test_a_commit_whose_plan_is_gone_still_counts_as_interrupted(interrupted: Program, words: tuple[str, ...]) -> None:
     (directory_of(interrupted) / "plan.json").unlink()
     before = exactly(interrupted.project)
     said = interrupted.refused(*words, code=MISFIT)
@@ -78,7 +78,7 @@ def test_without_its_plan_a_commit_is_interrupted_still(interrupted: Program, wo
     assert "its plan cannot be read" in interrupted("status").err
 
 
-def test_without_its_plan_it_can_be_given_up_and_all_is_kept(interrupted: Program) -> None:
+def test_a_commit_whose_plan_is_gone_can_be_given_up_and_all_is_kept(interrupted: Program) -> None:
     directory = directory_of(interrupted)
     (directory / "plan.json").unlink()
     interrupted("commit", "--discard-interrupted", "--yes")
@@ -92,7 +92,7 @@ def test_without_its_plan_it_can_be_given_up_and_all_is_kept(interrupted: Progra
 
 
 @pytest.mark.parametrize("text", ["edited\n", "linked\n", "removed\n"])
-def test_taking_it_back_names_the_one_thing_that_is_no_longer_kept(interrupted: Program, text: str) -> None:
+def test_rolling_back_names_the_one_file_that_is_no_longer_kept(interrupted: Program, text: str) -> None:
     project = interrupted.project
     for kept in (directory_of(interrupted) / "replaced").iterdir():
         if kept.read_text() == text:
@@ -103,7 +103,7 @@ def test_taking_it_back_names_the_one_thing_that_is_no_longer_kept(interrupted: 
         assert (project / other).read_text() == f"{other}\n"
 
 
-def test_taking_it_back_names_what_is_no_longer_kept(interrupted: Program) -> None:
+def test_rolling_back_names_a_file_that_is_lost_and_counts_the_others(interrupted: Program) -> None:
     project = interrupted.project
     shutil.rmtree(directory_of(interrupted) / "replaced")
     said = interrupted("commit", "--roll-back")
@@ -114,7 +114,7 @@ def test_taking_it_back_names_what_is_no_longer_kept(interrupted: Program) -> No
     assert not (project / "new").exists()
 
 
-def test_taking_it_back_names_nothing_where_all_is_kept(interrupted: Program) -> None:
+def test_rolling_back_names_nothing_where_all_is_kept(interrupted: Program) -> None:
     said = interrupted("commit", "--roll-back")
     assert "lost" not in said.out + said.err
     assert (interrupted.project / "edited").read_text() == "edited\n"

@@ -62,7 +62,9 @@ def _at_the_question(yolofs: Program) -> str:
 
 
 @pytest.mark.parametrize("is_edited", [False, True])
-def test_the_names_that_stay_are_named(yolofs: Program, project: Path, *, is_edited: bool) -> None:
+def test_names_on_the_old_disk_that_a_moved_link_loses_are_named(
+    yolofs: Program, project: Path, *, is_edited: bool
+) -> None:
     make(project / "one", project / "two", project.parent / "outside")
     moved(project, "one", is_edited=is_edited)
     text = told(yolofs)
@@ -86,7 +88,7 @@ def test_names_that_keep_the_old_content_are_named(yolofs: Program, project: Pat
     assert (project / "far/one").read_text() == "new\n"
 
 
-def test_names_that_nobody_finds_are_counted(yolofs: Program, project: Path) -> None:
+def test_names_on_the_old_disk_that_are_not_found_are_counted(yolofs: Program, project: Path) -> None:
     hidden = project.parent / "hidden"
     hidden.mkdir()
     make(project / "one", hidden / "other")
@@ -107,7 +109,7 @@ def test_the_files_in_a_directory_that_moves_are_named(yolofs: Program, project:
     )
 
 
-def test_nothing_is_told_where_no_link_is_cut(yolofs: Program, project: Path) -> None:
+def test_no_note_is_printed_where_no_hard_link_is_cut(yolofs: Program, project: Path) -> None:
     make(project / "one", project / "two")
     make(project / "three")
     view = CoreDriver(bytes(project))

@@ -164,7 +164,7 @@ def test_unmount_force_kills_a_daemon_that_hangs(yolofs: Program) -> None:
     assert not is_mounted(mountpoint)
 
 
-def test_in_the_foreground_it_stays_until_ctrl_c(yolofs: Program) -> None:
+def test_a_mount_in_the_foreground_stays_until_ctrl_c(yolofs: Program) -> None:
     command = [*COMMAND, "mount", "--root", ".", "--foreground"]
     with subprocess.Popen(
         command, cwd=yolofs.project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -379,7 +379,7 @@ def test_what_was_open_at_an_abort_is_freed_when_it_is_closed(yolofs: Program) -
         wait_until(lambda: staged() == [], "the files of the old journal are removed")
 
 
-def test_what_the_mount_table_names_is_taken_for_no_path(yolofs: Program) -> None:
+def test_findmnt_takes_the_source_of_a_mount_for_no_path(yolofs: Program) -> None:
     (yolofs.project / "yolofs").mkdir()
     with yolofs.mounted() as mountpoint:
         words = ["findmnt", "--noheadings", "--output", "SOURCE,FSTYPE", str(mountpoint)]
@@ -388,7 +388,7 @@ def test_what_the_mount_table_names_is_taken_for_no_path(yolofs: Program) -> Non
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts anything in a mount")
-def test_what_keeps_a_mount_for_a_moment_and_is_no_process_is_waited_for(yolofs: Program) -> None:
+def test_unmount_waits_for_a_moment_for_another_mount_inside(yolofs: Program) -> None:
     (yolofs.project / "d").mkdir()
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     with mounted_disk(mountpoint / "d"):

@@ -68,7 +68,7 @@ _NOTHING = [
 
 @pytest.mark.parametrize("do", _NOTHING)
 @pytest.mark.some(4)
-def test_what_comes_to_nothing_makes_no_commit(yolofs: Program, do: Callable[[Path], None]) -> None:
+def test_staged_changes_that_cancel_out_make_no_commit(yolofs: Program, do: Callable[[Path], None]) -> None:
     before = _look(yolofs.project)
     with yolofs.mounted() as view:
         do(view)
@@ -138,7 +138,7 @@ def _look(top: Path) -> dict[str, tuple[int, int, str]]:
 
 @pytest.mark.mount
 @pytest.mark.parametrize("letter", ["s", "c"])
-def test_what_the_user_skips_was_not_asked_for_and_is_no_failure(yolofs: Program, letter: str) -> None:
+def test_conflicts_that_the_user_skips_make_the_commit_no_failure(yolofs: Program, letter: str) -> None:
     for name in ("one", "other", "two"):
         (yolofs.project / name).write_text("old\n")
     with yolofs.mounted() as view:

@@ -33,7 +33,7 @@ def populate(image: Path) -> None:
     os.link(image / "project/a", image / "project/also a")
 
 
-def test_no_time_of_birth_is_told_that_changes_with_the_file(image: Path) -> None:
+def test_files_of_the_lower_layer_have_no_birth_as_copying_up_changes_that(image: Path) -> None:
     file = bytes(image / "project/b")
     assert not syscalls.look(file).keeps_birth
     assert syscalls.birth_ns(file) is None
@@ -66,7 +66,7 @@ def test_a_project_of_the_image_keeps_its_session(image: Path) -> None:
     assert (project / "d/c").read_text() == "base d/c\n"
 
 
-def test_what_is_told_of_a_device_is_not_kept_for_the_next_one_of_its_number(tmp_path: Path) -> None:
+def test_a_device_number_that_is_used_again_is_looked_at_anew(tmp_path: Path) -> None:
     told: list[bool] = []
     for _ in range(4):  # the device that goes first is no OverlayFS, and the next one gets its number
         with container(tmp_path / str(len(told))) as made:

@@ -74,7 +74,7 @@ def test_a_commit_takes_the_project_and_says_what_stays_and_why(yolofs: Program)
     assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "left by commit 1"
 
 
-def test_what_it_names_can_be_committed_and_in_the_end_nothing_is_left(yolofs: Program) -> None:
+def test_committing_what_each_commit_names_leaves_nothing_staged(yolofs: Program) -> None:
     top = yolofs.project.parent
     yolofs("commit", "--yes")
     yolofs("commit", "--yes", top / "other/data", top / "project/data")
@@ -103,7 +103,7 @@ def test_paths_are_taken_exactly_with_the_new_directories_that_they_need(yolofs:
     assert sorted(content(top)) == ["cache/page", "other/data", "other/lib", "project/a", "project/new/dir/file"]
 
 
-def test_the_rest_survives_a_remount_and_travel(yolofs: Program) -> None:
+def test_what_a_partial_commit_leaves_staged_survives_a_remount_and_a_travel(yolofs: Program) -> None:
     before = content(view(yolofs))
     yolofs("commit", "--yes")
     yolofs("unmount")
@@ -120,7 +120,7 @@ def test_the_rest_survives_a_remount_and_travel(yolofs: Program) -> None:
     assert content(view(yolofs)) == content(yolofs.project.parent)
 
 
-def test_only_what_is_taken_has_to_be_as_it_was_in_base(yolofs: Program) -> None:
+def test_drift_at_a_path_that_stays_staged_does_not_stop_a_commit(yolofs: Program) -> None:
     top = yolofs.project.parent
     (top / "other/lib").write_text("by the host, and longer\n")
     yolofs("commit", "--yes")
@@ -192,7 +192,7 @@ def test_paths_and_flags_contradict_each_other(yolofs: Program) -> None:
     assert "paths say exactly" in yolofs.refused("commit", "--yes", "--outside", "a", code=2)
 
 
-def test_where_nothing_is_staged_that_is_said_and_nothing_is_asked(yolofs: Program) -> None:
+def test_a_named_path_at_which_nothing_is_staged_is_told_without_a_question(yolofs: Program) -> None:
     (yolofs.project / "same").write_text("same\n")
     for words in (["commit", "--yes", "same"], ["commit", "same"]):
         done = yolofs(*words, code=1)
@@ -225,7 +225,7 @@ def test_of_several_paths_those_without_changes_are_named_and_the_others_taken(y
     assert (top / "project/a").read_text() == "A\n"
 
 
-def test_what_lies_in_a_renamed_directory_is_held_with_it(yolofs: Program) -> None:
+def test_a_file_in_a_renamed_directory_is_held_with_the_directory(yolofs: Program) -> None:
     (yolofs.project / "before").mkdir()
     (yolofs.project / "before/file").write_text("1")
     (view(yolofs) / "project/before").rename(view(yolofs) / "project/after")
@@ -243,7 +243,7 @@ def test_without_a_terminal_it_asks_for_yes_only_if_there_is_something_to_commit
     assert (done.out, done.err) == ("", "nothing to commit\n")
 
 
-def test_what_lies_in_a_deleted_directory_is_held_with_it(yolofs: Program) -> None:
+def test_a_file_in_a_deleted_directory_is_held_with_the_directory(yolofs: Program) -> None:
     (yolofs.project / "old").mkdir()
     (yolofs.project / "old/one").write_text("1")
     (view(yolofs) / "project/old/one").unlink()

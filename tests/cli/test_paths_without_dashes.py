@@ -44,14 +44,14 @@ def worked(tmp_path_factory: pytest.TempPathFactory, traces: object) -> Iterator
         (["--", "2"], ["2"]),
     ],
 )
-def test_a_path_is_meant_where_there_is_no_such_generation(worked: Program, words: list[str], names: list[str]) -> None:
+def test_a_word_that_is_no_generation_is_taken_for_a_path(worked: Program, words: list[str], names: list[str]) -> None:
     assert sorted(worked("diff", "--name-only", *words).out.split()) == names
     if "--run" not in words:
         hunks = worked("hunks", "--json", *words).json["hunks"]
         assert sorted({Path(hunk["path"]).relative_to(worked.project).as_posix() for hunk in hunks}) == names
 
 
-def test_what_is_both_is_a_generation_and_that_is_said(worked: Program) -> None:
+def test_a_word_that_is_both_is_taken_for_the_generation_with_a_note(worked: Program) -> None:
     assert "note: 2 is a generation here; for the path: yolofs diff -- 2" in worked("diff", "--name-only", "2").err
     assert "note: " not in worked("diff", "--name-only", "1").err
     assert "note: " not in worked("diff", "--name-only", "--", "2").err
@@ -71,7 +71,7 @@ def test_the_review_takes_paths_as_well(worked: Program) -> None:
 
 
 @pytest.mark.parametrize("command", ["diff", "hunks", "log", "review"])
-def test_what_is_neither_is_refused_with_what_may_have_been_meant(worked: Program, command: str) -> None:
+def test_a_word_that_is_neither_is_refused_with_the_nearest_path(worked: Program, command: str) -> None:
     if command != "review":  # which wants a terminal first
         said = worked.refused(command, "READM.md", code=7)
         assert "there is no snapshot named READM.md, and no such path\nhint: did you mean README.md?\n" in said

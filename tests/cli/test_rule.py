@@ -135,7 +135,7 @@ SENSELESS = [
 
 
 @pytest.mark.mount
-def test_what_makes_no_sense_is_refused(ruled: Program) -> None:
+def test_rule_refuses_malformed_keys_and_what_nothing_was_learned_about(ruled: Program) -> None:
     for words, message in SENSELESS:
         with row(*words):
             assert message in ruled.refused("rule", *words, code=2)

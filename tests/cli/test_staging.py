@@ -499,7 +499,7 @@ def test_a_file_of_which_only_a_time_differs_was_not_written(yolofs: Program) ->
         assert "a.txt: written, " in yolofs("blame", "a.txt").out
 
 
-def test_who_starts_a_session_in_a_part_of_a_repository_is_told_that_git_will_ask(yolofs: Program) -> None:
+def test_init_in_a_part_of_a_repository_says_that_git_lies_outside(yolofs: Program) -> None:
     top = yolofs.project / "top"
     (top / "part").mkdir(parents=True)
     assert "repository" not in yolofs("init", cwd=top / "part").err

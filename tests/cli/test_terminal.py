@@ -38,7 +38,7 @@ def test_commit_shows_what_it_will_do_and_does_it_after_a_yes(yolofs: Program, v
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "x\n", "\x04"])
 @pytest.mark.some(2)
-def test_any_other_answer_changes_nothing(yolofs: Program, view: Path, answer: str) -> None:
+def test_an_answer_that_is_no_yes_changes_nothing(yolofs: Program, view: Path, answer: str) -> None:
     for command, said in (("commit", "nothing committed"), ("abort", "nothing dropped")):
         with Terminal(yolofs.project, [command]) as terminal:
             terminal.wait_for("[y/N] ")

@@ -20,7 +20,7 @@ __all__ = ["committed"]
 pytestmark = pytest.mark.mount
 
 
-def test_base_is_what_it_was_and_the_view_what_it_is(
+def test_an_undo_puts_base_back_and_leaves_the_view_as_it_is(
     committed: Committed,
 ) -> None:
     yolofs, before = committed
@@ -53,7 +53,7 @@ def test_base_is_what_it_was_and_the_view_what_it_is(
     assert looks(yolofs.project) == after
 
 
-def test_programs_at_work_go_on(committed: Committed) -> None:
+def test_programs_go_on_with_files_that_they_have_open_during_an_undo(committed: Committed) -> None:
     yolofs, before = committed
     with yolofs.mounted() as view, (view / "a.txt").open() as reading, (view / "new/file").open("a") as writing:
         seen = looks(view)
@@ -172,7 +172,7 @@ def test_what_was_staged_since_stays_when_an_undo_is_undone(
     assert looks(yolofs.project) == shown
 
 
-def test_what_stays_is_told_of_the_paths_that_were_named_alone(
+def test_an_undo_of_some_paths_names_what_stays_at_these_paths_alone(
     committed: Committed,
 ) -> None:
     yolofs, _ = committed
@@ -184,7 +184,7 @@ def test_what_stays_is_told_of_the_paths_that_were_named_alone(
     assert f"stays: {yolofs.project}/a.txt" in yolofs("undo", "1", "a.txt", "--dry-run").err
 
 
-def test_what_goes_only_together_is_told_with_the_command_for_all_of_it(
+def test_paths_that_are_undone_only_together_are_told_with_one_command(
     committed: Committed,
 ) -> None:
     yolofs, _ = committed
@@ -217,7 +217,7 @@ def test_an_undo_of_no_commit_is_refused(committed: Committed) -> None:
     assert "commit 1 is not undone: its plan was changed" in yolofs.refused("undo", "--yes", code=15)
 
 
-def test_a_path_that_is_nowhere_is_misspelt(committed: Committed) -> None:
+def test_an_undo_of_a_path_that_is_nowhere_is_refused(committed: Committed) -> None:
     yolofs, _ = committed
     for options in ((), ("--yes",), ("--dry-run",)):
         said = yolofs.refused("undo", "1", *options, "nosuch", code=2)
@@ -240,7 +240,7 @@ def test_a_path_at_which_the_commit_changed_nothing_is_told(committed: Committed
     assert "commit 1 is undone in part by commit 2" in said
 
 
-def test_a_path_that_stays_is_no_success(yolofs: Program) -> None:
+def test_an_undo_at_whose_paths_all_stays_has_exit_code_16(yolofs: Program) -> None:
     for text in ("1", "2"):
         with yolofs.mounted() as view:
             (view / "a.txt").write_text(text)

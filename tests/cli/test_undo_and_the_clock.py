@@ -14,7 +14,7 @@ from yolofs.system.syscalls import birth_ns
 _MINUTE_NS = 60_000_000_000
 
 
-def test_what_was_born_after_the_commit_by_the_clock_is_the_commits_own(tmp_path: Path) -> None:
+def test_a_file_that_seems_born_after_its_commit_is_still_the_commits_own(tmp_path: Path) -> None:
     """Nobody can set the clock back here: the end of the commit is noted a minute earlier."""
     project = tmp_path / "project"
     project.mkdir()

@@ -18,7 +18,7 @@ from tests.support.fault_points import points
 pytestmark = pytest.mark.mount
 
 
-def test_what_changed_after_it_stays_staged_under_a_mount(yolofs: Program) -> None:
+def test_changes_after_the_generation_stay_staged_under_a_mount(yolofs: Program) -> None:
     project = yolofs.project
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("one\n")
@@ -74,7 +74,7 @@ def test_paths_of_a_generation_are_committed_and_what_the_host_does_then_is_a_co
     assert ((project / "a.txt").read_text(), (project / "b.txt").read_text()) == ("two\n", "b\n")
 
 
-def test_ours_takes_no_more_than_the_generation(yolofs: Program) -> None:
+def test_ours_takes_a_file_as_the_generation_has_it(yolofs: Program) -> None:
     project = yolofs.project
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("one\n")

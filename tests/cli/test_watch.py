@@ -117,7 +117,7 @@ def check_group(terminal: Terminal, blocked: Reader) -> None:
     assert blocked.end() == ("all read\n", "")
 
 
-def test_the_queue_the_look_and_the_help(yolofs: Program, view: Path) -> None:
+def test_the_screen_shows_the_queue_the_look_at_a_file_and_the_help(yolofs: Program, view: Path) -> None:
     with watch(yolofs) as terminal, reader(view / "secret/a") as first:
         terminal.wait_for_screen(ARMED)
         with reader(view / "secret/b") as second:
@@ -169,7 +169,7 @@ def test_a_look_at_what_is_no_text_fits_into_80_columns(yolofs: Program, view: P
         )
 
 
-def test_when_the_time_is_up_the_card_goes(yolofs: Program) -> None:
+def test_a_card_whose_time_is_up_leaves_the_screen(yolofs: Program) -> None:
     settings(yolofs, ask_timeout=5)
     with yolofs.mounted() as view, watch(yolofs) as terminal:
         terminal.wait_for_screen("nothing waits")

@@ -87,7 +87,7 @@ FAILING = ["exit 3", "echo maybe", 'echo \'{"decision": "allow"\'', "kill -9 $$"
 @pytest.mark.parametrize(
     ("command", "default"), points(list(itertools.product(FAILING, ["deny", "allow"])), "a command that fails", some=4)
 )
-def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, default: str) -> None:
+def test_an_ask_gets_the_default_if_the_command_fails(yolofs: Program, command: str, default: str) -> None:
     settings(yolofs, ask_default=default)
     with yolofs.mounted() as view, alone(yolofs, "--answer-with", command) as process:
         out, error = Reader(view / "secret/a").end()
@@ -105,7 +105,7 @@ def test_a_command_that_fails_means_the_default(yolofs: Program, command: str, d
         ("yes allow", "it says more than 65536 bytes"),
     ],
 )
-def test_why_a_command_failed_is_said(yolofs: Program, view: Path, command: str, why: str) -> None:
+def test_watch_says_why_a_command_failed(yolofs: Program, view: Path, command: str, why: str) -> None:
     with alone(yolofs, "--answer-with", command) as process:
         Reader(view / "secret/a").end()
         process.terminate()
@@ -133,7 +133,7 @@ def test_the_end_of_watch_ends_the_commands_that_it_runs_and_answers_nothing(
         assert blocked.process.poll() is None
 
 
-def test_a_signal_that_comes_just_before_it_waits_counts(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_a_signal_just_before_watch_waits_for_its_commands_ends_it(yolofs: Program, view: Path, tmp_path: Path) -> None:
     """As one that another thread gets: the main thread's waiting is not interrupted by it."""
     pid = tmp_path / "pid"
     with (
@@ -146,7 +146,9 @@ def test_a_signal_that_comes_just_before_it_waits_counts(yolofs: Program, view: 
         assert process.wait(DEADLINE_S) == 130
 
 
-def test_what_a_command_leaves_running_keeps_nobody_waiting(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_a_process_that_a_command_leaves_running_does_not_delay_the_answer(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
     left = tmp_path / "left"
     command = f"setsid sh -c 'echo $$ > {left}; exec sleep 1000' & echo allow"
     try:

@@ -124,7 +124,7 @@ def test_directories_that_come_later_are_watched_too(yolofs: Program, view: Path
     check_new_file(project, view, "top/sub/moved/b/3")
 
 
-def test_what_was_renamed_in_the_view_is_found_there(yolofs: Program, view: Path) -> None:
+def test_a_change_by_the_host_shows_below_a_directory_renamed_in_the_view(yolofs: Program, view: Path) -> None:
     project = yolofs.project
     (view / "top").rename(view / "elsewhere")
     assert (view / "elsewhere/file").stat().st_size == 1
@@ -176,7 +176,7 @@ def test_names_that_are_not_utf8_do_no_harm(yolofs: Program, view: Path) -> None
     wait_until(lambda: not (view / "top/plain").exists(), "the plain file to go")
 
 
-def test_no_watcher_is_left(yolofs: Program) -> None:
+def test_the_watcher_ends_with_the_mount(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text(CONFIG)
     with yolofs.mounted():
         wait_until(lambda: "the project is watched" in yolofs.log, "the watch")
@@ -261,7 +261,7 @@ def test_a_watcher_that_ends_as_the_project_is_gone_takes_nobody_along(yolofs: P
         wait_until((view / "fresh").exists, "the new file")
 
 
-def test_nobody_watches_if_that_is_not_wanted(yolofs: Program) -> None:
+def test_no_watcher_starts_if_the_settings_say_so(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[mount]\nwatch = false\n")
     with yolofs.mounted():
         time.sleep(2)  # one starts a second after the mount

@@ -112,7 +112,7 @@ def test_a_generation_that_is_not_there_is_refused(yolofs: Program, words: list[
     assert said in message
 
 
-def test_the_nearest_name_is_offered(yolofs: Program) -> None:
+def test_the_nearest_name_of_a_snapshot_is_offered(yolofs: Program) -> None:
     yolofs("snapshot", "tests-pass")
     assert "hint: did you mean tests-pass?" in yolofs.refused("travel", "test-pass", code=7)
 

@@ -311,7 +311,7 @@ def ends_of(scene: Scene, place: Path, faults: Faults | None = None) -> tuple[En
 @pytest.mark.parametrize(
     ("name", "is_root"), [(name, is_root) for name in DRAWN for is_root in users("commands killed", name)]
 )
-def test_base_is_before_or_after_and_nothing_is_lost(
+def test_a_killed_command_leaves_base_as_before_or_as_after_and_loses_nothing(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
 ) -> None:
     at = share + (SHARES if is_root else 0)
@@ -340,7 +340,7 @@ def check(scene: Scene, share: int, place: Path) -> None:
     assert scene.of is not None or len(seen) > 1, seen
 
 
-def test_a_command_is_killed_where_that_was_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_count_of_lines_tells_where_a_command_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """But for some lines: they follow from inode numbers, and from clocks."""
 
     def last(place: Path) -> None:

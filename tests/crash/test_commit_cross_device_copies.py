@@ -80,7 +80,7 @@ def move(view: CoreDriver) -> None:
 @pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("work", [remove, move])
 @pytest.mark.some(2)
-def test_what_nobody_may_delete_ends_it_before_it_begins(
+def test_an_immutable_file_in_what_is_to_be_copied_away_stops_the_commit_before_it_begins(
     disks: Disks, work: Callable[[CoreDriver], None], flag: int
 ) -> None:
     program = Program(disks.project)
@@ -98,7 +98,7 @@ def test_what_nobody_may_delete_ends_it_before_it_begins(
         assert "interrupted" not in program("status").err
 
 
-def test_what_becomes_immutable_too_late_to_be_seen_is_named_and_goes_when_that_is_mended(
+def test_a_file_that_becomes_immutable_too_late_is_named_and_goes_once_that_is_mended(
     disks: Disks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     view = CoreDriver(bytes(disks.project))
@@ -119,7 +119,7 @@ def test_what_becomes_immutable_too_late_to_be_seen_is_named_and_goes_when_that_
     assert (disks.project / "made").read_text() == "made"
 
 
-def test_where_there_is_no_room_for_what_moves_to_another_disk_it_does_not_begin(disks: Disks) -> None:
+def test_a_commit_does_not_begin_without_room_for_what_moves_to_another_disk(disks: Disks) -> None:
     big = disks.project / "big"
     big.mkdir()
     (big / "f").write_bytes(os.urandom(3 * MIB))
@@ -137,7 +137,7 @@ def test_where_there_is_no_room_for_what_moves_to_another_disk_it_does_not_begin
     assert (disks.far / "big/f").stat().st_size == 3 * MIB
 
 
-def test_where_there_is_no_room_for_what_a_linked_file_becomes_longer_by_it_does_not_begin(disks: Disks) -> None:
+def test_a_commit_does_not_begin_without_room_for_what_a_linked_file_grows_by(disks: Disks) -> None:
     (disks.far / "one").write_text("short")
     os.link(disks.far / "one", disks.far / "two")
     view = CoreDriver(bytes(disks.project))
@@ -210,13 +210,15 @@ def commit_as_nobody(
         "not remove from a sticky one",
     ],
 )
-def test_what_an_ordinary_user_may_not_remove_ends_it_before_it_begins(
+def test_files_that_an_ordinary_user_may_not_remove_stop_the_commit_before_it_begins(
     disks: Disks, monkeypatch: pytest.MonkeyPatch, others: dict[str, int], refusal: str
 ) -> None:
     commit_as_nobody(disks, monkeypatch, others, refusal)
 
 
-def test_what_an_ordinary_user_may_remove_after_all_is_moved(disks: Disks, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_directory_of_root_and_a_closed_one_of_the_user_are_moved(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Such as an empty directory of root's, and one of the user's own that forbids writing."""
     (disks.far / "gone/empty").mkdir()
     (disks.far / "gone/mine").mkdir()

@@ -50,7 +50,7 @@ def refuse_changes(view: Path) -> None:
 
 
 @pytest.mark.parametrize(("step", "way"), [(6, "--continue"), (10, "--roll-back")])
-def test_the_mount_stays_and_all_is_well_when_it_is_mended(tmp_path: Path, step: int, way: str) -> None:
+def test_the_mount_stays_and_the_commit_goes_on_once_the_cause_is_mended(tmp_path: Path, step: int, way: str) -> None:
     project = tmp_path / "project"
     prepare(project)
     before = exactly(project)
@@ -127,7 +127,7 @@ def test_when_names_in_the_store_are_gone_and_the_end_cannot_be_written_all_is_s
         assert shown(project).keys() == expected.keys()
 
 
-def test_whoever_looks_then_finds_what_was_staged(tmp_path: Path) -> None:
+def test_diff_status_and_log_work_after_a_commit_that_could_not_end(tmp_path: Path) -> None:
     project = tmp_path / "project"
     prepare(project)
     program = Program(project)

@@ -27,7 +27,7 @@ def two_staged(project: Path) -> Program:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
-def test_what_was_to_stay_staged_is_freed_by_an_abort(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_abort_frees_what_a_commit_that_did_not_begin_has_written(tmp_path: Path, number: signal.Signals) -> None:
     program = two_staged(tmp_path / "project")
     done = signalled(program.project, "yolofs.session.commit:_write_rest", number, "commit", "--yes", "b")
     if number == signal.SIGINT:
@@ -40,7 +40,7 @@ def test_what_was_to_stay_staged_is_freed_by_an_abort(tmp_path: Path, number: si
     assert not list((program.session / "commits").iterdir())
 
 
-def test_a_kill_while_it_is_removed_leaves_no_commit(tmp_path: Path) -> None:
+def test_an_abort_that_is_killed_and_repeated_leaves_nothing_of_the_commit(tmp_path: Path) -> None:
     program = two_staged(tmp_path / "project")
     signalled(program.project, "yolofs.session.commit:_write_rest", signal.SIGKILL, "commit", "--yes", "b")
     done = signalled(
@@ -53,7 +53,7 @@ def test_a_kill_while_it_is_removed_leaves_no_commit(tmp_path: Path) -> None:
     assert size_of(os.fsencode(program.session / "files")) < _BIG
 
 
-def test_with_the_journal_gone_what_was_to_follow_counts_as_none(tmp_path: Path) -> None:
+def test_a_journal_that_was_to_follow_does_not_replace_one_that_is_gone(tmp_path: Path) -> None:
     program = two_staged(tmp_path / "project")
     signalled(program.project, "yolofs.session.commit:_write_rest", signal.SIGKILL, "commit", "--yes", "b")
     (program.session / "journal").unlink()

@@ -182,7 +182,7 @@ def test_the_view_and_base_are_what_a_plain_directory_would_be(place: Path, stat
     as_user(place, act, state=state)
 
 
-def test_the_script_of_a_commit_does_the_same(place: Path) -> None:
+def test_the_script_of_a_commit_gives_files_the_groups_of_a_plain_directory(place: Path) -> None:
     expected = expected_of(place)
     project = populate(place / "project")
 

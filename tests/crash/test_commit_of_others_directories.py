@@ -128,7 +128,7 @@ def move_above(view: CoreDriver) -> None:
 
 
 @pytest.mark.parametrize(("act", "path"), [(move_above, "own/empty")], ids=lambda one: getattr(one, "__name__", ""))
-def test_what_cannot_be_done_is_refused_before_base_is_touched(
+def test_moves_of_others_directories_that_cannot_be_done_are_refused_before_base_is_touched(
     place: Path, act: Callable[[CoreDriver], None], path: str
 ) -> None:
     """It can in two commits."""

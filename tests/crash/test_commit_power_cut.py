@@ -229,7 +229,7 @@ def check(recorded: Recorded, done: str, number: bytes = b"1", *, now: dict[byte
     return "after"
 
 
-def test_nothing_that_a_commit_does_is_missed(recorded: Recorded) -> None:
+def test_the_recording_of_a_commit_misses_no_change_on_the_disk(recorded: Recorded) -> None:
     """What is recorded, put on a disk, is what the commit has left; these are over 500 changes."""
     before, after = recorded.before, recorded.after
     assert sum(before.get(path) != after.get(path) for path in before.keys() | after.keys()) > 500

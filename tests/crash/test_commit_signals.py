@@ -124,7 +124,7 @@ def test_after_a_late_signal_a_commit_and_an_undo_say_that_they_are_done(
 
 
 @pytest.mark.parametrize("where", [DONE, LATE["closing"]])
-def test_what_is_finished_or_taken_back_is_said(tmp_path: Path, where: str) -> None:
+def test_a_signal_at_the_end_of_continue_or_roll_back_is_told_what_is_done(tmp_path: Path, where: str) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)

@@ -72,7 +72,9 @@ def commit_failing(project: Path, act: str, step: int = STEP) -> subprocess.Comp
 @pytest.mark.parametrize(
     ("failure", "is_mounted"), points(list(itertools.product(FAILURES, [False, True])), "taken back", some=4)
 )
-def test_base_is_as_it_was_and_all_stays_staged(tmp_path: Path, failure: str, is_mounted: bool) -> None:
+def test_a_commit_that_fails_leaves_base_as_it_was_and_all_staged(
+    tmp_path: Path, failure: str, is_mounted: bool
+) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)
@@ -145,7 +147,7 @@ def test_a_directory_that_cannot_be_closed_again_hides_no_failure(tmp_path: Path
 
 
 @pytest.mark.parametrize("act", ["signal.SIGINT", "signal.SIGKILL"])
-def test_what_dies_before_its_plan_is_there_leaves_nothing(tmp_path: Path, act: str) -> None:
+def test_a_commit_that_dies_before_its_plan_is_written_leaves_nothing(tmp_path: Path, act: str) -> None:
     project = tmp_path / "project"
     prepare(project)
     before = exactly(project)
@@ -160,7 +162,7 @@ def test_what_dies_before_its_plan_is_there_leaves_nothing(tmp_path: Path, act: 
     assert not [path for path in (program.session / "files").rglob("*") if path.is_file()]
 
 
-def test_a_killed_one_is_taken_back_by_the_flag(tmp_path: Path) -> None:
+def test_a_killed_commit_is_taken_back_by_roll_back(tmp_path: Path) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)
@@ -179,7 +181,7 @@ def test_a_killed_one_is_taken_back_by_the_flag(tmp_path: Path) -> None:
     assert tree_of(project) == expected
 
 
-def test_what_the_host_put_in_the_way_is_kept_and_named(tmp_path: Path) -> None:
+def test_rolling_back_keeps_and_names_a_file_that_the_host_put_in_the_way(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "a").write_text("base\n")
@@ -246,7 +248,7 @@ def flagged(path: Path, flag: int) -> Iterator[None]:
 @pytest.mark.parametrize("flag", [_IMMUTABLE, _APPEND], ids=["immutable", "append-only"])
 @pytest.mark.parametrize("name", ["c", "e", "f"])
 @pytest.mark.some(3)
-def test_what_nobody_may_change_ends_it_before_it_begins(tmp_path: Path, name: str, flag: int) -> None:
+def test_an_immutable_file_stops_a_commit_before_it_begins(tmp_path: Path, name: str, flag: int) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)
@@ -269,7 +271,7 @@ READ_ONLY = """
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a directory read-only")
 @pytest.mark.parametrize("is_mounted", [False, True], ids=["unmounted", "mounted"])
-def test_what_was_not_done_where_nothing_can_be_written_any_more_needs_no_undoing(
+def test_a_commit_is_taken_back_though_a_disk_that_it_had_not_touched_is_read_only(
     tmp_path: Path, is_mounted: bool
 ) -> None:
     project = tmp_path / "project"
@@ -296,7 +298,7 @@ def test_what_was_not_done_where_nothing_can_be_written_any_more_needs_no_undoin
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a directory read-only")
-def test_a_read_only_mount_ends_it_before_it_begins(tmp_path: Path) -> None:
+def test_a_read_only_mount_stops_a_commit_before_it_begins(tmp_path: Path) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     before = exactly(project)

@@ -94,7 +94,7 @@ def test_the_journal_in_force_is_not_put_away_with_a_commit_that_is_already(plac
     view.close()
 
 
-def test_what_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_whose_end_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By then names in the store may have gone, so there is nothing to take it back to."""
     project = populated(place)
     view = CoreDriver(project)
@@ -122,7 +122,7 @@ def test_what_is_settled_is_not_taken_back(place: Path, monkeypatch: pytest.Monk
         assert finish_interrupted(session) is not None
 
 
-def test_nobody_is_told_that_there_is_no_session(place: Path) -> None:
+def test_a_read_that_fails_does_not_pass_for_a_missing_session(place: Path) -> None:
     """Whoever is told so starts another one."""
     project = populated(place)
     Session.create(project)
@@ -171,7 +171,7 @@ def test_a_note_that_cannot_be_read_is_not_taken_for_none(place: Path, note: str
     assert read(directory) in (nothing, "")
 
 
-def test_what_was_put_back_before_is_not_forgotten(place: Path) -> None:
+def test_a_read_that_fails_does_not_drop_earlier_notes_of_restored_files(place: Path) -> None:
     directory = os.fsencode(place)
     restored.add(directory, {(1, 2)})
     for _ in each_read_fails(place, lambda: restored.add(directory, {(3, 4)})):
@@ -179,7 +179,7 @@ def test_what_was_put_back_before_is_not_forgotten(place: Path) -> None:
     assert restored.read(directory) == {(1, 2), (3, 4)}
 
 
-def test_whether_something_is_there_is_told_by_the_disk_alone(place: Path) -> None:
+def test_is_there_raises_an_error_of_the_disk(place: Path) -> None:
     path = os.fsencode(place / "link")
     os.symlink(b"nowhere", path)
     assert is_there(path)

@@ -59,7 +59,7 @@ def test_a_step_counts_as_done_though_the_kill_came_before_its_line(tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["Rewrite", "SetMetadata", "FinishDirectory"])
-def test_where_that_cannot_be_told_the_count_says_at_least(tmp_path: Path, kind: str) -> None:
+def test_status_counts_at_least_so_many_steps_if_the_last_cannot_be_told(tmp_path: Path, kind: str) -> None:
     project = tmp_path / "project"
     staged(project)
     kill(project, _KILLED, kind)

@@ -57,7 +57,9 @@ def needed(program: Program, number: int) -> dict[str, tuple[int, ...]]:
     ("point", "way"),
     points(list(itertools.product(range(len(ORDERS)), ["--continue", "--roll-back"])), "meanwhile", some=4),
 )
-def test_whatever_is_called_meanwhile_it_can_be_finished_and_taken_back(tmp_path: Path, point: int, way: str) -> None:
+def test_an_interrupted_commit_can_be_finished_and_taken_back_after_any_other_commands(
+    tmp_path: Path, point: int, way: str
+) -> None:
     project = tmp_path / "project"
     expected = with_commits(project)
     program = Program(project)
@@ -124,7 +126,7 @@ def test_what_an_undo_needs_is_kept_by_the_undo_itself(tmp_path: Path) -> None:
     assert exactly(project) == before
 
 
-def test_what_was_noted_of_it_and_cannot_be_read_is_named_and_nothing_is_done_until_it_can(tmp_path: Path) -> None:
+def test_a_note_of_an_interrupted_commit_that_cannot_be_read_is_named_and_nothing_is_done(tmp_path: Path) -> None:
     project = tmp_path / "project"
     expected = with_commits(project)
     program = Program(project)

@@ -168,7 +168,7 @@ def test_after_an_interrupted_commit_of_some_paths_the_rest_stays_staged(
     project.run("unmount")
 
 
-def test_nothing_else_can_be_done_before_it_is_finished(tmp_path: Path) -> None:
+def test_no_command_changes_the_session_before_an_interrupted_commit_is_finished(tmp_path: Path) -> None:
     directory = tmp_path / "project"
     project = Project(directory)
     populate(directory)

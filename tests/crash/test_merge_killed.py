@@ -40,7 +40,7 @@ def change_both(view: Path, project: Path) -> None:
     (project / "new").rename(project / "clash")  # another file is in its place
 
 
-def test_open_files_show_what_was_merged(yolofs: Program) -> None:
+def test_files_that_programs_have_open_show_what_a_merge_made(yolofs: Program) -> None:
     project = yolofs.project
     with yolofs.mounted() as view:
         change_both(view, project)
@@ -92,7 +92,7 @@ def test_a_kill_between_merge_and_commit_shows_what_was_merged(yolofs: Program) 
 
 
 @pytest.mark.parametrize("name", ["Rebased", "Snapshot"])
-def test_a_kill_while_it_is_staged_leaves_what_was_staged_before(yolofs: Program, name: str) -> None:
+def test_a_kill_while_a_merge_is_staged_leaves_what_was_staged_before(yolofs: Program, name: str) -> None:
     """Of the new journal, before it is in its place; of what is merged, before anything tells of
     it.
     """

@@ -51,7 +51,7 @@ def check_refused(program: Program, *words: str) -> None:
 @pytest.mark.parametrize("words", [("commit", "--yes"), ("undo", "--yes")], ids=["commit", "undo"])
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
 @pytest.mark.some(2)
-def test_in_the_switch_it_goes_on_either_way_once_the_disk_can_be_written_to(
+def test_a_switch_that_a_read_only_disk_stopped_goes_on_either_way_once_that_is_writable(
     disk: Path, words: tuple[str, ...], goes_back: bool
 ) -> None:
     project = disk / "project"
@@ -76,7 +76,7 @@ def test_in_the_switch_it_goes_on_either_way_once_the_disk_can_be_written_to(
 
 
 @pytest.mark.parametrize("where", ["preparing:Preparing._make", "steps:Steps.look"])
-def test_before_the_switch_base_is_as_it_was(disk: Path, where: str) -> None:
+def test_a_disk_that_turns_read_only_before_the_switch_leaves_base_as_it_was(disk: Path, where: str) -> None:
     project = disk / "project"
     expected = prepare(project)
     before = exactly(project)
@@ -96,7 +96,7 @@ def test_before_the_switch_base_is_as_it_was(disk: Path, where: str) -> None:
     assert not [path for path in hidden if (project / path).exists()]
 
 
-def test_an_undo_of_what_is_read_only_is_refused(disk: Path) -> None:
+def test_an_undo_on_a_read_only_disk_is_refused(disk: Path) -> None:
     project = disk / "project"
     prepare(project)
     expected = tree_of(project)

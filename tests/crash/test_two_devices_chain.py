@@ -214,7 +214,9 @@ def test_base_is_what_it_was_before_each_commit_and_after_it_when_that_is_done_a
 
 @BOTH
 @pytest.mark.parametrize(("first", "second"), CASES[:2])
-def test_what_was_copied_is_known_when_the_notes_of_its_times_are_gone(project: Path, first: str, second: str) -> None:
+def test_copied_files_are_known_again_when_the_notes_of_their_times_are_gone(
+    project: Path, first: str, second: str
+) -> None:
     """They are removed when nothing is staged any more."""
     populate(project)
     before = exactly(project)
@@ -234,7 +236,7 @@ def test_what_was_copied_is_known_when_the_notes_of_its_times_are_gone(project: 
 @pytest.mark.parametrize("first", ["edit", "change_the_mode", "edit_what_has_links"])
 @pytest.mark.parametrize("second", ["remove_all", "move_here", "move_files_here"])
 @pytest.mark.some(5)
-def test_what_the_host_has_changed_of_it_since_is_drift(project: Path, first: str, second: str) -> None:
+def test_copied_files_that_the_host_has_changed_since_are_drift(project: Path, first: str, second: str) -> None:
     populate(project)
     committed(project, FIRST[first])
     committed(project, SECOND[second])
@@ -290,7 +292,7 @@ def test_an_undo_that_is_killed_while_it_tidies_up_causes_no_conflict(project: P
 
 
 @BOTH
-def test_what_the_host_has_put_meanwhile_into_such_a_directory_is_a_conflict(project: Path) -> None:
+def test_a_file_that_the_host_put_into_a_directory_of_a_killed_undo_is_a_conflict(project: Path) -> None:
     populate(project)
     committed(project, make_a_directory)
     committed(project, remove_all)
@@ -326,7 +328,7 @@ def test_an_undo_of_an_earlier_commit_that_is_killed_when_it_has_tidied_up_cause
 
 
 @BOTH
-def test_what_the_host_puts_into_it_then_is_a_conflict(project: Path) -> None:
+def test_a_file_that_the_host_puts_there_after_an_undo_of_an_earlier_commit_is_a_conflict(project: Path) -> None:
     populate(project)
     _kill_when_tidied_up(project, "edit")
     (project / "far/d/sub/by the host").write_text("by the host")

@@ -112,7 +112,7 @@ def no_room(_: Steps) -> Ready:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_what_there_was_no_place_to_make_before_is_durable_before_a_note_says_that_it_is_whole(
+def test_a_copy_made_in_the_switch_is_durable_before_a_note_calls_it_whole(
     project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = prepare()

@@ -94,7 +94,7 @@ def test_what_the_host_has_changed_on_either_disk_is_told(project: Path, disk: s
         assert raised.value.paths == (f"{disk}/new".encode(),)
 
 
-def test_what_was_taken_back_is_no_conflict_for_the_next_commit(project: Path) -> None:
+def test_files_of_a_commit_that_was_taken_back_are_no_conflict_for_the_next_one(project: Path) -> None:
     """Each disk has files that go, and files that stay as they are, with the same numbers."""
     root = bytes(project)
 

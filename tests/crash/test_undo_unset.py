@@ -42,7 +42,7 @@ def check_no_drift(session: Session) -> None:
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP], ids=lambda number: errno.errorcode[number])
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.some(9)
-def test_what_could_not_be_set_is_told_and_no_drift(
+def test_metadata_that_an_undo_could_not_set_is_told_and_is_no_drift(
     project: bytes, call: str, number: int, then: str, ends: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     after = scan(project)
@@ -71,7 +71,7 @@ def test_what_could_not_be_set_is_told_and_no_drift(
     assert {path: node.content for path, node in now.items()} == {path: node.content for path, node in after.items()}
 
 
-def test_what_the_host_changes_then_is_drift_again(project: bytes) -> None:
+def test_a_change_by_the_host_after_such_an_undo_is_drift(project: bytes) -> None:
     with Session.open(project, SessionAccess.WRITE) as session:
         with Faults(errno.EPERM, range(1 << 30), only="utime").at_work():
             undo(session, choose_commit(session, 1))

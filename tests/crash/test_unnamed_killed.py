@@ -28,7 +28,9 @@ sys.stdin.read()
 """
 
 
-def test_what_had_a_name_is_there_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_keeps_unnamed_files_that_got_a_name_and_nothing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("YOLOFS_TRANSPORT", "direct")
     project = Project(tmp_path / "project")
     project.run("mount", "--root", ".")

@@ -69,7 +69,7 @@ def test_an_answer_from_a_script_lets_the_process_go_on(yolofs: Program, view: P
         assert "ask 1 has ended: allowed by yolofs answer" in yolofs.refused("answer", "1", "deny", code=13)
 
 
-def test_denied_means_permission_denied(yolofs: Program, view: Path) -> None:
+def test_a_denied_access_fails_with_permission_denied(yolofs: Program, view: Path) -> None:
     with reader(view / "secret/a") as waiting, connected(yolofs) as client:
         (ask,) = wait_for_asks(client, 1)
         yolofs("answer", str(ask.id), "deny")
@@ -99,7 +99,7 @@ def test_after_an_answer_for_a_directory_nothing_below_it_is_asked(yolofs: Progr
 
 
 @pytest.mark.parametrize("path", ["secret/deep/{}", "secret/{}/file"])
-def test_an_answer_for_all_of_a_group(yolofs: Program, view: Path, path: str) -> None:
+def test_one_answer_ends_all_asks_of_a_group(yolofs: Program, view: Path, path: str) -> None:
     """In one directory, and in several below the one that the rule is about."""
     paths = [view / path.format(number) for number in range(20)]
     for one in paths:

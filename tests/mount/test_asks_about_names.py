@@ -221,7 +221,7 @@ def test_a_rename_waits_for_both_answers_with_nothing_locked(yolofs: Program, vi
     assert (view / "secret/new").exists()
 
 
-def test_what_was_allowed_on_the_way_is_that_alone(yolofs: Program, view: Path) -> None:
+def test_allowing_one_name_of_a_rename_does_not_allow_the_other(yolofs: Program, view: Path) -> None:
     """A rename asks about both names."""
     script = WAYS_TO_MAKE_A_NAME["rename"].replace("/../free", "/a")
     with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
@@ -244,7 +244,7 @@ def test_a_rule_that_comes_with_the_first_answer_makes_the_second_question_moot(
 
 
 @pytest.mark.parametrize("name", ["relative rename", "rename"])
-def test_what_is_denied_first_is_asked_no_more(yolofs: Program, view: Path, name: str) -> None:
+def test_an_access_denied_at_its_first_name_asks_about_no_other(yolofs: Program, view: Path, name: str) -> None:
     script = WAYS_TO_MAKE_A_NAME[name].replace("../free", "a")
     with reader(view / "secret/new", script=script) as waiting, connected(yolofs) as client:
         (first,) = wait_for_asks(client, 1)

@@ -104,12 +104,12 @@ def work(tmp_path: Path, seconds: float, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1])
-def test_what_eight_processes_do_is_there(tmp_path: Path, seed: int) -> None:
+def test_the_work_of_eight_processes_is_all_there(tmp_path: Path, seed: int) -> None:
     work(tmp_path, 3, seed)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", [2, 3])
-def test_what_eight_processes_do_in_a_minute_is_there(tmp_path: Path, seed: int) -> None:
+def test_a_minutes_work_of_eight_processes_is_all_there(tmp_path: Path, seed: int) -> None:
     work(tmp_path, 60, seed)

@@ -286,7 +286,7 @@ def test_the_lock_outlives_the_daemon_as_long_as_the_session_is_lent(yolofs: Pro
         pass
 
 
-def test_what_is_lent_must_be_returned_before_anything_else(yolofs: Program, view: Path) -> None:
+def test_a_client_must_return_a_loan_before_it_calls_anything_else(yolofs: Program, view: Path) -> None:
     with connected(yolofs) as client, client.lend(LoanKind.ABORT):
         for forbidden in (client.flush, lambda: client.stop(force=False), lambda: client.travel("0", force=False)):
             with pytest.raises(UsageError, match="return it first"):
@@ -314,7 +314,7 @@ def test_others_wait_while_the_session_is_lent(yolofs: Program, view: Path) -> N
     assert generations == [None]
 
 
-def test_the_end_waits_for_what_is_lent(yolofs: Program) -> None:
+def test_a_daemon_that_is_told_to_end_waits_for_the_loan(yolofs: Program) -> None:
     yolofs("mount", "--root", ".")
     with connected(yolofs) as client:
         with client.lend(LoanKind.ABORT):

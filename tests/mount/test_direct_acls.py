@@ -275,7 +275,7 @@ def test_without_xattrs_lists_are_not_judged_by_and_the_kernel_applies_the_umask
         os.setxattr(root / "file", XATTR, packed(LISTED))
 
 
-def test_the_programs_for_lists_do_the_same(view: MountedView, base: Path) -> None:
+def test_setfacl_getfacl_and_cp_do_as_in_a_plain_directory(view: MountedView, base: Path) -> None:
     def probe(at: Path) -> str:
         code = f"""
 set -e

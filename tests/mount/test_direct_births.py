@@ -91,7 +91,7 @@ def test_statx_tells_all_but_births_as_base_does(base: Path, mounted: Mounter, k
     assert told[64:128] == expected[64:128]  # times
 
 
-def test_whoever_does_not_want_to_know_costs_nothing_more(base: Path, mounted: Mounter) -> None:
+def test_a_stat_that_asks_for_no_birth_makes_no_statx_request(base: Path, mounted: Mounter) -> None:
     (base / "old").write_text("content")
     trace = Trace()
     view = mounted(make_transport=DirectTransport, trace=trace, base_timeout_s=0.0)

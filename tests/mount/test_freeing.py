@@ -86,7 +86,7 @@ def make(handlers: Handlers, kind: str) -> int:
 
 
 @pytest.mark.parametrize("kind", ["open file", "closed file", "directory", "symlink", "fifo"])
-def test_the_name_goes_at_once_and_the_rest_with_one_descriptor(base: Path, kind: str) -> None:
+def test_a_removed_store_inode_loses_its_name_at_once_and_its_space_with_one_descriptor(base: Path, kind: str) -> None:
     with handlers_of(base) as handlers, held(handlers) as fds:
         number = make(handlers, kind)
         store_inode = stored(base)[1].st_ino
@@ -100,7 +100,7 @@ def test_the_name_goes_at_once_and_the_rest_with_one_descriptor(base: Path, kind
         assert list(stored(base)) == [2], "its number is not given out anew"
 
 
-def test_a_file_that_is_replaced_goes_the_same_way(base: Path) -> None:
+def test_a_replaced_store_inode_is_freed_as_a_removed_one_is(base: Path) -> None:
     with handlers_of(base) as handlers, held(handlers) as fds:
         old = make(handlers, "open file")
         handlers.rename(1, b"f", 1, b"old", 0)
@@ -148,7 +148,7 @@ def test_a_removal_that_fails_leaves_no_descriptor(base: Path, monkeypatch: pyte
         assert list(stored(base)) == [2]
 
 
-def test_what_somebody_has_taken_away_is_an_error_and_no_more(base: Path) -> None:
+def test_a_store_inode_that_is_missing_at_its_removal_is_an_error_and_leaves_no_descriptor(base: Path) -> None:
     with handlers_of(base) as handlers, held(handlers) as fds:
         number = make(handlers, "closed file")
         handlers.unlink(1, b"f")
@@ -158,7 +158,9 @@ def test_what_somebody_has_taken_away_is_an_error_and_no_more(base: Path) -> Non
         assert fds == []
 
 
-def test_without_a_descriptor_to_be_had_it_is_removed_all_the_same(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_inode_is_removed_though_no_descriptor_is_to_be_had(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> int:
         raise OSError(errno.EMFILE, "too many open files")
 
@@ -352,7 +354,9 @@ def test_a_request_that_needs_its_copy_again_gets_it(
 
 
 @pytest.mark.usefixtures("small", "handed_over_late")
-def test_without_threads_the_room_is_told_all_the_same(mounted: Mounter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statfs_counts_removed_files_as_free_though_no_thread_starts(
+    mounted: Mounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -368,7 +372,7 @@ def test_without_threads_the_room_is_told_all_the_same(mounted: Mounter, monkeyp
 
 
 @pytest.mark.usefixtures("small", "handed_over_late")
-def test_what_was_removed_counts_as_free(mounted: Mounter) -> None:
+def test_statfs_counts_removed_files_as_free(mounted: Mounter) -> None:
     view = mounted()
     root = root_of(view)
     free = os.statvfs(root).f_bavail

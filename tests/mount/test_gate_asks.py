@@ -112,7 +112,9 @@ def asker() -> Iterator[Waiting]:
     assert asker.is_empty, f"nobody expected {asker.next().question}"
 
 
-def test_judged_anew_when_the_rules_have_changed(base: Path, mounted: Mounter, asker: Waiting) -> None:
+def test_a_request_is_judged_anew_if_the_rules_changed_while_it_waited(
+    base: Path, mounted: Mounter, asker: Waiting
+) -> None:
     (base / "f").write_text("x")
     view = mounted(book=book(base, path_rule(base, "f", RuleState.ASK)), asker=asker)
     outcomes = {
@@ -136,7 +138,7 @@ def test_judged_anew_when_the_rules_have_changed(base: Path, mounted: Mounter, a
             assert [(one.path, one.operation, one.state, one.rule) for one in asker.refusals] == expected
 
 
-def test_asked_again_when_the_rules_say_the_same_as_before(base: Path, mounted: Mounter, asker: Waiting) -> None:
+def test_a_request_is_asked_again_if_the_rules_still_say_so(base: Path, mounted: Mounter, asker: Waiting) -> None:
     (base / "f").write_text("x")
     view = mounted(book=book(base, path_rule(base, "f", RuleState.ASK)), asker=asker)
     attempt = Attempt(lambda: open_once(at(view, "f")))
@@ -186,7 +188,7 @@ def test_an_answer_is_for_one_request_one_path_and_one_kind_of_access(
             assert attempt.end() == number
 
 
-def test_others_are_served_while_one_waits(base: Path, mounted: Mounter, asker: Waiting) -> None:
+def test_other_requests_are_served_while_one_waits_for_an_answer(base: Path, mounted: Mounter, asker: Waiting) -> None:
     for name in ("f.x", "g"):
         (base / name).write_text(name)
     view = mounted(book=book(base, ASK_X), asker=asker)

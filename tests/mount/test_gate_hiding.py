@@ -41,7 +41,9 @@ def fill(view: MountedView) -> None:
 
 
 @pytest.mark.parametrize("kind", ["path", "name", "suffix"])
-def test_what_was_cached_is_gone_whatever_lies_between(base: Path, mounted: Mounter, kind: str) -> None:
+def test_paths_that_the_kernel_has_cached_are_gone_once_a_rule_hides_them(
+    base: Path, mounted: Mounter, kind: str
+) -> None:
     view = mounted(book=book(base))
     fill(view)
     name = "s"
@@ -177,7 +179,7 @@ def test_a_rule_that_goes_hides_what_it_had_opened(base: Path, mounted: Mounter)
             os.stat("x", dir_fd=deeper)
 
 
-def test_what_is_open_can_be_read_and_written_on(base: Path, mounted: Mounter) -> None:
+def test_a_file_that_is_open_when_it_gets_hidden_can_be_read_and_written(base: Path, mounted: Mounter) -> None:
     (base / "old").write_text("x" * 77)
     view = mounted(book=book(base))
     fill(view)

@@ -91,7 +91,7 @@ def test_an_abort_brings_base_back_under_all_names(links: Links) -> None:
     links.check(b"base", *NAMES)
 
 
-def test_names_that_go_come_and_move(links: Links) -> None:
+def test_a_file_stays_one_while_its_names_come_go_and_move(links: Links) -> None:
     (links.root / "one").unlink()
     links.check(b"base", "d/two", "far/away/three")
     (links.root / "far").rename(links.root / "near")

@@ -299,7 +299,7 @@ def test_what_a_look_at_all_open_files_has_seen_is_not_taken_back(half: SimpleNa
             assert (half.directory / "b").stat().st_size == len(LONGER)
 
 
-def test_other_content_shows_with_the_notice(base: Path, mounted: Mounter) -> None:
+def test_a_listing_shows_the_new_size_once_the_change_is_noticed(base: Path, mounted: Mounter) -> None:
     fill(base)
     view = mounted(base_timeout_s=LONG_S)
     directory = Path(os.fsdecode(view.mountpoint)) / "d"
@@ -312,7 +312,7 @@ def test_other_content_shows_with_the_notice(base: Path, mounted: Mounter) -> No
         assert look(directory) == look(base / "d")
 
 
-def test_nothing_is_told_for_longer_than_its_lifetime(base: Path, mounted: Mounter) -> None:
+def test_a_kept_listing_lives_no_longer_than_its_first_lifetime(base: Path, mounted: Mounter) -> None:
     fill(base)
     view = mounted(base_timeout_s=3.0)
     directory = Path(os.fsdecode(view.mountpoint)) / "d"
@@ -342,7 +342,7 @@ def test_what_the_host_adds_where_nothing_else_of_base_is_shows_soon(
     wait_until(lambda: "new" in os.listdir(directory), "what the host has added")
 
 
-def test_what_went_with_a_directory_of_base_is_empty(base: Path, mounted: Mounter) -> None:
+def test_an_open_directory_lists_nothing_once_it_went_with_its_directory_of_base(base: Path, mounted: Mounter) -> None:
     (base / "d").mkdir()
     view = mounted(base_timeout_s=0.0)
     directory = Path(os.fsdecode(view.mountpoint)) / "d"
@@ -464,7 +464,7 @@ def test_a_listing_is_told_again_whatever_else_the_kernel_forgets(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may have the kernel forget what it knows")
-def test_every_look_up_is_counted(base: Path, mounted: Mounter) -> None:
+def test_every_look_up_by_a_listing_is_counted(base: Path, mounted: Mounter) -> None:
     fill(base)
     view = mounted(base_timeout_s=LONG_S)
     directory = Path(os.fsdecode(view.mountpoint)) / "d"

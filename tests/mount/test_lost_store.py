@@ -43,7 +43,9 @@ def errno_of(call: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize("is_remounted", [False, True])
-def test_what_is_lost_is_an_error_and_all_else_goes_on(yolofs: Program, is_remounted: bool) -> None:
+def test_a_missing_store_inode_is_an_error_at_its_path_and_all_else_goes_on(
+    yolofs: Program, is_remounted: bool
+) -> None:
     with yolofs.mounted() as view:
         (view / "dir/lost").write_text("lost\n")
         (view / "dir/kept").write_text("kept\n")

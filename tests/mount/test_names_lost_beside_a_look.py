@@ -45,7 +45,9 @@ for number in range(int(sys.argv[1])):
 
 
 @pytest.mark.parametrize("way", ["unlink", "rename"])
-def test_the_name_that_is_left_counts(way: str, base: Path, mounted: Callable[..., MountedView]) -> None:
+def test_a_look_beside_the_loss_of_a_name_does_not_bring_back_the_old_count_of_names(
+    way: str, base: Path, mounted: Callable[..., MountedView]
+) -> None:
     view = os.fsdecode(mounted().mountpoint)
     for name in ("lost", "looked-at"):
         os.mkdir(os.path.join(view, name))

@@ -105,7 +105,7 @@ def test_the_mountpoint_is_ones_own_from_the_first_request_on(yolofs: Program, t
         yolofs("unmount")
 
 
-def test_nobody_else_may_enter(yolofs: Program) -> None:
+def test_the_mount_of_an_ordinary_user_is_closed_to_others(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (line,) = (line for line in Path("/proc/self/mountinfo").read_text().splitlines() if f" {view} " in line)
         assert f"user_id={os.getuid()}" in line

@@ -53,7 +53,9 @@ def test_an_open_file_shows_what_the_host_changes_in_it_once_its_attributes_do(b
             assert os.pread(fd, PAGE, 2 * PAGE) == b"%d" % number + b"0" * (PAGE - 1)
 
 
-def test_an_open_file_shows_it_without_that_anybody_asks_for_attributes(base: Path, mounted: Mounter) -> None:
+def test_an_open_file_shows_a_change_by_the_host_though_nobody_asks_for_attributes(
+    base: Path, mounted: Mounter
+) -> None:
     (base / "f").write_bytes(b"0" * PAGE)
     (base / "replaced").write_bytes(b"kept")
     view = mounted(base_timeout_s=LONG_S)
@@ -138,7 +140,7 @@ def test_the_daemon_looks_after_what_is_open(tmp_path: Path) -> None:
         wait_until(lambda: os.pread(fd, 3, 0) == b"new", "what the host has written")
 
 
-def test_at_base_timeout_0_an_open_file_shows_it_at_once(base: Path, mounted: Mounter) -> None:
+def test_at_base_timeout_0_an_open_file_shows_a_change_by_the_host_at_once(base: Path, mounted: Mounter) -> None:
     (base / "f").write_bytes(b"0" * PAGE)
     view = mounted(base_timeout_s=0.0)
     with opened(at(view, "f")) as fd:

@@ -245,7 +245,9 @@ window[60000]  # zeros, or SIGBUS: the kernel's business
 
 
 @pytest.mark.parametrize("how", ["truncate", "truncate to nothing", "rewrite"])
-def test_a_base_file_that_the_host_cuts_under_an_open_handle(base: Path, uncached: Mounter, how: str) -> None:
+def test_a_reader_outlives_a_base_file_that_the_host_cuts_under_its_handle(
+    base: Path, uncached: Mounter, how: str
+) -> None:
     (base / "f").write_bytes(b"old" * 30_000)
     view = uncached()
     command = [sys.executable, "-c", HOLDER]

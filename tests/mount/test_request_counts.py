@@ -258,7 +258,7 @@ def test_a_change_of_base_costs_its_own_request_and_the_lookups(
     ],
     ids=["rename", "unlink", "chmod", "chmod-to-the-same"],
 )
-def test_of_what_is_known_only_the_change_is_asked(
+def test_a_change_of_what_the_kernel_knows_costs_its_own_request_alone(
     counter: Counter, change: Callable[[Counter], object], expected: dict[str, int]
 ) -> None:
     counter.stat("one")
@@ -284,7 +284,7 @@ def test_a_snapshot_asks_nothing(counter: Counter) -> None:
     assert counter.requests(lambda: counter.stat("new")) == {}
 
 
-def test_answers_run_out_where_they_are_told_to(base: Path, mounted: Mounter) -> None:
+def test_at_base_timeout_0_each_stat_looks_its_names_up_again(base: Path, mounted: Mounter) -> None:
     (base / "work").mkdir()
     (base / "work/one").write_bytes(PAGE)
     trace = Trace()

@@ -114,9 +114,7 @@ def test_a_file_that_is_broken_leaves_its_rules_in_force_and_says_so(yolofs: Pro
     [Path.mkdir, lambda path: path.symlink_to(path), lambda path: path.symlink_to("gone")],
     ids=["directory", "loop", "dangling"],
 )
-def test_what_could_not_be_read_and_is_removed_takes_its_rules_along(
-    yolofs: Program, make: Callable[[Path], None]
-) -> None:
+def test_removing_a_rule_file_that_cannot_be_read_ends_its_rules(yolofs: Program, make: Callable[[Path], None]) -> None:
     path = yolofs.project / ".yolofs.toml"
     path.write_text('[rules]\n"a.txt" = "deny"\n')
     with yolofs.mounted(expected_in_log=("cannot be read",)) as view:

@@ -218,7 +218,7 @@ def test_a_link_that_a_rule_hides_cannot_be_read_by_a_process_that_holds_it(
         assert (os.readlink("", dir_fd=link), os.readlink("", dir_fd=staged)) == ("secret", "staged secret")
 
 
-def test_what_is_known_of_a_link_that_nobody_reads_is_nothing(
+def test_a_link_that_nobody_reads_takes_no_note_of_cached_pages(
     base: Path, mounted: Mounter, transport: TransportClass
 ) -> None:
     (base / "link").symlink_to("target")

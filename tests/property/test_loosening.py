@@ -63,7 +63,7 @@ def _is_looser(before: RuleIndex, now: RuleIndex, path: bytes) -> bool:
 
 @so_many(ci=8, nightly=2000)
 @given(_rules("near"), _rules("0"), _rules("far"), _exempt, st.data())
-def test_nothing_gets_through_that_would_not_without_the_tree(
+def test_rules_of_a_tree_that_are_in_force_open_nothing(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes], data: st.DataObject
 ) -> None:
     tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
@@ -82,7 +82,7 @@ def test_nothing_gets_through_that_would_not_without_the_tree(
 
 @so_many(ci=8, nightly=2000)
 @given(_rules("near"), _rules("0"), _rules("far"), _exempt)
-def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
+def test_a_rule_of_a_tree_is_blamed_only_if_a_path_gets_looser(
     near: list[Rule], drawn: list[Rule], far: list[Rule], exempt: frozenset[bytes]
 ) -> None:
     tree = [msgspec.structs.replace(rule, source=str(number)) for number, rule in enumerate(drawn)]
@@ -93,7 +93,7 @@ def test_nothing_waits_where_all_of_it_is_as_strict_as_before(
     assert bool(found) == any(_is_looser(before, now, path) for path in (*PATHS, *told))
 
 
-def test_what_is_looser_deeper_than_where_others_are_told_is_found() -> None:
+def test_a_path_that_gets_looser_deep_below_a_suffix_rule_is_found() -> None:
     tree: list[Rule] = [NameRule(b"a", RuleState.ALLOW, "0", b"/")]
     near = RuleSet((PathRule(b"/", RuleState.ALLOW, "near"),))
     far = RuleSet((SuffixRule(b".x", RuleState.READ_ONLY, "far", b"/a/b/c.x"),))
@@ -102,7 +102,7 @@ def test_what_is_looser_deeper_than_where_others_are_told_is_found() -> None:
     assert all(_is_looser(before, now, place.path) for place in places)
 
 
-def test_paths_that_stand_for_others_are_told_as_they_are_spelled() -> None:
+def test_a_path_with_a_filler_for_any_name_is_told_with_that_filler() -> None:
     tree: list[Rule] = [SuffixRule(b".x", RuleState.ALLOW, "0")]
     far = RuleSet((PathRule(b"/a", RuleState.DENY, "far"),))
     before, now = RuleIndex(far), RuleIndex(RuleSet(tuple(tree)), far)

@@ -77,7 +77,7 @@ def test_a_directory_that_may_move_takes_nothing_out_from_under_a_stricter_rule(
 
 @given(SOURCES, PATHS, NAMES)
 @so_many(ci=39, nightly=4000)
-def test_what_shows_is_what_is_not_hidden(sources: list[RuleSet], directory: bytes, name: bytes) -> None:
+def test_shows_agrees_with_the_verdict_about_the_path(sources: list[RuleSet], directory: bytes, name: bytes) -> None:
     book = RuleBook(*sources)
     above = book.at(directory)
     for _ in range(2):  # the verdict of a rule's path is kept

@@ -32,7 +32,7 @@ def test_rules_hold_where_links_lead_by_a_naive_walk(
 
 @given(WRITTEN, LINKS, PATHS, st.lists(PATHS, max_size=10))
 @so_many(ci=31, nightly=3000)
-def test_no_link_comes_to_a_way_and_none_of_it_goes(
+def test_no_link_may_be_put_onto_the_way_of_a_rule_or_taken_off_it(
     rules: list[Rule], links: dict[bytes, bytes], project: bytes, paths: list[bytes]
 ) -> None:
     followed = follow_links(RuleSet(tuple(rules)), project, links.get).rules
@@ -53,7 +53,9 @@ def test_no_link_comes_to_a_way_and_none_of_it_goes(
 
 @given(st.lists(RULES, max_size=6, unique_by=subject), LINKS, PATHS)
 @so_many(ci=31, nightly=3000)
-def test_what_holds_a_way_settles_nothing(rules: list[Rule], links: dict[bytes, bytes], path: bytes) -> None:
+def test_waypoints_do_not_change_the_verdict_of_a_path(
+    rules: list[Rule], links: dict[bytes, bytes], path: bytes
+) -> None:
     followed = follow_links(RuleSet(tuple(rules)), b"/a", links.get).rules
     with_ways, without = RuleBook(followed).at(path), RuleBook(RuleSet(followed.rules)).at(path)
     seen = [(one.state, one.is_way, one.hides_inside, one.rule) for one in (with_ways, without)]

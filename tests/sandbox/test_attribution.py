@@ -51,13 +51,13 @@ def test_every_kind_of_change_carries_the_run(yolofs: Program) -> None:
     assert yolofs("run", "cat", "other").out == "Other"
 
 
-def test_what_is_done_outside_of_runs_carries_none(yolofs: Program) -> None:
+def test_a_change_outside_of_runs_carries_no_run(yolofs: Program) -> None:
     inside = Path(yolofs.daemon["mountpoint"]) / str(yolofs.project)[1:]
     (inside / "by-hand").write_text("x")
     assert ("stage", "by-hand", None) in records(yolofs)
 
 
-def test_of_two_runs_at_once_each_gets_its_own(yolofs: Program) -> None:
+def test_changes_of_two_runs_at_once_carry_the_run_that_made_them(yolofs: Program) -> None:
     script = "echo first > first; echo ready; read line; mv first first-renamed; echo more >> first-renamed"
     first = start(["run", "--no-review", "sh", "-c", script], yolofs.project, has_input=True)
     assert first.stdout is not None

@@ -29,7 +29,7 @@ def inside(yolofs: Program, script: str, code: int = 0) -> Done:
     return yolofs("run", "--no-review", *SHELL, script, code=code)
 
 
-def test_what_is_staged_is_seen(yolofs: Program) -> None:
+def test_status_diff_and_log_inside_show_what_is_staged(yolofs: Program) -> None:
     (yolofs.project / "file").write_text("old\n")
     done = inside(yolofs, "echo new > file; y status --json | head -1; y diff -- file; y log -v | tail -1")
     assert done.out.startswith("{\n")
@@ -69,7 +69,7 @@ hook
     assert last == "{}"  # nothing new: the command is run as it is
 
 
-def test_errors_and_exit_codes_come_through(yolofs: Program) -> None:
+def test_a_command_inside_has_the_error_and_exit_code_of_one_outside(yolofs: Program) -> None:
     done = inside(yolofs, "y travel nowhere", code=7)
     assert "yolofs: there is no snapshot named nowhere" in done.err
 
@@ -119,7 +119,7 @@ def test_whoever_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) 
         assert 0 < sum("hung up on process" in line for line in yolofs.log.splitlines()) <= MOST
 
 
-def test_the_variable_and_the_project_make_no_difference(yolofs: Program) -> None:
+def test_no_other_socket_or_project_lets_a_command_inside_abort(yolofs: Program) -> None:
     for script in (
         "YOLOFS_SOCKET= y abort --yes",
         f"y -C {yolofs.project} abort --yes",

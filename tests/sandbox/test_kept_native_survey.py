@@ -126,7 +126,7 @@ def test_a_link_in_the_place_of_a_directory_is_surveyed_anew(yolofs: Program, st
         assert native_binds(yolofs) == [f"{static.parent}/aside/other"]  # as rules follow links
 
 
-def test_rules_that_have_come_since_hold(yolofs: Program, static: Path) -> None:
+def test_rules_made_since_the_survey_was_kept_hold_for_the_next_mount(yolofs: Program, static: Path) -> None:
     yolofs("rule", "deny", static / "sub")
     with surveyed(yolofs) as count:
         assert count == 0
@@ -160,7 +160,7 @@ def test_a_survey_that_began_before_the_settings_were_read_ends_if_they_do_not_w
         assert native_binds(yolofs) == []
 
 
-def test_what_others_could_have_written_is_not_gone_by(yolofs: Program) -> None:
+def test_a_kept_survey_that_others_could_write_is_not_used(yolofs: Program) -> None:
     kept = yolofs.session.parent.parent / os.fsdecode(NATIVE_SURVEY)
     kept.chmod(0o666)
     with surveyed(yolofs) as count:

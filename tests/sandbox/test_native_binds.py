@@ -383,7 +383,7 @@ def test_a_thing_that_leads_elsewhere_keeps_its_directory_in_the_view(
         close()
 
 
-def test_what_lies_beside_it_is_bound_all_the_same(tmp_path: Path) -> None:
+def test_directories_beside_one_that_leads_elsewhere_are_bound(tmp_path: Path) -> None:
     for name in ("other/deep", "sub/deep", "sub/second"):
         (tmp_path / "static" / name).mkdir(parents=True)
         (tmp_path / "static" / name / "file").write_text(name)

@@ -141,7 +141,7 @@ def test_no_note_has_the_command_line_of_what_makes_the_sandbox(asking: Program)
     assert inside["process"]["parent_command"][0] == "sh"
 
 
-def test_another_run_is_asked_about_again(asking: Program) -> None:
+def test_the_same_access_in_another_run_is_asked_about_again(asking: Program) -> None:
     for _ in range(2):
         asking("run", "cat", "secret/a", code=1)
     assert len(asks_in(asking)) == 2
@@ -195,7 +195,7 @@ def test_a_watcher_that_is_stopped_counts_as_nobody_until_it_goes_on(asking: Pro
             assert process.communicate(timeout=60)[0] == b"another\n"
 
 
-def test_whoever_begins_to_watch_gives_an_ask_its_full_time_and_takes_that_along(asking: Program) -> None:
+def test_a_watcher_that_comes_gives_an_ask_its_full_time_until_it_leaves(asking: Program) -> None:
     words = ["run", "cat", "secret/a"]
     with connected(asking) as calls:
         wait_unattended(asking, calls, 300.0)
@@ -212,7 +212,7 @@ def test_whoever_begins_to_watch_gives_an_ask_its_full_time_and_takes_that_along
             process.communicate(timeout=60)
 
 
-def test_what_is_in_no_run_waits_as_ever(asking: Program) -> None:
+def test_an_ask_outside_of_runs_has_its_full_time(asking: Program) -> None:
     view = Path(asking.daemon["mountpoint"]) / str(asking.project)[1:]
     with subprocess.Popen(["cat", view / "secret/a"], stdout=subprocess.PIPE) as process, connected(asking) as calls:
         (ask,) = wait_for_asks(calls, 1)

@@ -243,7 +243,7 @@ def test_an_argument_that_only_the_host_has_is_told_of(emptied: Program, on_host
     assert emptied("run", "true", XAUTHORITY=str(on_host)).err == said.replace(str(on_host), f"{on_host} ($XAUTHORITY)")
 
 
-def test_nothing_is_said_of_what_a_run_has_or_nobody_has(emptied: Program, on_host: Path) -> None:
+def test_arguments_that_a_run_has_or_nobody_has_are_no_reason_for_a_note(emptied: Program, on_host: Path) -> None:
     sh(emptied, f"echo own > {on_host}")
     for words in (
         ["cat", str(on_host)],
@@ -290,7 +290,7 @@ def test_a_rule_of_the_users_own_has_the_view_there_and_that_is_said(tmp_path: P
         assert yolofs("run", "--no-review", "cat", on_host, code=1).out == ""
 
 
-def test_the_settings_decide_and_those_of_a_tree_wait(
+def test_settings_switch_the_private_tmp_off_and_on_and_those_of_a_tree_wait(
     tmp_path: Path, on_host: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yolofs = _other(tmp_path)

@@ -40,7 +40,7 @@ def telling_whether_it_writes(repository: Program) -> Iterator[None]:
         raise
 
 
-def test_what_is_seen_is_committed_and_what_goes_on_changing_is_asked_about_again(repository: Program) -> None:
+def test_a_review_commits_what_it_showed_and_asks_again_about_a_file_that_goes_on_changing(repository: Program) -> None:
     words = ["run", "--no-review", "sh", "-c", f"echo kept > kept; {WRITER}"]
     with start(words, repository.project) as writer:
         try:

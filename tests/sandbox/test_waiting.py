@@ -99,7 +99,7 @@ def test_a_card_says_which_run_has_started_what_asks(asking: Program) -> None:
         process.communicate(timeout=60)
 
 
-def test_each_time_it_waits_anew_it_is_said_once(asking: Program) -> None:
+def test_each_new_wait_of_a_run_is_told_once(asking: Program) -> None:
     with reading(asking, "sh", "-c", "cat secret/a & cat secret/b & wait; cat secret/a") as process:
         assert process.stderr is not None
         said = process.stderr.readline().decode()

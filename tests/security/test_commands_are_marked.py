@@ -96,7 +96,7 @@ def test_a_file_with_setuid_is_marked_everywhere_and_committed_by_name_alone(yol
     assert yolofs("status").out.endswith("no changes\n")
 
 
-def test_the_abort_the_run_and_json_mark_it_too(yolofs: Program, top: Path) -> None:
+def test_abort_run_diff_and_json_mark_setuid_files_too(yolofs: Program, top: Path) -> None:
     done = yolofs("run", "--", "sh", "-c", "mkdir new; for i in 1 2 3; do : > new/$i; done; : > new/s; chmod u+s new/s")
     assert "A  new/s  [setuid]" in done.err
     assert "(and 3 in it)" in done.err
@@ -301,7 +301,7 @@ def test_a_directory_of_path_that_does_not_exist_yet_counts(
     assert marks(yolofs) == {"home/.local": ["command"]}
 
 
-def test_naming_one_does_not_name_another(yolofs: Program, top: Path) -> None:
+def test_naming_one_command_does_not_commit_another(yolofs: Program, top: Path) -> None:
     for name in ("one", "two"):
         script(top / f"project/.venv/bin/{name}")
     refused(yolofs, ".venv/bin", ".venv/bin/one")
@@ -311,7 +311,9 @@ def test_naming_one_does_not_name_another(yolofs: Program, top: Path) -> None:
     assert (yolofs.project / ".venv/bin/two").exists()
 
 
-def test_where_nothing_else_is_staged_it_says_so_and_ends_with_the_code(yolofs: Program, top: Path) -> None:
+def test_a_commit_of_nothing_but_a_command_that_has_to_be_named_is_refused_with_the_hint(
+    yolofs: Program, top: Path
+) -> None:
     script(top / "project/.venv/bin/new")
     done = refused(yolofs)
     assert "nothing to commit" in done.err

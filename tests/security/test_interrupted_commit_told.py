@@ -150,7 +150,7 @@ def test_yes_to_a_commit_is_no_yes_to_one_that_was_interrupted(tmp_path: Path) -
     assert tree_of(project) == before
 
 
-def test_what_is_in_its_way_is_named_and_it_is_to_be_taken_back(tmp_path: Path) -> None:
+def test_a_file_in_the_way_of_an_interrupted_commit_is_named_and_roll_back_offered(tmp_path: Path) -> None:
     project, expected = interrupted(tmp_path)
     before = tree_of(project)
     new = next(
@@ -231,7 +231,7 @@ def test_without_a_terminal_it_is_refused_with_the_line_to_run(tmp_path: Path, w
     ids=" ".join,
 )
 @pytest.mark.some(3)
-def test_what_was_interrupted_is_taken_as_it_is(tmp_path: Path, words: list[str]) -> None:
+def test_continue_and_roll_back_go_with_no_other_option(tmp_path: Path, words: list[str]) -> None:
     project, _ = interrupted(tmp_path)
     before = tree_of(project)
     done = run(["commit", *words], project)
@@ -299,7 +299,7 @@ def test_giving_a_commit_up_lists_what_each_kept_file_was(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("\x03", 130), ("y\n", 0)])
-def test_giving_up_is_asked_about(tmp_path: Path, answer: str, code: int) -> None:
+def test_giving_up_an_interrupted_commit_asks_first(tmp_path: Path, answer: str, code: int) -> None:
     project, _ = interrupted(tmp_path)
     with Terminal(project, ["commit", "--discard-interrupted"], size=(200, 40)) as terminal:
         terminal.wait_for("give it up? [y/N]")

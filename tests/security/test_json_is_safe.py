@@ -341,7 +341,7 @@ def test_patches_are_exact_in_a_pipe_and_safe_on_a_terminal(yolofs: Program) -> 
             assert "é日" in text
 
 
-def test_the_one_function_keeps_every_character(yolofs: Program) -> None:
+def test_encode_json_keeps_every_character(yolofs: Program) -> None:
     """All of Unicode in one string; of what is assigned some characters one by one, too."""
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     assigned = [char for char in every if unicodedata.category(char) not in ("Cn", "Co")]

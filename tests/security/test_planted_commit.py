@@ -272,7 +272,7 @@ def test_what_was_changed_after_the_interruption_is_not_carried_out(tmp_path: Pa
     check_refused(project, reason)
 
 
-def test_a_commit_that_carries_something_has_that_sealed_too(tmp_path: Path) -> None:
+def test_a_changed_byte_in_the_journal_that_is_to_follow_breaks_the_seal(tmp_path: Path) -> None:
     project = tmp_path / "project"
     staged(project)
     interrupt_commit(project, 2, "a", "b", "c")

@@ -265,7 +265,7 @@ def test_a_move_that_was_killed_before_the_directory_moved_is_done_again(project
 
 
 @pytest.mark.parametrize("kind", ["link", "directory"])
-def test_what_somebody_puts_in_its_place_meanwhile_loses_nothing(project: Path, state: Path, kind: str) -> None:
+def test_a_session_exchanged_during_its_move_loses_nothing(project: Path, state: Path, kind: str) -> None:
     """Whoever may write to a shared directory may exchange what is in it between any two steps of
     the move.
     """

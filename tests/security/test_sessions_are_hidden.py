@@ -85,14 +85,14 @@ def test_what_is_only_called_as_a_state_directory_is_shown(yolofs: Program, tree
     assert sorted(done.out.splitlines()) == plain
 
 
-def test_a_directory_that_holds_something_of_it_is_neither_removed_nor_emptied(yolofs: Program, tree: Path) -> None:
+def test_a_directory_that_holds_parts_of_a_session_is_neither_removed_nor_emptied(yolofs: Program, tree: Path) -> None:
     yolofs("run", "--", "sh", "-c", "rm -rf alice anywhere sticky earlier linked; exit 0", cwd=tree)
     yolofs("commit", "--yes")
     for name in HIDDEN:
         assert os.path.lexists(tree / name), name
 
 
-def test_a_bind_mount_or_link_to_it_leads_nowhere(yolofs: Program, tree: Path, state: Path) -> None:
+def test_a_link_to_a_state_directory_or_session_leads_nowhere(yolofs: Program, tree: Path, state: Path) -> None:
     (tree / "way").symlink_to(state)
     (tree / "session").symlink_to(os.path.realpath(yolofs.session))
     done = yolofs(

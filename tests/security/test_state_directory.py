@@ -115,7 +115,9 @@ def test_others_may_not_look_into_the_state_directory(project: Path, state: Path
 
 @only_root
 @pytest.mark.parametrize("part", ["registry", "session"])
-def test_what_is_somebody_elses_in_it_counts_for_nothing(project: Path, state: Path, part: str) -> None:
+def test_a_session_or_entry_of_another_user_in_the_state_directory_is_not_used(
+    project: Path, state: Path, part: str
+) -> None:
     program = Program(project)
     program("init")
     if part == "registry":
@@ -316,7 +318,7 @@ def test_what_a_start_that_was_killed_has_left_keeps_nobody_out(project: Path, s
     Program(project)("init")
 
 
-def test_a_place_with_other_things_in_it_is_refused(project: Path, tmp_path: Path, state: Path) -> None:
+def test_a_state_directory_with_other_things_in_it_is_refused(project: Path, tmp_path: Path, state: Path) -> None:
     full = tmp_path / "full"
     full.mkdir(mode=0o700)
     (full / "letter").write_text("dear")
@@ -413,7 +415,7 @@ def test_a_work_tree_of_git_above_the_project_is_no_place_for_a_session(
 
 @pytest.mark.parametrize("part", ["registry", "sessions"])
 @pytest.mark.parametrize("how", ["link", "fifo", "open"])
-def test_a_part_of_it_that_is_no_directory_of_the_users_is_named(
+def test_a_part_of_the_state_directory_that_is_not_the_users_is_named(
     project: Path, tmp_path: Path, state: Path, part: str, how: str
 ) -> None:
     Program(project)("init")

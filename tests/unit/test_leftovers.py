@@ -59,7 +59,7 @@ def test_what_was_there_before_the_run_is_no_leftover(own: Traces) -> None:
         process.kill()
 
 
-def test_the_number_of_one_that_has_ended_is_looked_at_again(own: Traces) -> None:
+def test_the_number_of_a_process_that_has_ended_is_looked_at_again(own: Traces) -> None:
     with start_sleeper("somebody-elses") as process:
         own.older.update(all_processes())
         process.kill()
@@ -67,7 +67,7 @@ def test_the_number_of_one_that_has_ended_is_looked_at_again(own: Traces) -> Non
     assert process.pid not in own.older
 
 
-def test_what_was_there_before_is_not_left_behind(own: Traces) -> None:
+def test_a_process_from_before_a_test_is_not_left_behind_by_it(own: Traces) -> None:
     with start_sleeper(own.mark) as process:
         assert not own.find_after_grace(own.find())
         process.kill()

@@ -71,7 +71,7 @@ def test_a_required_mount_turns_the_skip_into_a_failure(project: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount, of whom it is required")
-def test_what_is_required_is_not_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_required_mount_makes_a_test_without_one_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("YOLOFS_REQUIRE_MOUNT", "1")
     with pytest.raises(pytest.fail.Exception, match="YOLOFS_REQUIRE_MOUNT=1, but no disk"):
         do_without("no disk")

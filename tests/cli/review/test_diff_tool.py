@@ -54,7 +54,7 @@ def script(tmp_path: Path, text: str) -> str:
     return f"sh {path}"
 
 
-def test_the_two_directories_have_what_was_before_and_what_is_staged(
+def test_the_tool_gets_base_in_its_left_directory_and_what_is_staged_in_its_right_one(
     yolofs: Program, view: Path, tmp_path: Path
 ) -> None:
     said = reviewed(yolofs, script(tmp_path, f'cp -r "$1" {tmp_path}/l; cp -r "$2" {tmp_path}/r'), ("[q]uit", "q"))
@@ -68,13 +68,15 @@ def test_the_two_directories_have_what_was_before_and_what_is_staged(
     }
 
 
-def test_nothing_of_it_lies_where_the_agent_could_look(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_the_directories_of_the_tool_lie_in_the_session_where_no_agent_looks(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
     reviewed(yolofs, script(tmp_path, f'echo "$1" > {tmp_path}/where'), ("[q]uit", "q"))
     assert (tmp_path / "where").read_text().startswith(f"{yolofs.session}/review-")
     assert list(yolofs.session.glob("review-*")) == []
 
 
-def test_what_the_right_one_has_is_committed_and_the_rest_stays_staged(
+def test_what_the_right_directory_has_is_committed_and_the_rest_stays_staged(
     yolofs: Program, view: Path, tmp_path: Path
 ) -> None:
     tool = script(tmp_path, 'sed -i s/eighteen/18/ "$2/a.txt"; echo one > "$2/new"; cp "$1/gone" "$2/gone"')
@@ -96,7 +98,7 @@ def test_a_change_of_which_a_part_is_taken_is_counted_once(yolofs: Program, view
     assert "selected: 1 change and a part of 1 more; not selected: 1 change and the rest of it" in said
 
 
-def test_what_the_right_one_does_not_have_is_dropped(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_what_the_right_directory_lacks_is_dropped(yolofs: Program, view: Path, tmp_path: Path) -> None:
     tool = script(tmp_path, 'sed -i s/eighteen/18/ "$2/a.txt"; rm "$2/new"; cp "$1/gone" "$2/gone"')
     said = reviewed(yolofs, tool, ("[q]uit", "d"))
     assert "to undo that: yolofs travel " in said
@@ -283,7 +285,7 @@ def test_a_tool_that_is_not_there_is_said_to_be_not_there(yolofs: Program, view:
 
 
 @pytest.mark.parametrize("tool", ["", "  "])
-def test_no_tool_at_all_is_refused(yolofs: Program, view: Path, tool: str) -> None:
+def test_an_empty_command_for_the_tool_is_refused(yolofs: Program, view: Path, tool: str) -> None:
     with Terminal(yolofs.project, ["review", "--tool", tool]) as terminal:
         assert terminal.wait() == 2
     assert "--tool names no command" in terminal.text
@@ -295,7 +297,7 @@ def test_a_tool_that_a_signal_ends_is_told_by_it(yolofs: Program, view: Path) ->
     assert "was ended by SIGTERM, so nothing is done" in terminal.text
 
 
-def test_below_any_root_the_paths_are_those_of_the_project(tmp_path: Path) -> None:
+def test_the_tool_gets_paths_relative_to_the_project_whatever_the_root_is(tmp_path: Path) -> None:
     yolofs = with_few_files(tmp_path / "project")
     (yolofs.project / ".yolofs.toml").write_text("scratch = []\n")
     (yolofs.project / "src").mkdir()

@@ -122,7 +122,7 @@ def test_at_every_end_the_terminal_is_given_back_as_it_was(
         assert terminal.seen.rfind("\x1b[?25h") > terminal.seen.rfind("\x1b[?25l")
 
 
-def test_a_terminal_that_is_closed_ends_it_as_sighup_does(yolofs: Program, view: Path) -> None:
+def test_closing_the_terminal_ends_the_review_with_exit_code_129(yolofs: Program, view: Path) -> None:
     program = (sys.executable, "-P", "-c", "from yolofs.cli.main import program; program()")  # as it is installed
     with Terminal(yolofs.project, ["review"], size=(100, 24), command=program) as terminal:
         terminal.wait_for_screen("-precious")

@@ -52,7 +52,7 @@ def let_go(ignore: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["q", "\x1b", "\x04"])
-def test_a_key_goes_back_to_the_list_at_once(yolofs: Program, view: Path, key: str) -> None:
+def test_a_key_stops_a_slow_look_and_goes_back_to_the_list(yolofs: Program, view: Path, key: str) -> None:
     with looking(yolofs) as (terminal, ignore):
         terminal.type(key)
         terminal.wait_for_screen("stopped looking, nothing is committed", gone=LOOKING)
@@ -79,7 +79,7 @@ def test_the_page_of_a_look_that_was_stopped_does_not_come_up(yolofs: Program, v
         terminal.wait_for_screen("3 accepted", gone="enter commits")
 
 
-def test_ctrl_c_leaves_at_once(yolofs: Program, view: Path) -> None:
+def test_ctrl_c_during_a_slow_look_leaves_the_review_and_commits_nothing(yolofs: Program, view: Path) -> None:
     with looking(yolofs) as (terminal, ignore):
         terminal.type("\x03")
         let_go(ignore)

@@ -82,7 +82,7 @@ def test_a_repair_cuts_there_keeps_the_rest_and_the_session_goes_on(yolofs: Prog
 # ---- keeping the rest
 
 
-def test_what_is_not_damaged_is_kept_if_the_user_says_so(yolofs: Program, tmp_path: Path) -> None:
+def test_repair_keeps_the_lines_after_the_damage_with_keep_rest(yolofs: Program, tmp_path: Path) -> None:
     harm(yolofs, tmp_path, removed)
     before = journal_of(yolofs).read_bytes()
     message = yolofs("doctor", "--repair", "--keep-rest", code=2).err
@@ -109,7 +109,7 @@ def test_lines_that_have_changed_places_are_put_back(yolofs: Program, tmp_path: 
     assert journal_of(yolofs).read_bytes() == good
 
 
-def test_keeping_the_rest_is_a_way_to_repair(yolofs: Program) -> None:
+def test_keep_rest_without_repair_is_refused(yolofs: Program) -> None:
     assert "yolofs doctor --repair --keep-rest" in yolofs.refused("doctor", "--keep-rest", code=2)
 
 

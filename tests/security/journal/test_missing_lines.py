@@ -116,7 +116,7 @@ def test_repair_keeps_what_only_missing_lines_named(yolofs: Program) -> None:
     assert finding(yolofs, "journal")["level"] == "ok"
 
 
-def test_all_records_missing_is_told(yolofs: Program) -> None:
+def test_a_journal_without_any_record_is_told_as_cut(yolofs: Program) -> None:
     rewrite(yolofs, lines_of(yolofs)[:1])
     assert about_missing(yolofs("status").err)
     assert about_missing(yolofs("snapshot", "s").err)

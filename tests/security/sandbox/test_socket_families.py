@@ -66,7 +66,7 @@ for call in (libc.socket, libc.socketpair):
 """
 
 
-def test_every_family_but_four_is_not_there(cut_off: Program) -> None:
+def test_without_network_every_socket_family_but_four_is_refused(cut_off: Program) -> None:
     told = {}
     for line in inside(cut_off, MAKE_ALL).splitlines():
         call, number, *words = line.split()
@@ -165,7 +165,7 @@ def test_no_other_way_of_calling_makes_a_socket(cut_off: Program) -> None:
         assert (directly >= 0) == (int(family) in KEPT)
 
 
-def test_programs_that_use_sockets_among_themselves_work(cut_off: Program) -> None:
+def test_without_network_programs_talk_over_socket_pairs_and_loopback(cut_off: Program) -> None:
     script = """
 import asyncio, threading
 first, second = socket.socketpair()

@@ -294,7 +294,7 @@ def test_a_commit_that_changes_the_file_has_its_lines_wait(clone: Program, home:
 # ---- from inside
 
 
-def test_nothing_is_settled_from_inside_a_view(clone: Program, home: Path) -> None:
+def test_trust_cannot_be_given_from_inside_a_view(clone: Program, home: Path) -> None:
     settings(clone, '[rules]\n"~/.ssh" = "allow"\n')
     digest = clone("trust", "--json").json["digest"]
     words = [sys.executable, "-P", "-m", "yolofs.cli.main", "trust", "--digest", digest]
@@ -350,7 +350,7 @@ def test_every_command_that_goes_by_the_file_says_what_waits(clone: Program) -> 
         assert getattr(event, "warnings", None) == (f"{line}: yolofs trust",)
 
 
-def test_what_was_done_is_said_though_the_file_is_not_in_order(clone: Program) -> None:
+def test_a_broken_settings_file_is_told_and_commands_go_on(clone: Program) -> None:
     """Under a mount the rules that it had before stay in force, so a command that needs no others
     works.
     """
@@ -377,7 +377,7 @@ def test_what_a_tree_wrote_does_no_harm_to_the_terminal(clone: Program) -> None:
     assert len(done.out.splitlines()) == 6
 
 
-def test_a_file_that_is_no_file_does_no_harm(clone: Program, tmp_path: Path) -> None:
+def test_a_settings_file_that_is_a_link_to_a_pseudo_file_reveals_nothing(clone: Program, tmp_path: Path) -> None:
     path = clone.project / ".yolofs.toml"
     path.unlink()
     path.symlink_to("/proc/self/environ")

@@ -46,7 +46,7 @@ def test_a_path_that_no_rule_is_about_is_explained_without_one() -> None:
     assert (found.state, found.rule, found.place, found.overridden) == (RuleState.ASK, None, b"/", ())
 
 
-def test_rules_about_the_same_that_come_later_are_told_in_their_order() -> None:
+def test_overridden_rules_for_the_same_path_are_listed_in_the_order_of_their_levels() -> None:
     found = of("/p/a/x", {"a": "allow", "/p": "deny"}, {"a/**": "deny", "a/x": "ask"}, {"/p/a": "hidden"})
     assert [rule.source for rule in found.overridden] == []
     found = of("/p/a/y", {"a": "allow", "/p": "deny"}, {"a/**": "deny", "a/x": "ask"}, {"/p/a": "hidden"})

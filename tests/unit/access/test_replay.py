@@ -81,13 +81,13 @@ def test_what_nobody_answered_counts_but_suggests_nothing_by_itself() -> None:
     assert suggested(RULES, accesses) == [("/h/a", "write-ask", 4, 4, 1)]
 
 
-def test_what_a_nearer_rule_decides_is_left_to_it() -> None:
+def test_paths_that_a_nearer_rule_decides_do_not_count_for_a_suggestion() -> None:
     rules = book(**{"~": "ask", "~/d/secret": "ask", "~/d/**/*.key": "hidden"})
     accesses = [*(access(f"/h/d/{n}") for n in range(3)), access("/h/d/secret/x"), access("/h/d/y.key", answer=False)]
     assert suggested(rules, accesses) == [("/h/d", "write-ask", 3, 3, 3), ("/h/d/secret/x", "write-ask", 1, 1, 1)]
 
 
-def test_with_the_suggested_rules_nothing_of_it_is_asked() -> None:
+def test_with_the_suggested_rules_no_recorded_access_is_asked() -> None:
     accesses = [access(f"/h/{top}/{n}", WRITE if n % 2 else READ) for top in "abc" for n in range(5)]
     rules = [one.rule for one in suggest(RULES, accesses, [b"/h"])]
     assert len(rules) == 3

@@ -102,7 +102,7 @@ def test_after_a_write_that_was_cut_short_the_next_one_begins_a_line(directory: 
     assert list(read_audit(directory)) == [ASK, CHANGE]
 
 
-def test_without_a_note_there_is_no_file(directory: bytes) -> None:
+def test_an_audit_without_a_note_has_no_file(directory: bytes) -> None:
     append(directory)
     note_journal_end(directory, is_commit=True)
     assert not raw(directory).exists()

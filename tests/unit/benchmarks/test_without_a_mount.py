@@ -20,7 +20,7 @@ LINE = re.compile(r".{62} +[0-9.]+ [nµm]?s +\[[0-9.]+ [nµm]?s to [0-9.]+ [nµm
         (["benchmarks.answering", "--rounds", "1", "--files", "20"], 10),
     ],
 )
-def test_every_line_has_a_figure(words: list[str], lines: int) -> None:
+def test_each_line_that_a_benchmark_prints_has_a_figure(words: list[str], lines: int) -> None:
     done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     printed = done.stdout.splitlines()
@@ -28,7 +28,7 @@ def test_every_line_has_a_figure(words: list[str], lines: int) -> None:
     assert all(LINE.fullmatch(line) for line in printed), done.stdout
 
 
-def test_a_small_session_grows() -> None:
+def test_the_benchmark_of_scale_runs_on_a_small_session() -> None:
     words = [sys.executable, "-m", "benchmarks.scale", "--records", "2000", "--changes", "200", "--files", "20"]
     words += ["--generations", "20"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

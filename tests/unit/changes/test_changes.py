@@ -87,7 +87,7 @@ class TestNet:
         found = compare(scribe.tree, Tree(), scribe.base, scribe.store)
         assert lines(found) == ["M a", "A b", "R e -> d", "D new"]
 
-    def test_a_copy_up_alone_is_nothing(self, scribe: Scribe) -> None:
+    def test_a_copy_up_alone_is_no_change(self, scribe: Scribe) -> None:
         scribe.copy_up(b"a")
         scribe.copy_up(b"d", data=False)
         scribe.copy_up(b"s")
@@ -252,7 +252,7 @@ class TestDirectories:
         scribe.rename(b"t", b"d/t")
         check(scribe, "A d", "R d -> d/t")
 
-    def test_deleted_lists_every_lost_file(self, scribe: Scribe) -> None:
+    def test_a_deleted_directory_lists_every_lost_file(self, scribe: Scribe) -> None:
         scribe.remove(b"d")
         check(scribe, "D d", "D d/sub", "D d/sub/z", "D d/x", "D d/y")
 
@@ -393,7 +393,7 @@ class TestSides:
 
 
 class TestPaths:
-    def test_only_what_is_at_or_below_a_path(self, scribe: Scribe) -> None:
+    def test_a_comparison_at_a_path_lists_only_what_is_at_or_below_it(self, scribe: Scribe) -> None:
         scribe.write(b"a", b"other")
         scribe.write(b"d/x", b"other")
         scribe.write(b"dx", b"")

@@ -260,7 +260,7 @@ class TestRenames:
         scribe.exchange(b"text/x", b"other")
         check(scribe, target)
 
-    def test_renames_in_a_chain_and_in_a_circle(self, scribe: Scribe, target: Path) -> None:
+    def test_a_patch_of_renames_in_a_chain_and_in_a_circle_applies(self, scribe: Scribe, target: Path) -> None:
         scribe.rename(b"none", b"5")
         scribe.rename(b"tool", b"none")
         scribe.rename(b"other", b"tool")

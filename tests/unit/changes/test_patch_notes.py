@@ -57,7 +57,9 @@ class TestNotes:
             "mode 4755 of tool cannot be expressed by git",
         ]
 
-    def test_an_unusual_mode_that_git_apply_would_lose(self, scribe: Scribe, target: Path) -> None:
+    def test_a_mode_that_git_apply_would_lose_is_noted_though_only_the_content_changed(
+        self, scribe: Scribe, target: Path
+    ) -> None:
         os.chmod(scribe.base.path(b"text"), 0o600)
         scribe.write(b"text", b"changed\n")
         assert self.notes(scribe, target) == ["mode 0600 of text cannot be expressed by git"]
@@ -116,7 +118,9 @@ class TestNotes:
 
     @pytest.mark.parametrize("is_symlink", [False, True])
     @pytest.mark.parametrize("name", b".git .giT .git. .git\\x .git:x git~1 git~1.: git~2 .gitx x.git .git/x".split())
-    def test_what_git_refuses_is_known(self, target: Path, name: bytes, is_symlink: bool) -> None:
+    def test_is_refused_by_git_tells_the_names_that_git_refuses(
+        self, target: Path, name: bytes, is_symlink: bool
+    ) -> None:
         assert is_refused_by_git(name, is_symlink=is_symlink) == git_refuses(target, name, is_symlink)
         assert is_refused_by_git(b"d/" + name, is_symlink=is_symlink) == git_refuses(target, b"d/" + name, is_symlink)
 
@@ -129,7 +133,7 @@ class TestNotes:
         scribe.symlink(b".gitmodules", b"x")
         assert self.notes(scribe, target) == [".gitmodules is a path that git refuses in patches"]
 
-    def test_what_no_patch_could_carry_is_left_out(self, scribe: Scribe, target: Path) -> None:
+    def test_a_file_larger_than_any_patch_is_left_out(self, scribe: Scribe, target: Path) -> None:
         """Git takes none of that size, and a sparse file costs nobody anything but who would read
         it.
         """

@@ -76,7 +76,7 @@ def test_a_chain_of_renames_moves_once(scribe: CommitScribe, parking: bytes) -> 
     assert stat_of(scribe, b"e/r").st_ino == inode
 
 
-def test_there_and_back_is_no_move(scribe: CommitScribe, parking: bytes) -> None:
+def test_a_file_renamed_there_and_back_is_not_moved(scribe: CommitScribe, parking: bytes) -> None:
     before = stat_of(scribe, b"a")
     scribe.rename(b"a", b"p")
     scribe.rename(b"p", b"a")

@@ -135,7 +135,7 @@ STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
         (f"x = {'9' * 5000}", ": not TOML: a number has thousands of digits"),
     ],
 )
-def test_a_mistake_is_told_in_one_line(text: str, message: str) -> None:
+def test_a_mistake_in_the_settings_is_told_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(text.encode())
     assert caught.value.message == f".yolofs.toml{message}"

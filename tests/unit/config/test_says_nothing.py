@@ -29,7 +29,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("table", [Settings, UserSettings, LearnedRules])
 @pytest.mark.parametrize("text", TEXTS)
-def test_what_is_not_parsed_comes_to_what_the_parser_says(text: str, table: type[msgspec.Struct]) -> None:
+def test_a_file_that_is_not_parsed_has_the_outcome_of_one_that_is(text: str, table: type[msgspec.Struct]) -> None:
     def outcome(read: object) -> object:
         try:
             return read() if callable(read) else None

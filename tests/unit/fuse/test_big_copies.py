@@ -127,7 +127,7 @@ def test_a_copy_that_base_has_overtaken_is_not_used(base: Path) -> None:
         assert store_files(base) == 1
 
 
-def test_a_snapshot_meanwhile_is_not_reached_into(base: Path) -> None:
+def test_a_write_after_a_snapshot_during_the_copy_does_not_change_the_snapshot(base: Path) -> None:
     (base / "f").write_bytes(BIG)
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f", os.O_WRONLY)

@@ -43,7 +43,7 @@ def is_left_open(handlers: Handlers, handle: int, path: Path) -> bool:
     return handlers.read(handle, 0, 4096) is None
 
 
-def test_what_is_not_in_memory_is_not_waited_for(base: Path) -> None:
+def test_a_read_that_is_not_in_memory_is_left_to_a_job(base: Path) -> None:
     content = os.urandom(SIZE)
     (base / "f").write_bytes(content)
     with handlers_of(base) as handlers:
@@ -55,7 +55,7 @@ def test_what_is_not_in_memory_is_not_waited_for(base: Path) -> None:
         assert job() == content[1:4097]
 
 
-def test_what_is_in_memory_is_answered_at_once(base: Path) -> None:
+def test_a_read_that_is_in_memory_is_answered_at_once(base: Path) -> None:
     (base / "f").write_bytes(b"0123456789")
     with handlers_of(base) as handlers:
         handle = open_file(handlers, b"f")

@@ -82,7 +82,7 @@ def test_a_held_directory_is_let_go_after_a_moment(handlers: Handlers, base: Pat
     assert size_of(handlers, b"file", directory) == 7
 
 
-def test_what_is_called_late_or_early_closes_only_what_is_old(
+def test_timers_that_are_called_early_let_no_directory_go_too_soon(
     handlers: Handlers, base: Path, clockwork: Clockwork
 ) -> None:
     directory = number_of(handlers, b"d3")
@@ -128,7 +128,7 @@ def test_a_link_in_the_place_of_the_directory_leads_nowhere(handlers: Handlers, 
     assert handlers.lookup(directory, b"secret").attr is None
 
 
-def test_what_cannot_be_entered_is_refused_as_by_its_path(handlers: Handlers, base: Path) -> None:
+def test_a_held_directory_that_became_a_file_is_not_found(handlers: Handlers, base: Path) -> None:
     directory = number_of(handlers, b"d3")
     (base / "d3").rename(base / "aside")
     assert handlers.lookup(directory, b"file").attr is None

@@ -40,7 +40,7 @@ def remove_by_another(handlers: Handlers, name: bytes) -> None:
     handlers.lost_names.thread_of_request = lambda: ANOTHER
 
 
-def test_another_thread_waits_whatever_it_asks_or_changes(handlers: Handlers) -> None:
+def test_another_thread_that_asks_about_a_file_that_lost_a_name_waits(handlers: Handlers) -> None:
     number = number_of(handlers, b"one")
     lookups = handlers.overlay.inodes.by_number[number].lookups
     remove_by_another(handlers, b"two")
@@ -96,13 +96,13 @@ def test_nobody_waits_for_a_file_that_is_gone_or_that_nobody_knows(handlers: Han
     assert not handlers.lost_names.uncounted
 
 
-def test_of_threads_that_are_not_known_none_is_back() -> None:
+def test_a_lost_name_without_a_known_thread_stays_uncounted() -> None:
     lost = LostNames()
     lost.note(7, 1)
     assert lost.may_be_uncounted(7)
 
 
-def test_only_so_many_lost_names_are_known() -> None:
+def test_only_the_last_64_lost_names_are_known() -> None:
     lost = LostNames()
     for number in range(1000):
         lost.note(number, 1)

@@ -77,14 +77,14 @@ def test_all_questions_are_asked_on_the_way(requests: SentBack) -> None:
     }
 
 
-def test_after_a_no_nothing_more_is_asked(requests: SentBack) -> None:
+def test_after_a_denial_no_further_question_is_asked_on_the_way(requests: SentBack) -> None:
     sent_back(requests, NEW, OTHER)
     requests.question_for(7)
     requests.answered(7, Decision.DENY)
     assert requests.question_for(7) is None
 
 
-def test_what_rules_settle_meanwhile_is_asked_no_more(requests: SentBack, settled: set[Question]) -> None:
+def test_a_question_that_rules_settle_meanwhile_is_not_asked(requests: SentBack, settled: set[Question]) -> None:
     sent_back(requests, NEW, OTHER)
     requests.question_for(7)
     settled.add(OTHER)
@@ -93,7 +93,7 @@ def test_what_rules_settle_meanwhile_is_asked_no_more(requests: SentBack, settle
 
 
 @pytest.mark.parametrize("is_settled", [False, True])
-def test_what_is_to_be_judged_anew_is_asked_again_if_it_is_open(
+def test_a_question_to_be_judged_anew_is_asked_again_if_no_rule_settles_it(
     requests: SentBack, settled: set[Question], *, is_settled: bool
 ) -> None:
     sent_back(requests, NEW, OTHER)
@@ -104,7 +104,9 @@ def test_what_is_to_be_judged_anew_is_asked_again_if_it_is_open(
     assert requests.question_for(7) is (OTHER if is_settled else NEW)
 
 
-def test_the_directory_is_not_to_be_remembered_for_a_while(requests: SentBack, clock: HandClock) -> None:
+def test_the_kernel_may_not_keep_the_directories_of_a_request_that_is_sent_back(
+    requests: SentBack, clock: HandClock
+) -> None:
     assert requests.is_settled(3)
     assert requests.send_back(
         KernelRequest(RequestKind.RENAME, (3, b"old", 4, b"new", 0, Context(7))), [OTHER, NEW]
@@ -135,7 +137,7 @@ def test_a_name_with_nothing_on_its_way_is_asked_about_on_arrival_alone(requests
     assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {}
 
 
-def test_what_does_not_come_soon_is_not_asked_about(requests: SentBack, clock: HandClock) -> None:
+def test_a_request_that_does_not_come_again_in_time_is_not_asked_about(requests: SentBack, clock: HandClock) -> None:
     sent_back(requests)
     clock.now += 6
     assert requests.question_for(7, (1, b"d")) is None
@@ -167,7 +169,7 @@ def test_an_answer_is_for_what_was_asked_alone(requests: SentBack, kind: Request
         (RequestKind.MKDIR, RequestKind.MKDIR, (3, b"other", 0o755, Context(7))),
     ],
 )
-def test_what_did_not_come_leaves_no_answer_for_the_next_system_call(
+def test_the_answer_for_a_request_that_did_not_come_again_is_dropped(
     requests: SentBack, asked: RequestKind, kind: RequestKind, args: tuple[object, ...]
 ) -> None:
     """Somebody else had made the name; what is asked next waits where nothing is locked, too."""
@@ -194,14 +196,14 @@ def test_an_answer_is_forgotten_after_five_seconds(requests: SentBack, clock: Ha
     assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) == {}
 
 
-def test_whoever_was_interrupted_does_not_come_again(requests: SentBack) -> None:
+def test_an_interrupted_request_leaves_no_answer_for_its_thread(requests: SentBack) -> None:
     sent_back(requests)
     requests.question_for(7, (1, b"d"))
     requests.answered(7, Decision.INTERRUPTED)
     assert requests.arrived(KernelRequest(RequestKind.CREATE, ARGS)) is None
 
 
-def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> None:
+def test_a_thread_that_was_told_estale_already_is_not_sent_back(requests: SentBack) -> None:
     """The kernel tries again but once."""
     requests.told_stale(7)
     assert not requests.send_back(KernelRequest(RequestKind.CREATE, ARGS), [NEW])
@@ -217,14 +219,14 @@ def test_whoever_was_told_it_already_waits_where_it_is(requests: SentBack) -> No
         (RequestKind.CREATE, (3, b"new", 0o644, 0, Context(0))),
     ],
 )
-def test_what_would_not_come_again_or_could_not_be_known_waits_where_it_is(
+def test_a_request_that_could_not_be_known_again_is_not_sent_back(
     requests: SentBack, kind: RequestKind, args: tuple[object, ...]
 ) -> None:
     assert not requests.send_back(KernelRequest(kind, args), [NEW])
     assert not requests.awaited
 
 
-def test_not_all_threads_are_remembered_for_ever(requests: SentBack) -> None:
+def test_the_number_of_threads_that_are_remembered_is_bounded(requests: SentBack) -> None:
     for thread in range(1, 70_000):
         assert requests.send_back(KernelRequest(RequestKind.CREATE, (*ARGS[:-1], Context(thread))), [NEW])
         requests.told_stale(-thread)

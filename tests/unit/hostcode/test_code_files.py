@@ -303,7 +303,7 @@ def test_a_table_directory_that_others_may_write_to_counts(scribe: Scribe) -> No
     assert marks(scribe) == {".ssh": "ssh"}
 
 
-def test_what_goes_and_what_is_only_touched_does_not_count(scribe: Scribe) -> None:
+def test_a_hook_that_is_removed_or_only_touched_is_not_marked(scribe: Scribe) -> None:
     scribe.utime(HOOK, 5)
     scribe.remove(b"home/u/.bashrc")
     assert marks(scribe) == {}
@@ -316,7 +316,7 @@ def test_what_a_link_of_base_leads_to_is_what_counts(scribe: Scribe) -> None:
     assert marks(scribe) == {"dotfiles/bashrc": "shell"}
 
 
-def test_links_in_a_directory_of_the_table_count_too(scribe: Scribe) -> None:
+def test_what_links_of_base_in_a_directory_of_the_table_lead_to_is_marked(scribe: Scribe) -> None:
     base = Path(os.fsdecode(scribe.base.root))
     (base / "home/u/.config").mkdir()
     (base / "home/u/dotfiles/fish").mkdir()

@@ -31,12 +31,12 @@ def test_links_lead_to_the_directory_and_are_on_the_way(top: Path) -> None:
     assert {b"bin", b"usr", b"usr/bin"} <= found.ways
 
 
-def test_what_would_take_the_place_of_a_link_counts_too(top: Path) -> None:
+def test_a_directory_that_would_take_the_place_of_a_link_in_path_counts(top: Path) -> None:
     (top / "tools").symlink_to("usr")
     assert {b"usr/bin", b"tools/bin"} <= search_path(top, "tools/bin").directories
 
 
-def test_what_is_not_there_yet_counts(top: Path) -> None:
+def test_a_directory_of_path_that_is_not_there_yet_counts(top: Path) -> None:
     assert search_path(top, "home/.local/bin").directories == {b"home/.local/bin"}
 
 

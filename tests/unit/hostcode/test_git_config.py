@@ -76,7 +76,7 @@ def _line(entry: ConfigLine) -> tuple[str, str | None]:
 
 
 @pytest.mark.parametrize("text", [b"b = c\n", b"[a]\nb = \0\n", b"#" * (MOST_BYTES + 1)])
-def test_what_is_odd_is_not_read(text: bytes) -> None:
+def test_a_config_with_anything_unusual_is_not_read(text: bytes) -> None:
     assert parse_config(text) is None
 
 
@@ -212,7 +212,7 @@ def test_what_gits_own_commands_do_not_write_is_harmful(more: str) -> None:
 
 
 @pytest.mark.parametrize("more", [text for text in HARMFUL[:-5] if "fetch = +refs/heads/*:refs/heads" not in text])
-def test_all_else_is_not_in_a_repository_that_is_new_either(more: str) -> None:
+def test_other_settings_are_harmful_in_a_new_repository_too(more: str) -> None:
     assert not is_harmless_change(None, parse_config(CLONED + more.encode()))
 
 

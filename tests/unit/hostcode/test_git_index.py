@@ -52,7 +52,7 @@ def index(*names: str, version: int = 2, hash_bytes: int = 20) -> bytes:
 
 @pytest.mark.parametrize("version", [2, 3, 4])
 @pytest.mark.parametrize("hash_bytes", [20, 32])
-def test_what_leads_out_of_the_work_tree(version: int, hash_bytes: int) -> None:
+def test_an_index_with_a_path_out_of_the_work_tree_is_not_harmless(version: int, hash_bytes: int) -> None:
     assert is_harmless(index(*IN, version=version, hash_bytes=hash_bytes), hash_bytes)
     for name in OUT:
         data = index(".gitignore", name, "z", version=version, hash_bytes=hash_bytes)
@@ -60,7 +60,7 @@ def test_what_leads_out_of_the_work_tree(version: int, hash_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 3, 12, 60, 90])
-def test_what_is_no_index_is_not_harmless(cut: int) -> None:
+def test_a_damaged_index_is_not_harmless(cut: int) -> None:
     data = index(".gitignore", "b")
     assert not is_harmless(data[:cut], 20)
     assert not is_harmless(b"X" + data[1:], 20)

@@ -66,7 +66,7 @@ def test_a_damaged_note_counts_for_nothing(tmp_path: Path, read: list[bytes], co
     assert read == [bytes(first)]
 
 
-def test_where_no_note_can_be_written_they_are_read_each_time(tmp_path: Path, read: list[bytes]) -> None:
+def test_journals_are_read_each_time_if_no_note_can_be_written(tmp_path: Path, read: list[bytes]) -> None:
     first = end(tmp_path, 1, 1)
     (tmp_path / "commits" / "numbers.new").mkdir()
     for _ in range(2):
@@ -74,7 +74,7 @@ def test_where_no_note_can_be_written_they_are_read_each_time(tmp_path: Path, re
     assert read == [bytes(first)] * 2
 
 
-def test_a_known_commit_costs_one_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_that_is_known_costs_one_look_at_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1, 6):
         end(tmp_path, number, number)
     session = os.fsencode(tmp_path)

@@ -352,7 +352,7 @@ def test_a_checksum_that_is_missing_or_wrong_is_refused(line: bytes) -> None:
         Rename(1, rel(b"a"), rel(b"b"), extra=(("base", b"x"),)),
     ],
 )
-def test_what_could_not_be_read_back_is_not_written(record: Record) -> None:
+def test_a_record_that_could_not_be_read_back_is_not_written(record: Record) -> None:
     with pytest.raises(ValueError, match=r"."):
         encode(record)
 

@@ -54,7 +54,7 @@ def write(path: bytes, lines: list[bytes], first: bytes = header(KEY)) -> None:
         ),
     ],
 )
-def test_the_line_and_what_became_of_it_are_told_by_all_who_meet_it(
+def test_every_reader_tells_the_damaged_line_and_what_became_of_it(
     path: bytes, lines: list[bytes], number: int, reason: str
 ) -> None:
     write(path, lines)

@@ -58,7 +58,7 @@ def test_a_seal_fits_what_was_sealed(sealer: Sealer) -> None:
     assert began_ns(text) == 1_800_000_000_000_000_000
 
 
-def test_each_byte_of_a_seal_counts(sealer: Sealer) -> None:
+def test_a_seal_with_any_byte_changed_does_not_fit(sealer: Sealer) -> None:
     text = sealed(sealer)
     for at in range(len(text) - 1):  # but for the newline at its end
         changed = bytearray(text)
@@ -86,7 +86,7 @@ def test_each_field_is_sealed(sealer: Sealer) -> None:
         (Sealer(b"/session", b"k" * 32, b"m" * 32), 7, PLAN, "", "the journal that is to follow it (carried)"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_a_seal_that_does_not_fit_says_what_differs(
     sealer: Sealer, other: Sealer, number: int, plan: bytes, carried: str | None, said: str
 ) -> None:
     (problem,) = other.problems(sealed(sealer), number, plan, carried)
@@ -213,7 +213,7 @@ def test_a_machine_without_an_id_gets_one_that_stays(state: int, tmp_path: Path,
 # ---- what anybody may have put there
 
 
-def test_what_is_no_plain_file_is_not_read(tmp_path: Path) -> None:
+def test_a_link_fifo_or_directory_is_not_read_as_a_sealed_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "link").symlink_to("file")
     os.mkfifo(tmp_path / "fifo")

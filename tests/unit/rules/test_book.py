@@ -161,7 +161,7 @@ def test_an_overridden_rule_opens_no_way() -> None:
     assert not book({"/h/a": "hidden", "/h": "hidden"}, {"/h/a": "allow"}).at(b"/h").is_way
 
 
-def test_verdicts_follow_from_that_over_the_directory() -> None:
+def test_a_verdict_below_follows_from_the_verdict_of_the_directory() -> None:
     found = book({"/a": "allow", "/a/b": "deny", "**/x": "hidden"})
     a = found.below(found.at(b"/"), b"a")
     assert (a.state, found.below(a, b"b").state, found.below(a, b"x").state) == (
@@ -218,7 +218,7 @@ def test_waypoints_keep_links_and_what_they_are_in_and_settle_nothing(one: RuleS
     assert found.at(b"/h/other").led_by_new_link() is None
 
 
-def test_what_is_less_strict_below_hinders_nothing() -> None:
+def test_a_less_strict_rule_below_does_not_keep_a_directory_from_moving() -> None:
     assert book({"/a": "ask", "/a/b": "allow"}).at(b"/a").stricter_below() is None
 
 

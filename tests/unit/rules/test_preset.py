@@ -305,7 +305,7 @@ def test_files_that_tools_look_for_above_the_project_are_readable_up_to_the_home
 
 
 @pytest.mark.parametrize("name", [".git", "dist-packages", "node_modules", "site-packages"])
-def test_where_names_say_nothing_the_rules_of_directories_hold_all_the_same(name: str) -> None:
+def test_directories_exempt_from_patterns_still_obey_rules_of_directories(name: str) -> None:
     own = parse_rules([("sub", "read-only", 1), ("**/own.key", "hidden", 2)], PROJECT.encode(), HOME.encode())
     found = RuleBook(own, preset_rules(PROJECT.encode(), HOME.encode(), 1000))
     for path, expected in [

@@ -27,7 +27,7 @@ def test_variables_called_just_token_or_password_are_left_out() -> None:
     assert hidden_variables(names, RunSettings().hide_env, ()) == sorted(names)
 
 
-def test_what_is_to_be_kept_is_kept() -> None:
+def test_a_variable_to_keep_is_not_hidden() -> None:
     assert hidden_variables(["A_TOKEN", "B_TOKEN"], ["*_TOKEN"], ["B_*"]) == ["A_TOKEN"]
 
 

@@ -73,7 +73,7 @@ def test_that_the_command_has_ended_is_noticed_though_the_first_process_does_not
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_whoever_is_told_to_end_and_does_not_is_ended(number: signal.Signals) -> None:
+def test_a_command_that_ignores_the_signal_to_end_is_killed_when_its_time_is_up(number: signal.Signals) -> None:
     with namespace("trap '' TERM HUP INT; echo there; exec sleep 1000") as (init, command):
         end = ForcedEnd(init)
         assert end.why_now() == ""

@@ -169,7 +169,7 @@ class TestSockets:
         assert judge(machine, arch, 425, 8, has_network=False) == 0x00050000 | errno.ENOSYS
         assert judge(machine, arch, 425, 8) == ALLOW
 
-    def test_the_kernel_waits_for_no_page(self, machine: str, arch: int) -> None:
+    def test_userfaultfd_is_refused_unless_it_is_for_user_mode_only(self, machine: str, arch: int) -> None:
         for flags in (0, 0x80800, 2):
             assert judge(machine, arch, USERFAULTFD[arch], flags) == REFUSED
         assert judge(machine, arch, USERFAULTFD[arch], 0x80801) == ALLOW

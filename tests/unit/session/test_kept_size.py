@@ -69,7 +69,7 @@ def test_the_kept_size_is_what_du_says_before_and_after_it_is_noted(session: Pat
         }
 
 
-def test_no_commit_is_walked_that_was_before(session: Path, walked: list[str]) -> None:
+def test_a_commit_whose_size_is_noted_is_not_walked_again(session: Path, walked: list[str]) -> None:
     archive(session, *range(1, 40))
     place = os.fsencode(session)
     size_of_session(place, FRESH)
@@ -84,7 +84,7 @@ def test_no_commit_is_walked_that_was_before(session: Path, walked: list[str]) -
     assert len(walked) == few
 
 
-def test_what_has_no_end_yet_is_looked_at_each_time(session: Path) -> None:
+def test_a_commit_without_an_end_is_measured_each_time(session: Path) -> None:
     archive(session, 1)
     archive(session, 2, is_ended=False)
     place = os.fsencode(session)
@@ -108,7 +108,7 @@ def test_what_an_undo_takes_is_missed_once_it_says_so(session: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff", b"\x81\x01\x92\xa1x\x01", b"\x81\xa1a\x92\x01\x01"])
-def test_a_note_that_does_not_read_counts_for_nothing(session: Path, text: bytes) -> None:
+def test_a_malformed_note_of_sizes_counts_for_nothing(session: Path, text: bytes) -> None:
     archive(session, 1)
     (session / "commits/sizes").write_bytes(text)
     place = os.fsencode(session)
@@ -130,7 +130,7 @@ def fill(session: Path, *shards: int, size: int = 3000) -> None:
 OLD = 1_700_000_000_000_000_000
 
 
-def test_no_store_inode_is_looked_at_that_was_before(session: Path, walked: list[str]) -> None:
+def test_store_inodes_whose_size_is_noted_are_not_looked_at_again(session: Path, walked: list[str]) -> None:
     place = os.fsencode(session)
     counts = []
     for shards in (range(2), range(100)):
@@ -159,7 +159,7 @@ def test_what_is_made_or_removed_in_a_shard_is_seen(session: Path) -> None:
     assert size_of_session(place, FRESH).all == size_of(place)
 
 
-def test_what_may_still_be_written_to_is_looked_at_each_time(session: Path) -> None:
+def test_store_inodes_that_may_still_be_written_to_are_measured_each_time(session: Path) -> None:
     place = os.fsencode(session)
     fill(session, 0, 1)
     size_of_session(place, 300)

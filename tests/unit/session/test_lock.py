@@ -43,7 +43,7 @@ def test_a_mount_is_no_command_but_one_that_it_has_lent_the_session_to_is(direct
 
 
 @pytest.mark.parametrize("text", [b"", b"0\n", b"x\n", b"12 \x1b[m\n", b"12 commit", b"9" * 60])
-def test_what_is_no_note_names_nobody(directory: bytes, text: bytes) -> None:
+def test_a_malformed_note_in_the_lock_names_no_process(directory: bytes, text: bytes) -> None:
     with session_locked(directory):
         Path(os.fsdecode(directory), "lock").write_bytes(text)
         with pytest.raises(SessionBusyError) as caught:
@@ -63,6 +63,6 @@ def test_nobody_is_at_work_where_there_is_no_lock(directory: bytes) -> None:
     assert not os.listdir(directory)
 
 
-def test_whoever_only_looks_is_not_in_the_way_of_another_one_who_looks(directory: bytes) -> None:
+def test_looking_at_the_lock_does_not_take_it(directory: bytes) -> None:
     os.close(take_lock(directory, "commit"))
     assert [command_at_work(directory) for _ in range(3)] == [None] * 3

@@ -129,7 +129,7 @@ def test_a_file_that_was_copied_along_is_the_one_that_was_copied_up(top: Path) -
         Rename(1, rel("x"), rel("above", "new", "x")),
     ],
 )
-def test_what_cannot_follow_is_refused_and_nothing_changes(top: Path, record: Record) -> None:
+def test_a_record_that_cannot_follow_the_project_is_refused_and_nothing_changes(top: Path, record: Record) -> None:
     (top / "above").mkdir()
     (top / "old").rename(top / "above/old")
     project = os.fsencode(top / "above/old")

@@ -110,7 +110,7 @@ def test_another_file_that_has_got_the_number_meanwhile_stays(view: View) -> Non
     assert view.store == {a}
 
 
-def test_no_more_than_so_many_bytes_wait(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removed_files_that_wait_for_readers_are_bounded_in_bytes(view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(removal, "_MOST_LATE_BYTES", 100 << 10)
     view.make(b"a", 64 << 10)
     view.make(b"b", 64 << 10)

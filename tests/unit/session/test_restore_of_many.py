@@ -72,6 +72,8 @@ def dropped(root: Path, number: int) -> int:
 
 
 @pytest.mark.parametrize("work", [restored, dropped])
-def test_twice_as_many_take_twice_as_long(tmp_path: Path, work: Callable[[Path, int], int]) -> None:
+def test_twice_as_many_paths_take_twice_as_long_to_restore_or_drop(
+    tmp_path: Path, work: Callable[[Path, int], int]
+) -> None:
     few, many = work(tmp_path / "few", 100), work(tmp_path / "many", 200)
     assert many < MOST_GROWTH * few

@@ -36,7 +36,7 @@ def test_where_there_are_none_nothing_is_to_be_measured_emptied_or_removed(sessi
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ways_do_not_count_and_stay(session: bytes, tmp_path: Path) -> None:
+def test_directories_on_the_way_to_the_project_do_not_count_and_stay(session: bytes, tmp_path: Path) -> None:
     """Whatever their names are, and however often they are noted."""
     ways = [b"/tmp/x/project", b"/var/tmp/a b\n\xff"]
     tmp = tmp_path / "run-tmp/tmp"
@@ -62,7 +62,7 @@ def test_removing_tmp_removes_the_ways_to_what_is_shown_there(session: bytes, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_link_in_their_place_is_not_followed(session: bytes, tmp_path: Path) -> None:
+def test_a_link_in_the_place_of_a_tmp_directory_is_not_followed(session: bytes, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/file").write_text("x")
     (tmp_path / "run-tmp").mkdir()

@@ -40,7 +40,9 @@ def test_an_undo_of_an_undo_is_one_also_when_the_commit_is_not_kept_any_more(tmp
     assert not (project / "a").exists()
 
 
-def test_what_was_put_aside_may_go_under_our_hands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_put_aside_may_be_removed_by_another_process_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     directory = os.fsencode(tmp_path)
     for name in ("one", "two"):
         (tmp_path / "commits/gone-1" / name).mkdir(parents=True)
@@ -120,7 +122,7 @@ def test_to_find_the_last_commit_only_the_newest_are_read(tmp_path: Path, monkey
         assert len(read) == 8
 
 
-def test_two_disks_have_files_with_one_number(tmp_path: Path) -> None:
+def test_notes_of_restored_files_tell_two_disks_with_one_number_apart(tmp_path: Path) -> None:
     restored.add(os.fsencode(tmp_path), {(1, 2), (1, 5)})
     restored.add(os.fsencode(tmp_path), {(1, 7)})
     assert restored.read(os.fsencode(tmp_path)) == {(1, 2), (1, 5), (1, 7)}

@@ -97,7 +97,7 @@ def test_a_file_whose_two_names_both_moved_is_named_right(old: OldSession) -> No
     old.check("c", "g")
 
 
-def test_what_a_partial_commit_of_an_older_version_left(old: OldSession) -> None:
+def test_names_that_a_partial_commit_of_an_older_version_mixed_up_are_found(old: OldSession) -> None:
     def left(session: Session, ino: StoreIno) -> list[ChangeRecord]:
         stage = staged_as(session, C, ino, B)
         assert stage.base is not None
@@ -110,7 +110,7 @@ def test_what_a_partial_commit_of_an_older_version_left(old: OldSession) -> None
     old.check("b", "c")
 
 
-def test_what_is_recorded_now_is_not_found_fault_with(tmp_path: Path) -> None:
+def test_names_that_this_version_records_are_not_found_mixed_up(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"data\n")
     (tmp_path / "b").hardlink_to(tmp_path / "a")
     driver = CoreDriver(os.fsencode(tmp_path))
@@ -180,7 +180,7 @@ def test_a_plan_that_loses_a_name_of_a_file_with_one_is_refused(planned: Planned
     assert "would remove single," in planned.refused(create, Remove(RelPath(b"single"), 9, 0))
 
 
-def test_what_is_parked_and_not_placed_is_missed(planned: Planned) -> None:
+def test_a_plan_that_parks_a_name_and_does_not_place_it_is_refused(planned: Planned) -> None:
     planned.scribe.rename(b"single", b"moved")
     assert "would remove moved," in planned.refused(Park(RelPath(b"single"), 1, 0))
 
@@ -211,7 +211,7 @@ def test_a_name_that_the_view_does_not_show_is_not_to_stay(planned: Planned) -> 
     assert "would bring back single," in planned.refused()
 
 
-def test_a_name_that_was_made_is_not_to_be_forgotten(planned: Planned) -> None:
+def test_a_plan_that_leaves_out_a_new_name_is_refused(planned: Planned) -> None:
     planned.scribe.write(b"new", b"new")
     assert "would remove new," in planned.refused()
 

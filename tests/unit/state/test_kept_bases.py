@@ -48,7 +48,7 @@ def keep(store: Store, *items: tuple[bytes, bytes, bytes]) -> None:
     bases.close()
 
 
-def test_the_last_of_several_is_found(store: Store) -> None:
+def test_the_last_of_several_kept_texts_of_a_file_is_found(store: Store) -> None:
     keep(store, (b"a", b"1", b"old"), (b"a", b"2", b"other"), (b"a", b"1", b"new"))
     assert everything(store) == {(b"a", b"1"): b"new", (b"a", b"2"): b"other"}
 

@@ -165,7 +165,7 @@ class TestHardLinksOfBase:
     def copy_up(path: bytes, ino: int, *, links: int = 3, is_nameless: bool = False) -> Stage:
         return Stage(1, RelPath(path), StoreIno(ino), base=FINGERPRINT, links=links, is_nameless=is_nameless)
 
-    def test_the_names_that_have_no_entry_count(self) -> None:
+    def test_names_of_base_without_an_entry_count_as_names_of_the_file(self) -> None:
         tree = Tree([self.copy_up(b"a", 1)])
         staged = tree.staged[StoreIno(1)]
         assert tree.linked == {3: staged}

@@ -43,7 +43,7 @@ def test_what_was_noted_last_counts_for_the_next_reader(directory: bytes) -> Non
     assert note_file(directory).stat().st_mode & 0o777 == 0o600
 
 
-def test_who_notes_does_not_wait_for_the_disk_and_is_synced_by_the_next(
+def test_noting_an_owner_during_a_sync_does_not_wait_and_is_synced_by_the_next(
     directory: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     owners = Owners(directory)
@@ -180,7 +180,7 @@ def test_a_copy_shows_the_owner_that_it_could_not_be_given(tmp_path: Path, store
 
 
 @pytest.mark.root_only
-def test_what_could_be_given_is_not_noted(tmp_path: Path, store: Store) -> None:
+def test_an_owner_that_a_store_inode_could_be_given_is_not_noted(tmp_path: Path, store: Store) -> None:
     (tmp_path / "own/file").write_bytes(b"data")
     assert store.shown_owner(store.copy_up(bytes(tmp_path / "own/file"))) is None
     os.seteuid(0)

@@ -44,7 +44,7 @@ def test_lines_tabs_and_our_own_colours_stay_and_others_colours_do_not() -> None
 @pytest.mark.parametrize(
     "text", ["\x7f", "\x9b", "\u202e", "\u2028", "\U000e0041", "\u3164", "\ud7ff\U0001f600", "\n\t"]
 )
-def test_json_says_the_same_in_other_words(text: str) -> None:
+def test_escaped_json_reads_back_as_the_same_text(text: str) -> None:
     plain = json.dumps([text, {text: text}], ensure_ascii=False)
     assert json.loads(escape_json(plain)) == [text, {text: text}]
     for indent in (0, 2):

@@ -79,7 +79,7 @@ def test_each_object_is_what_git_says_it_is(repository: Path, names: list[str], 
     assert kinds == {"commit", "tree", "blob", "tag"}
 
 
-def test_what_is_not_there_is_not_found(names: list[str], pack: Pack) -> None:
+def test_an_object_that_a_pack_lacks_is_not_found(names: list[str], pack: Pack) -> None:
     for byte in (0, 1, 127, 255):
         assert pack.find(bytes([byte]) * (len(names[0]) // 2), MOST) is None
 

@@ -103,7 +103,7 @@ def test_a_file_that_moves_on_its_disk_and_grows_is_counted_where_it_is(scribe: 
     refused(scribe, tmp_path / "commits", b"far/one")
 
 
-def test_where_both_are_one_disk_a_copy_may_take_nothing(scribe: CommitScribe, tmp_path: Path) -> None:
+def test_a_copy_between_two_mounts_of_one_disk_is_counted_as_no_space(scribe: CommitScribe, tmp_path: Path) -> None:
     """A mount of the same disk: nothing can be renamed to there, but blocks may be shared."""
     small = tmp_path / "base/far"
     for name in ("base/other", "commits"):

@@ -57,7 +57,7 @@ def as_user(act: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
-def test_all_that_is_made_there_has_the_group(place: Path, is_moved: bool) -> None:
+def test_what_is_made_in_a_group_folder_has_its_group(place: Path, is_moved: bool) -> None:
     shared = place / "base/shared"
     before = shared.stat().st_mtime_ns
 
@@ -84,7 +84,7 @@ def test_all_that_is_made_there_has_the_group(place: Path, is_moved: bool) -> No
     as_user(act)
 
 
-def test_where_no_directory_gives_the_group_there_is_none(place: Path) -> None:
+def test_there_is_no_group_folder_where_no_directory_gives_the_group(place: Path) -> None:
     def act() -> None:
         found = folders(place)
         assert folder_of(found, place, b"own") is None

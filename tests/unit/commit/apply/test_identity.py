@@ -272,7 +272,7 @@ def test_what_the_host_has_put_where_something_went_is_not_taken_out_again(
 
 
 @pytest.mark.parametrize("is_moved", [True, False], ids=["moved", "removed"])
-def test_a_directory_of_the_hosts_is_not_taken_for_the_one_that_was_to_go(
+def test_a_new_directory_of_the_host_with_the_old_number_is_not_removed_or_moved(
     tmp_path: Path, parking: bytes, is_moved: bool
 ) -> None:
     """Killed before the step: the host removes the empty directory, and makes another, which has

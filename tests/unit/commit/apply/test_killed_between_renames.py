@@ -204,7 +204,7 @@ def killed_while_copying(plan: Plan, scribe: CommitScribe, parking: bytes, numbe
 @pytest.mark.parametrize("has_links", [True, False], ids=["links", "no links"])
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.some(40)
-def test_half_a_copy_is_not_told_as_the_hosts_and_not_put_in_place(
+def test_a_half_written_copy_is_neither_put_in_place_nor_taken_for_the_hosts(
     scribe: CommitScribe,
     parking: bytes,
     monkeypatch: pytest.MonkeyPatch,

@@ -104,7 +104,7 @@ def test_what_its_owner_may_not_read_and_write_is_copied(place: Path, mode: int)
     assert is_linked(place, lambda path: os.chmod(path, 0o600))
 
 
-def test_what_has_another_name_is_copied(place: Path) -> None:
+def test_a_store_inode_with_another_name_is_copied(place: Path) -> None:
     assert not is_linked(place, lambda path: os.link(path, place / "other"))
 
 

@@ -150,7 +150,7 @@ def test_on_a_full_disk_it_stays_a_link_and_the_commit_goes_through(
 
 
 @pytest.mark.parametrize("failing", ["link", "rename", "utime", "sync_filesystem"])
-def test_what_a_crash_left_half_done_is_finished(
+def test_copies_that_a_crash_left_half_in_place_are_put_in_place_by_the_next_try(
     scribe: CommitScribe, base: Path, parking: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     class Crash(BaseException):

@@ -56,7 +56,7 @@ def test_whichever_step_fails_base_is_as_it_was_and_a_further_commit_succeeds(
     assert scan(scribe.base.root) == expected
 
 
-def test_how_far_it_is_taken_back_is_told_apart(
+def test_progress_back_is_reported_apart_from_progress_forward(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(scribe)
@@ -77,7 +77,7 @@ def test_how_far_it_is_taken_back_is_told_apart(
 
 
 @pytest.mark.parametrize("name", [b"plan.json", b"made"])
-def test_no_room_for_what_is_written_first_ends_it_before_it_begins(
+def test_a_commit_does_not_begin_without_room_for_the_files_that_it_writes_first(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch, name: bytes
 ) -> None:
     work(scribe)
@@ -268,7 +268,9 @@ def test_a_file_that_was_opened_up_to_be_rewritten_is_closed_again(
     assert whole(scribe) == before
 
 
-def test_what_cannot_be_done_is_seen_before_the_first_step(scribe: CommitScribe, parking: bytes) -> None:
+def test_a_file_that_the_host_exchanged_stops_a_commit_before_its_first_step(
+    scribe: CommitScribe, parking: bytes
+) -> None:
     scribe.write(b"c", b"new")
     scribe.write(b"e/x", b"new")
     plan = scribe.plan()

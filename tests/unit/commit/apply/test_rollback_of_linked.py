@@ -177,7 +177,7 @@ def test_a_commit_killed_while_names_in_the_store_went_is_finished(
 
 
 @pytest.mark.usefixtures("linked")
-def test_what_a_copy_would_not_be_is_copied(scribe: CommitScribe, parking: bytes) -> None:
+def test_store_inodes_that_differ_from_a_copy_are_copied_and_not_linked(scribe: CommitScribe, parking: bytes) -> None:
     for name in (b"plain", b"closed", b"linked", b"reserved"):
         scribe.write(name, b"staged")
     scribe.symlink(b"symlink", b"target")

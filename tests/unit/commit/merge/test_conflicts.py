@@ -70,7 +70,7 @@ def test_a_file_that_lost_its_known_names_is_a_conflict_if_the_host_wrote_to_it(
     assert conflicts(scribe) == [b"a"]
 
 
-def test_without_drift_that_is_cheap_to_find_whatever_was_renamed(scribe: RealTimeScribe, base: Path) -> None:
+def test_the_cheap_check_for_drift_follows_renames(scribe: RealTimeScribe, base: Path) -> None:
     let_clocks_pass()
     scribe.rename(b"a", b"d/a")
     scribe.rename(b"d", b"e")
@@ -242,7 +242,9 @@ def test_what_lies_in_a_directory_that_the_host_moved_cannot_be_committed(scribe
     assert sorted(caught.value.paths) == [b"d/sub/a", b"d/sub/new"]
 
 
-def test_what_lies_in_a_directory_that_the_host_made_a_symlink(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_in_a_directory_that_the_host_made_a_symlink_cannot_be_committed(
+    scribe: RealTimeScribe, base: Path
+) -> None:
     scribe.write(b"d/sub/y", b"new")
     (base / "d").rename(base / "elsewhere")
     (base / "d").symlink_to("elsewhere")

@@ -79,7 +79,7 @@ CHANGES: dict[str, tuple[Callable[[CoreDriver], None], Callable[[Path], None]]] 
 @pytest.mark.parametrize("with_data", [True, False])
 @pytest.mark.parametrize("side", ["here", "there", "both"])
 @pytest.mark.parametrize("what", [pytest.param("owner", marks=pytest.mark.root_only), "mode", "extended attributes"])
-def test_metadata_that_one_side_changed_is_taken(
+def test_a_merge_takes_metadata_that_one_side_changed(
     view: CoreDriver, file: Path, what: str, side: str, with_data: bool
 ) -> None:
     here, there = CHANGES[what]
@@ -133,13 +133,13 @@ def test_a_name_that_the_host_gave_it_since_is_told(view: CoreDriver, file: Path
     assert "hard links" in reason(view)
 
 
-def test_what_is_too_long_is_told(view: CoreDriver, file: Path) -> None:
+def test_a_text_too_long_to_merge_is_told_with_the_limit(view: CoreDriver, file: Path) -> None:
     view.overwrite(PATH, OURS)
     file.write_bytes(b"line\n" * MOST_MERGED_BYTES)
     assert reason(view) == "it has more than 4 MiB"
 
 
-def test_what_was_not_kept_is_told(view: CoreDriver, file: Path) -> None:
+def test_a_file_whose_base_text_was_not_kept_is_told_as_not_merged(view: CoreDriver, file: Path) -> None:
     other = file.parent / "other"
     other.write_bytes(b"\0")
     view.overwrite(b"d/other", OURS)

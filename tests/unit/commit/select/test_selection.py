@@ -96,7 +96,7 @@ def test_no_question_goes_through_all_of_many_paths() -> None:
     assert CountedTuple.times + Counted.times < 5
 
 
-def test_what_is_left_is_not_selected_though_it_was_asked_for() -> None:
+def test_a_selection_leaves_out_a_path_below_one_that_was_asked_for() -> None:
     selection = Selection(REGIONS, paths=(RelPath(b"p"),), left=frozenset((RelPath(b"p/x"),)))
     assert [selection.has(path) for path in (b"p/x", b"p/y")] == [False, True]
 

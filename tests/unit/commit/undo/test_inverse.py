@@ -396,7 +396,7 @@ def test_names_that_all_went_come_back_as_one_file(commits: Commits) -> None:
     assert at(scribe, b"g1").samefile(at(scribe, b"g2"))
 
 
-def test_no_link_is_made_of_a_name_that_goes_itself(commits: Commits) -> None:
+def test_a_removed_name_is_not_made_a_link_of_one_that_the_undo_removes(commits: Commits) -> None:
     """The file has got another name in a directory that the commit has made."""
     scribe = commits.scribe
     scribe.mkdir(b"new", 0o755)

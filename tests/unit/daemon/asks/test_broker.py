@@ -172,7 +172,7 @@ def test_two_rules_beside_each_other_make_two_groups() -> None:
     run(test)
 
 
-def test_only_the_one_of_a_group_can_be_answered() -> None:
+def test_an_answer_with_only_ends_one_ask_of_a_group() -> None:
     async def test(driver: Driver) -> None:
         asks = await driver.asks(b"/d/a", b"/d/b")
         assert (await driver.broker.answer(asks[0].id, ALLOW, only=True, by="me")).ids == [1]
@@ -216,7 +216,7 @@ def test_an_answer_that_does_not_fit_is_refused_and_the_ask_waits_on(answer: Ans
     assert driver.installed == []
 
 
-def test_a_thousand_wait_and_each_is_answered_once() -> None:
+def test_one_answer_ends_a_thousand_asks_of_a_group_once_each() -> None:
     paths = [b"/d/%d" % number for number in range(1000)]
 
     async def test(driver: Driver) -> None:

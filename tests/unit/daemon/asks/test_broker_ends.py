@@ -22,7 +22,7 @@ from yolofs.system.requesters import wants_no_answer
 
 
 @pytest.mark.parametrize("default", [Decision.DENY, Decision.ALLOW])
-def test_nobody_in_time_means_the_default(default: Decision) -> None:
+def test_an_ask_that_nobody_answers_in_time_gets_the_default(default: Decision) -> None:
     async def test(driver: Driver) -> None:
         driver.ask(question(b"/a"))
         await driver.until(lambda: driver.answers[b"/a"], "answered")
@@ -32,7 +32,9 @@ def test_nobody_in_time_means_the_default(default: Decision) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_whoever_is_killed_is_let_go_within_a_second(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requester_that_is_killed_is_let_go_within_a_second(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert 2 * broker_module._POLL_S < 1
     looks: list[int] = []
 
@@ -85,7 +87,7 @@ def test_of_two_who_share_an_ask_one_may_go_and_the_other_gets_its_answer() -> N
     assert run(test).answers == {b"/a": [Decision.INTERRUPTED, Decision.ALLOW]}
 
 
-def test_the_end_answers_all_with_no_and_so_is_what_comes_later() -> None:
+def test_closing_the_broker_denies_all_asks_and_those_that_come_later() -> None:
     async def test(driver: Driver) -> None:
         await driver.asks(b"/a", b"/b")
         driver.broker.close()

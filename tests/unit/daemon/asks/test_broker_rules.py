@@ -18,7 +18,7 @@ from yolofs.errors import AskError, UsageError
 from yolofs.rules import PathRule, Rule, RuleSet, RuleState, SuffixRule
 
 
-def test_while_an_answer_makes_its_rule_no_other_one_counts() -> None:
+def test_an_ask_takes_no_second_answer_while_the_first_makes_its_rule() -> None:
     async def test(driver: Driver) -> None:
         (ask,) = await driver.asks(b"/d/a")
         installing, go_on = threading.Event(), threading.Event()
@@ -130,7 +130,9 @@ def test_what_a_rule_for_a_group_leaves_open_is_told() -> None:
         (PathRule(b"/d", RuleState.ALLOW, "x"), RuleState.WRITE_ASK, "other names .* not found", "about$"),
     ],
 )
-def test_why_a_rule_would_settle_nothing_is_said(rule: Rule, about: RuleState, why: str, hint: str) -> None:
+def test_a_rule_that_would_settle_nothing_is_refused_with_the_reason(
+    rule: Rule, about: RuleState, why: str, hint: str
+) -> None:
     async def test(driver: Driver) -> None:
         driver.book.replace(RuleSet((rule,)))
         driver.ask(Question(b"/d/s/a.key", Operation.WRITE, about, rule))

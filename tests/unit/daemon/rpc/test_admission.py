@@ -28,7 +28,7 @@ class Hall:
         return guest
 
 
-def test_as_long_as_there_is_room_nobody_has_to_go() -> None:
+def test_no_connection_is_ended_as_long_as_there_is_room() -> None:
     hall = Hall(most=3)
     for peer in (1, 2, 3):
         hall.must_come(peer)
@@ -121,7 +121,7 @@ def test_a_group_has_its_share_and_the_rest_is_for_others() -> None:
     assert hall.come(9999, "another") is not None
 
 
-def test_what_lasts_leaves_room_for_what_does_not() -> None:
+def test_watches_have_a_limit_that_leaves_room_for_other_connections() -> None:
     hall = Hall(most=1000)
     for peer in range(1, MOST_LASTING[Lasting.WATCH] + 1):
         hall.admission.begin(hall.must_come(peer), Lasting.WATCH)
@@ -139,7 +139,7 @@ def test_whoever_sent_most_of_lines_without_end_has_to_go() -> None:
     assert hall.gone == [1]
 
 
-def test_whoever_has_left_does_not_count_twice() -> None:
+def test_a_connection_that_leaves_twice_counts_once() -> None:
     hall = Hall(most=1)
     guest = hall.must_come(1)
     hall.admission.leave(guest)

@@ -21,7 +21,7 @@ def told(backlog: Backlog, count: int | None = None) -> list[str]:
     return found
 
 
-def test_a_few_are_told_in_full_and_in_their_order() -> None:
+def test_a_few_notices_are_told_in_full_and_in_their_order() -> None:
     backlog = Backlog()
     for notice in (came(1), came(2), came(1, "changed"), ended(2), ended(1)):
         backlog.add(notice)
@@ -49,7 +49,7 @@ def test_whoever_is_far_behind_hears_how_things_stand_and_of_the_end_of_what_it_
     assert [text for text in rest if text.endswith(" 1")] == ["ended 1"]
 
 
-def test_what_waits_is_all_kept_however_much_it_is() -> None:
+def test_a_long_backlog_keeps_every_ask_that_waits() -> None:
     backlog = Backlog()
     for number in range(5 * MAX_BEHIND):
         backlog.add(came(number))

@@ -48,7 +48,7 @@ def read_count(known: KnownDirectories, top: Path) -> int:
     return one.read_count
 
 
-def test_what_has_not_changed_is_not_read_again(top: Path, state: int) -> None:
+def test_directories_that_have_not_changed_are_not_read_again(top: Path, state: int) -> None:
     paths, kept = found({}, top)
     assert paths == {"c/fifo"}
     assert len(kept) == 4
@@ -58,7 +58,7 @@ def test_what_has_not_changed_is_not_read_again(top: Path, state: int) -> None:
     assert read_count(kept, top) == 0
 
 
-def test_only_what_has_changed_is_read_again(top: Path) -> None:
+def test_only_changed_directories_are_read_again(top: Path) -> None:
     _, kept = found({}, top)
     (top / "a/b/new").mkdir()
     os.mkfifo(top / "a/b/new/fifo")
@@ -102,7 +102,7 @@ def test_a_journal_that_comes_into_a_directory_is_noticed(top: Path) -> None:
     assert found(kept, top)[0] == {"c/fifo", "a/.yolofs"}
 
 
-def test_what_was_changed_lately_is_not_kept(top: Path) -> None:
+def test_directories_that_changed_just_now_are_not_kept(top: Path) -> None:
     one = Survey({}, mounts=lambda: {b"/": b"ext4"})  # by the real clock
     one.find(os.fsencode(top))
     assert one.to_keep() == {}
@@ -193,7 +193,7 @@ def a_directory(path: Path) -> None:
         Path.unlink,
     ],
 )
-def test_what_another_could_have_put_there_is_not_gone_by(
+def test_a_survey_that_another_user_could_have_written_is_not_used(
     top: Path, state: int, tmp_path: Path, change: Callable[[Path], object]
 ) -> None:
     save(state, found({}, top)[1])
@@ -225,7 +225,7 @@ for number in range(10_000):
 """
 
 
-def test_a_kill_while_it_is_written_leaves_the_old_one_or_the_new_one(state: int, tmp_path: Path) -> None:
+def test_a_kill_while_a_survey_is_written_leaves_the_old_one_or_the_new_one(state: int, tmp_path: Path) -> None:
     last = -1
     for _ in range(5):
         with subprocess.Popen(

@@ -69,7 +69,7 @@ def work(collections: int) -> list[list[None]]:
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_while_there_is_work_nobody_looks_everywhere(cpu: Cpu, is_begun: bool) -> None:
+def test_a_busy_daemon_does_not_look_for_old_garbage(cpu: Cpu, is_begun: bool) -> None:
     if is_begun:
         Collector(cpu).begin()
     garbage = old_garbage()
@@ -89,7 +89,7 @@ def test_after_much_work_the_next_idle_look_collects(collector: Collector, cpu: 
     assert kept
 
 
-def test_where_hardly_anything_was_made_there_is_nothing_to_look_for(collector: Collector) -> None:
+def test_an_idle_look_after_little_work_does_not_collect(collector: Collector) -> None:
     garbage = old_garbage()
     collector.look()
     assert garbage() is not None

@@ -45,7 +45,9 @@ def test_a_message_of_another_kind_is_logged_when_one_has_reached_its_limit(
     assert written.getvalue().splitlines()[-1] == "another"
 
 
-def test_the_next_period_says_what_is_missing(log: logging.Logger, written: io.StringIO, clock: Clock) -> None:
+def test_the_first_line_of_the_next_period_says_how_many_were_left_out(
+    log: logging.Logger, written: io.StringIO, clock: Clock
+) -> None:
     for number in range(MOST + 7):
         log.warning("hung up on %d", number)
     clock.now_s += PERIOD_S
@@ -55,7 +57,7 @@ def test_the_next_period_says_what_is_missing(log: logging.Logger, written: io.S
     assert lines[MOST:] == ["hung up on 3 (and 7 such lines before it were left out)", "hung up on 4"]
 
 
-def test_nothing_is_said_where_nothing_is_missing(log: logging.Logger, written: io.StringIO, clock: Clock) -> None:
+def test_no_line_is_said_to_be_left_out_where_none_was(log: logging.Logger, written: io.StringIO, clock: Clock) -> None:
     for _ in range(3):
         for _ in range(MOST):
             log.warning("as many as may be")

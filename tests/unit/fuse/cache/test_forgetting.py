@@ -62,7 +62,7 @@ def test_whoever_only_has_to_wait_for_a_turn_is_not_taken_for_stuck(
     assert kernel.told == [(1, b"a")]
 
 
-def test_what_is_stuck_holds_up_nothing_else_and_follows(kernel: Kernel) -> None:
+def test_a_stuck_message_holds_up_no_other_and_is_sent_later(kernel: Kernel) -> None:
     kernel.locked = {number: threading.Event() for number in (1, 3)}
     forgetting = Forgetting(kernel.tell, kernel.is_stuck)
     forgetting.forget(NAMES)

@@ -92,7 +92,7 @@ def is_open(fd: int) -> bool:
     return os.path.lexists(f"/proc/self/fd/{fd}")
 
 
-def test_a_few_are_closed_when_their_time_has_come(
+def test_a_few_descriptors_are_closed_together_after_a_delay(
     freeing: Freeing, later: Later, closings: Closings, tmp_path: Path
 ) -> None:
     fds = descriptors(tmp_path, 3)
@@ -138,7 +138,7 @@ def test_the_loop_closes_the_files_that_are_too_many_to_wait(
     assert sorted(closings.closed) == sorted(fds)
 
 
-def test_whoever_brings_too_much_closes_it_but_one_large_file_may_wait(
+def test_descriptors_beyond_the_limit_are_closed_by_the_loop_but_one_large_file_may_wait(
     freeing: Freeing, closings: Closings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MAX_BYTES", 4096)
@@ -179,7 +179,7 @@ def test_as_long_as_closing_is_quick_the_loop_does_it(
     assert later.calls == []
 
 
-def test_after_one_that_was_slow_the_next_ones_are_handed_over_and_then_another_is_tried(
+def test_after_a_slow_close_the_next_64_are_handed_over_and_then_one_is_tried(
     freeing: Freeing, closings: Closings, tmp_path: Path
 ) -> None:
     freeing._slow_for = 0
@@ -216,7 +216,7 @@ def test_a_directory_is_handed_over_and_the_files_that_follow_are_not(
     assert closings.closed == [*files, directory]
 
 
-def test_settle_tells_whether_there_was_anything(freeing: Freeing, closings: Closings, tmp_path: Path) -> None:
+def test_settle_tells_whether_a_descriptor_was_waiting(freeing: Freeing, closings: Closings, tmp_path: Path) -> None:
     assert not freeing.settle()
     fds = descriptors(tmp_path, 2)
     for fd in fds:
@@ -226,7 +226,7 @@ def test_settle_tells_whether_there_was_anything(freeing: Freeing, closings: Clo
     assert not freeing.settle()
 
 
-def test_an_error_of_one_is_logged_and_the_next_ones_are_closed(
+def test_a_close_that_fails_is_logged_and_the_next_descriptors_are_closed(
     freeing: Freeing, closings: Closings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     fds = descriptors(tmp_path, 3)
@@ -241,7 +241,7 @@ def test_an_error_of_one_is_logged_and_the_next_ones_are_closed(
     ]
 
 
-def test_without_a_thread_they_are_closed_all_the_same(
+def test_without_a_thread_the_loop_closes_the_descriptors(
     freeing: Freeing, closings: Closings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(_: threading.Thread) -> None:
@@ -256,7 +256,9 @@ def test_without_a_thread_they_are_closed_all_the_same(
     assert freeing.count == 0
 
 
-def test_the_end_leaves_nothing_open_and_no_thread(later: Later, closings: Closings, tmp_path: Path) -> None:
+def test_ending_the_freeing_leaves_no_descriptor_and_no_thread(
+    later: Later, closings: Closings, tmp_path: Path
+) -> None:
     before = set(threading.enumerate())
     freeing = Freeing(later)
     freeing._slow_for = BATCH + 1

@@ -71,7 +71,7 @@ def test_a_base_file_that_changed_is_found_once(world: World) -> None:
     assert world.lifetimes.trusts_any
 
 
-def test_nobody_looks_longer_than_the_kernel_trusts(world: World) -> None:
+def test_a_base_file_is_looked_at_no_longer_than_the_kernel_trusts_it(world: World) -> None:
     world.tell("a")
     world.now_s += WATCHED_S / 2
     world.tell("b")
@@ -83,7 +83,7 @@ def test_nobody_looks_longer_than_the_kernel_trusts(world: World) -> None:
     assert not world.lifetimes.trusts_any
 
 
-def test_what_was_told_anew_meanwhile_is_looked_after(world: World) -> None:
+def test_a_base_file_that_was_told_anew_during_a_look_is_looked_at_again(world: World) -> None:
     world.tell("a")
     world.age("a")
     changed, over = world.lifetimes.unnoticed()

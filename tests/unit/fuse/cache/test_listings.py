@@ -109,7 +109,7 @@ def test_a_name_with_a_shorter_lifetime_shortens_them_all(listings: Listings, cl
     assert listings.find(inode) is None
 
 
-def test_dropping_one_leaves_a_newer_one_alone(listings: Listings) -> None:
+def test_dropping_a_listing_leaves_a_newer_one_alone(listings: Listings) -> None:
     inode = directory()
     older = told(listings, inode, None)
     newer = told(listings, inode, None)
@@ -127,7 +127,7 @@ def test_the_end_of_a_listing_lives_no_longer_than_its_names(listings: Listings,
     assert listings.find(inode) is None
 
 
-def test_what_may_not_be_trusted_at_all_is_not_told_again(listings: Listings) -> None:
+def test_a_listing_with_an_entry_of_lifetime_0_is_not_kept(listings: Listings) -> None:
     inode = directory()
     told(listings, inode, 0.0, 60.0)
     assert listings.find(inode) is None

@@ -41,7 +41,7 @@ def test_a_young_kernel_leaves_pages_to_us_and_asks_for_several_names_at_a_time(
     assert pages == 256
 
 
-def test_what_is_not_offered_is_not_accepted() -> None:
+def test_no_flag_is_accepted_that_the_kernel_does_not_offer() -> None:
     minor, accepted, _ = agreed(31, OFFERS_OF_5_4)
     assert minor == 31
     assert int(accepted) & ~OFFERS_OF_5_4 == 0
@@ -85,7 +85,7 @@ def test_what_each_kernel_offers_is_used(minor: int, offered: int, accepted: Ini
 
 
 @pytest.mark.parametrize("missing", [Init.POSIX_ACL, Init.DONT_MASK])
-def test_lists_are_judged_by_only_where_what_is_made_gets_them_from_us(missing: Init) -> None:
+def test_access_control_lists_are_agreed_only_together_with_the_umask(missing: Init) -> None:
     _, accepted, _ = agreed(44, 0x73FFFFFB & ~missing, xattrs=True)
     assert Init.POSIX_ACL not in accepted
     assert Init.DONT_MASK not in accepted

@@ -41,7 +41,7 @@ def test_a_notice_after_the_end_is_written_nowhere(other_file: int) -> None:
         os.close(reading)
 
 
-def test_the_number_is_not_free_before_a_message_under_way_has_ended() -> None:
+def test_a_closed_device_keeps_its_descriptor_until_a_message_under_way_has_ended() -> None:
     reading, writing = os.pipe()
     device = Device(writing)
     message = b"x" * (1 << 20)  # more than the pipe takes

@@ -39,7 +39,7 @@ def test_a_thread_answers_without_the_loop(base: Path) -> None:
 @pytest.mark.parametrize(
     ("raised", "expected"), [(OSError(errno.ENOSPC, "full"), errno.ENOSPC), (ValueError("a defect"), errno.EIO)]
 )
-def test_what_fails_in_a_thread_is_answered(
+def test_an_error_in_a_thread_is_answered_with_its_errno(
     base: Path, monkeypatch: pytest.MonkeyPatch, raised: Exception, expected: int
 ) -> None:
     def fail(_: int) -> None:

@@ -82,7 +82,7 @@ def test_a_list_is_inherited_from_where_lists_are_judged_by(base: Path, version:
 
 
 @KERNELS
-def test_what_is_not_known_is_answered_once_and_for_all(base: Path, version: tuple[int, int]) -> None:
+def test_unknown_requests_are_answered_with_enosys(base: Path, version: tuple[int, int]) -> None:
     with kernel_of(base) as (kernel, _):
         kernel.begin(*version)
         for opcode in (Opcode.GETXATTR, Opcode.SETXATTR, Opcode.FLUSH, 39, 40, 50, 53, 63):

@@ -47,7 +47,7 @@ ATTR = Attr(
 
 
 @pytest.mark.parametrize(("name", "size"), SIZES.items(), ids=SIZES)
-def test_each_layout_has_the_size_of_the_kernels(name: str, size: int) -> None:
+def test_each_structure_has_the_size_that_the_kernel_gives_it(name: str, size: int) -> None:
     assert getattr(kernel_protocol, name).size == size
 
 
@@ -74,7 +74,7 @@ def test_an_entry_for_no_such_name_has_number_zero_and_a_lifetime() -> None:
     assert struct.unpack_from("=QQQQ", reply, 16) == (0, 0, 60, 0)
 
 
-def test_an_error_is_negative_and_nothing_follows() -> None:
+def test_an_error_is_a_header_with_the_negative_errno_alone() -> None:
     assert bytes(Replies(64).error(5, 13)) == struct.pack("=IiQ", 16, -13, 5)
 
 

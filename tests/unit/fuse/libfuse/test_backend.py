@@ -127,7 +127,7 @@ class TestNursery:
         loop.run(main())
         assert runs == [7, 7, 7]
 
-    def test_any_other_error_of_that_number_is_a_failure(self, loop: DeviceLoop) -> None:
+    def test_eagain_of_a_handler_itself_is_a_failure(self, loop: DeviceLoop) -> None:
         async def work() -> None:
             raise BlockingIOError(errno.EAGAIN, "a handler's own")
 

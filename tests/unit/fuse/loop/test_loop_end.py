@@ -15,7 +15,7 @@ from yolofs.fuse.loop.workers import WorkerThreads
 
 
 class TestInThread:
-    def test_the_handler_is_resumed_with_the_result(self, loop: DeviceLoop) -> None:
+    def test_a_handler_is_resumed_with_the_result_of_its_thread(self, loop: DeviceLoop) -> None:
         outcomes: list[object] = []
 
         async def main() -> None:
@@ -26,7 +26,7 @@ class TestInThread:
         loop.run(main())
         assert outcomes == [(3, 2), True, True]
 
-    def test_the_handler_is_resumed_with_the_exception(self, loop: DeviceLoop) -> None:
+    def test_a_handler_is_resumed_with_the_exception_of_its_thread(self, loop: DeviceLoop) -> None:
         async def main() -> None:
             with pytest.raises(ZeroDivisionError):
                 await loop.in_thread(divmod, 1, 0)

@@ -40,7 +40,7 @@ class Device:
         return found, took_s
 
 
-def test_what_is_there_already_costs_one_look() -> None:
+def test_a_request_that_is_there_already_costs_one_look() -> None:
     device = Device()
     assert device.after_request(0) == (True, 0)
     assert device.looks == 1
@@ -68,7 +68,7 @@ def test_no_spin_is_longer_than_allowed() -> None:
         assert took_s <= LONGEST_S + 3 * device.look_s
 
 
-def test_where_nothing_ever_follows_few_spins_are_tried() -> None:
+def test_spins_become_rare_where_no_request_ever_follows() -> None:
     device = Device()
     spins = sum(device.after_request(1e-3)[1] > 2 * device.look_s for _ in range(1000))
     assert 10 <= spins <= 30
@@ -82,7 +82,7 @@ def test_spinning_begins_again_when_requests_follow_soon_again() -> None:
     assert all(found[100:])
 
 
-def test_nobody_is_kept_from_the_cpu() -> None:
+def test_spinning_stops_when_others_want_the_cpu() -> None:
     device = Device()
     device.look_s = 1e-3  # somebody else used the CPU when it was offered
     found, took_s = device.after_request(50e-3)

@@ -23,7 +23,7 @@ def test_as_many_jobs_as_there_may_be_threads_are_run_at_once_whatever_came_befo
     workers.close()
 
 
-def test_what_comes_one_after_the_other_shares_a_thread() -> None:
+def test_jobs_that_come_one_after_the_other_share_a_thread() -> None:
     workers = WorkerThreads(max_threads=4)
     idents: set[int] = set()
     for _ in range(50):

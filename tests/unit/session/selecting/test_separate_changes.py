@@ -124,7 +124,7 @@ def test_what_depends_on_others_is_not_taken_to_stand_apart(
     view.close()
 
 
-def test_what_stands_apart_is_told_as_in_a_whole_comparison(tmp_path: Path) -> None:
+def test_a_change_that_stands_apart_is_the_one_of_a_whole_comparison(tmp_path: Path) -> None:
     view = view_of(tmp_path / "p", 3)
     view.chmod(b"old/1", 0o600)
     view.utimes(b"old/2", 1_300_000_000_000_000_000)
