@@ -20,7 +20,7 @@ from yolofs.daemon.rpc.server import Connection, Method, Result
 from yolofs.daemon.run_control import Alone
 from yolofs.errors import UsageError
 
-COMMANDS = (
+COMMANDS_INSIDE = (
     "status", "diff", "hunks", "log", "runs", "blame", "timeline", "cat", "ls", "asks", "feedback", "snapshot", "travel"
 )  # fmt: skip
 """What may be done from inside."""
@@ -87,11 +87,11 @@ class AgentMethods:
 
     async def _look(self, params: LookParams) -> Result:
         words = [unquote(word) for word in params.words]
-        if not words or os.fsdecode(words[0]) not in COMMANDS:
+        if not words or os.fsdecode(words[0]) not in COMMANDS_INSIDE:
             command = " ".join(["yolofs", *map(os.fsdecode, words[:1])])
             raise UsageError(
                 f"{command} is for the user, outside of the sandbox",
-                hint=f"inside there are: {', '.join(COMMANDS)}",
+                hint=f"inside there are: {', '.join(COMMANDS_INSIDE)}",
             )
         told = [self._host.project, b"%d" % self._pid, unquote(params.directory), *words]
         try:

@@ -62,7 +62,7 @@ class _Patience:
         return time.monotonic() + (0.0 if self.is_over else _PATIENCE_S)
 
 
-class _Kept(io.RawIOBase):
+class _HeldOutput(io.RawIOBase):
     """Writes what can be written at once, and keeps the rest."""
 
     def __init__(self, fd: int, patience: _Patience, *, is_in_mount: bool) -> None:
@@ -144,7 +144,7 @@ def _kind(stream: io.TextIOWrapper, device: int) -> int | None:
 @contextlib.contextmanager
 def _kept(name: str, stream: io.TextIOWrapper, kind: int, patience: _Patience) -> Iterator[None]:
     stream.flush()
-    raw = _Kept(stream.fileno(), patience, is_in_mount=kind in (stat.S_IFREG, stat.S_IFDIR))
+    raw = _HeldOutput(stream.fileno(), patience, is_in_mount=kind in (stat.S_IFREG, stat.S_IFDIR))
     instead = io.TextIOWrapper(
         io.BufferedWriter(raw, 1 << 16),
         encoding=stream.encoding,
@@ -166,6 +166,6 @@ def _kept(name: str, stream: io.TextIOWrapper, kind: int, patience: _Patience) -
     _write(stream, raw)
 
 
-def _write(stream: io.TextIOWrapper, raw: _Kept) -> None:
+def _write(stream: io.TextIOWrapper, raw: _HeldOutput) -> None:
     stream.buffer.write(raw.kept.getvalue())
     stream.flush()

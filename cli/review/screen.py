@@ -90,10 +90,10 @@ def review(worker: Worker, model: ReviewModel, take_over: Callable[[], None]) ->
         KeyboardInterrupt: they pressed Ctrl-C.
         YolofsError: there is nothing to be shown.
     """
-    return asyncio.run(_Screen(worker, model, take_over).run())
+    return asyncio.run(_ReviewScreen(worker, model, take_over).run())
 
 
-class _Screen:
+class _ReviewScreen:
     """A review at a terminal."""
 
     def __init__(self, worker: Worker, model: ReviewModel, take_over: Callable[[], None]) -> None:

@@ -20,6 +20,7 @@ from yolofs.cli.options import start_directory
 from yolofs.cli.project.which_project import find_project, session_directory
 from yolofs.cli.rules.untrusted_settings import say_what_waits
 from yolofs.cli.run.new_feedback import say_new_feedback
+from yolofs.cli.run.shells import is_shell
 from yolofs.config.load import is_default, load
 from yolofs.config.settings import Settings
 from yolofs.daemon.rpc.client import Client
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from yolofs.daemon.rpc.launch import StartedDaemon
 
 _NAME_CHARS = 60
-_SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish"})
 
 
 class RunManner(msgspec.Struct, frozen=True):
@@ -172,7 +172,7 @@ def snapshot_name(words: Sequence[bytes]) -> bytes:
 
     What has a meaning of its own where generations are named is avoided.
     """
-    if len(words) >= 3 and os.path.basename(words[0]) in _SHELLS and words[1] in (b"-c", b"-lc"):
+    if len(words) >= 3 and is_shell(words[0]) and words[1] in (b"-c", b"-lc"):
         text = os.fsdecode(words[2])
     else:
         text = " ".join(os.fsdecode(word) for word in words)

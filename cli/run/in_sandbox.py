@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from yolofs.cli.output import warn
 from yolofs.cli.run import private_tmp
 from yolofs.cli.run.early_summary import EarlySummary
+from yolofs.cli.run.shells import is_shell
 from yolofs.cli.run.wait_notice import announcing_asks
 from yolofs.config.settings import RunSettings
 from yolofs.daemon.rpc.client import Client
@@ -29,7 +30,6 @@ from yolofs.system.mounts import is_ours, read_mounts
 
 SOCKET_VARIABLE = b"YOLOFS_SOCKET"
 RUN_VARIABLE = b"YOLOFS_RUN"
-_SHELLS = frozenset({b"sh", b"bash", b"dash", b"zsh", b"ksh", b"fish"})
 _INTERACTIVE = frozenset({b"-i", b"-l", b"-il", b"-li", b"--login"})
 
 
@@ -101,4 +101,4 @@ def _environment(begun: BeginRunResult, runtime_root: bytes, settings: RunSettin
 
 def _is_for_shell(words: Sequence[bytes]) -> bool:
     """Tell whether a command is a shell that reads from the terminal."""
-    return os.path.basename(words[0]) in _SHELLS and _INTERACTIVE.issuperset(words[1:])
+    return is_shell(words[0]) and _INTERACTIVE.issuperset(words[1:])

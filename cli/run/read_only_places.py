@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolofs.cli.output import say
+from yolofs.cli.run.shells import is_shell
 from yolofs.paths import display, in_shell, is_below
 
-_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "fish"})
 _PUNCTUATION = "();<>|&\n"
 _ALL_OPERANDS = frozenset(
     {"chgrp", "chmod", "chown", "mkdir", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"}
@@ -103,7 +103,7 @@ def _simple_commands(words: list[str]) -> Iterator[list[str]]:
 
 def _script(words: Sequence[str]) -> str | None:
     """Return the script of ``sh -c``, None if this is no such command."""
-    if os.path.basename(words[0]) not in _SHELLS:
+    if not is_shell(os.fsencode(words[0])):
         return None
     for option, text in itertools.pairwise(words[1:]):
         if not option.startswith("-"):

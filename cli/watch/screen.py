@@ -37,10 +37,10 @@ def watch_screen(project: bytes, events: Client, calls: Client) -> int:
         KeyboardInterrupt: they pressed Ctrl-C.
         DaemonError: the mount has ended.
     """
-    return asyncio.run(_Screen(project, events, calls).run())
+    return asyncio.run(_WatchScreen(project, events, calls).run())
 
 
-class _Screen:
+class _WatchScreen:
     def __init__(self, project: bytes, events: Client, calls: Client) -> None:
         self._project = project
         self._events = events

@@ -9,12 +9,12 @@ import msgspec
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.errors import UsageError
 
-MOST = 1000
+MOST_PATHS = 1000
 """How many paths one message may ask about."""
 
 
 class HiddenParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of ``hidden``: at most :data:`MOST` paths."""
+    """The parameters of ``hidden``: at most :data:`MOST_PATHS` paths."""
 
     paths: tuple[str, ...]
 
@@ -33,8 +33,8 @@ def asked_paths(params: HiddenParams) -> list[bytes]:
     Raises:
         UsageError: they are too many, or one of them is no absolute path.
     """
-    if len(params.paths) > MOST:
-        raise UsageError(f"{len(params.paths)} paths are too many for one message", hint=f"at most {MOST}")
+    if len(params.paths) > MOST_PATHS:
+        raise UsageError(f"{len(params.paths)} paths are too many for one message", hint=f"at most {MOST_PATHS}")
     paths = [unquote(path) for path in params.paths]
     if any(not path.startswith(b"/") for path in paths):
         raise UsageError("a path is not absolute")

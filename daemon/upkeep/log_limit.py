@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MOST = 20
+MOST_LINES = 20
 """Lines of one kind in one period."""
 PERIOD_S = 60.0
 
@@ -22,8 +22,8 @@ class _Period:
 
 
 class LogLimit(logging.Filter):
-    """Lets through :data:`MOST` lines of a kind in :data:`PERIOD_S`; the next one says how many are
-    missing.
+    """Lets through :data:`MOST_LINES` lines of a kind in :data:`PERIOD_S`; the next one says how
+    many are missing.
 
     A kind is one format string, whatever its arguments: there are as many kinds as log calls in the
     source.
@@ -42,10 +42,10 @@ class LogLimit(logging.Filter):
         with self._lock:
             period = self._periods.setdefault(str(record.msg), _Period(now))
             if now - period.began >= PERIOD_S:
-                left_out = max(0, period.count - MOST)
+                left_out = max(0, period.count - MOST_LINES)
                 period.began, period.count = now, 0
             period.count += 1
-            is_written = period.count <= MOST
+            is_written = period.count <= MOST_LINES
         if left_out:
             record.msg = f"{record.msg} (and {left_out} such lines before it were left out)"
         return is_written

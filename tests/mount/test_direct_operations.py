@@ -20,7 +20,7 @@ from tests.mount.hard_links import Mounter
 from tests.mount.in_process import MountedView
 from yolofs.access.questions import Decision, Question
 from yolofs.fuse.direct.transport import DirectTransport
-from yolofs.overlay.data import MOST_COPIED_BYTES
+from yolofs.overlay.data import MOST_RANGE_BYTES
 from yolofs.overlay.host_changes import HostChange, stale_after
 from yolofs.paths import RelPath
 from yolofs.rules import PathRule, RuleState
@@ -156,10 +156,10 @@ def test_a_range_is_copied_from_base_into_base_and_into_what_is_staged(view: Mou
 
 def test_a_large_copy_comes_in_parts_and_is_whole(view: MountedView) -> None:
     mountpoint = Path(os.fsdecode(view.mountpoint))
-    content = os.urandom(2 * MOST_COPIED_BYTES + 12345)
+    content = os.urandom(2 * MOST_RANGE_BYTES + 12345)
     (mountpoint / "large").write_bytes(content)
     (mountpoint / "copy").touch()
-    assert copied(mountpoint / "large", mountpoint / "copy", 0, 0, len(content)) <= MOST_COPIED_BYTES
+    assert copied(mountpoint / "large", mountpoint / "copy", 0, 0, len(content)) <= MOST_RANGE_BYTES
     subprocess.run(["cp", "large", "copy"], cwd=mountpoint, check=True)
     assert (mountpoint / "copy").read_bytes() == content
 

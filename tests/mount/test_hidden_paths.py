@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.program import Program, connected
 from yolofs.daemon.rpc.client import Client
-from yolofs.daemon.rpc.hidden_messages import MOST
+from yolofs.daemon.rpc.hidden_messages import MOST_PATHS
 from yolofs.errors import UsageError
 
 pytestmark = pytest.mark.mount
@@ -53,5 +53,5 @@ def test_what_is_no_absolute_path_and_what_is_too_much_is_refused(client: Client
     with pytest.raises(UsageError, match="a path is not absolute"):
         client.hidden([b"plain"])
     with pytest.raises(UsageError, match="1001 paths are too many"):
-        client.hidden([b"/%d" % number for number in range(MOST + 1)])
-    assert client.hidden([b"/%d" % number for number in range(MOST)]) == set()
+        client.hidden([b"/%d" % number for number in range(MOST_PATHS + 1)])
+    assert client.hidden([b"/%d" % number for number in range(MOST_PATHS)]) == set()

@@ -13,8 +13,8 @@ import pytest
 from tests.cli.program import COMMAND, Done, Program, connected, replace_text, wait_until
 from tests.sandbox import forking_shell
 from yolofs.cli.group import COMMANDS
-from yolofs.daemon.agent_control import COMMANDS as ALLOWED
-from yolofs.daemon.upkeep.log_limit import MOST
+from yolofs.daemon.agent_control import COMMANDS_INSIDE
+from yolofs.daemon.upkeep.log_limit import MOST_LINES
 from yolofs.paths import RelPath
 from yolofs.session import feedback
 
@@ -75,7 +75,7 @@ def test_a_command_inside_has_the_error_and_exit_code_of_one_outside(yolofs: Pro
 
 
 def test_commands_for_the_user_are_refused_inside_a_sandbox(yolofs: Program) -> None:
-    commands = [name for name in COMMANDS if name not in (*ALLOWED, "run", "shell", "hook")]
+    commands = [name for name in COMMANDS if name not in (*COMMANDS_INSIDE, "run", "shell", "hook")]
     done = inside(yolofs, "\n".join(f'y {command}; echo "{command} $?"' for command in commands))
     assert done.out.splitlines() == [f"{command} 2" for command in commands]
     for command in commands:
@@ -116,7 +116,7 @@ def test_whoever_connects_again_and_again_does_not_fill_the_log(tmp_path: Path) 
     yolofs.start_session()
     with yolofs.mounted("--root", "/", expected_in_log=("hung up on process",)):
         inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(CROWD)}; y status")
-        assert 0 < sum("hung up on process" in line for line in yolofs.log.splitlines()) <= MOST
+        assert 0 < sum("hung up on process" in line for line in yolofs.log.splitlines()) <= MOST_LINES
 
 
 def test_no_other_socket_or_project_lets_a_command_inside_abort(yolofs: Program) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from yolofs import checkout_core
 from yolofs.cli.doctor import doctor_checks
+from yolofs.cli.show.finding_lines import CheckFinding
 
 SUFFIX = EXTENSION_SUFFIXES[0]
 
@@ -84,7 +85,7 @@ def test_what_the_daemon_imports_before_it_chooses_is_not_of_the_core() -> None:
     assert done.stdout.split() == ["yolofs", "yolofs.checkout_core", "yolofs.daemon", "yolofs.daemon.__main__"]
 
 
-def core_finding(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> doctor_checks.CheckFinding:
+def core_finding(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> CheckFinding:
     """Return what doctor says of a core in that checkout."""
     core = str(checkout / "build/core")
     monkeypatch.setattr(doctor_checks, "is_compiled", lambda: False)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.cli.doctor import doctor_checks
+from yolofs.cli.show.finding_lines import Health
 from yolofs.compiled import stale_sources
 
 SUFFIX = ".cpython-311-x86_64-linux-gnu.so"
@@ -71,7 +72,7 @@ def test_doctor_tells_of_a_stale_compiled_core(package: Path, monkeypatch: pytes
     os.utime(source, ns=(3, 3))
     monkeypatch.setattr(doctor_checks, "PACKAGE", str(package))
     finding = next(finding for finding in doctor_checks.check_machine() if finding.check == "core")
-    assert finding.level is doctor_checks.Health.WARN
+    assert finding.level is Health.WARN
     assert finding.message == f"{source} has changed since it was compiled, so the older version runs"
     assert finding.advice == "install yolofs again, or remove the .so beside it"
 

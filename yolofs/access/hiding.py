@@ -30,7 +30,7 @@ def hidden_since(before: tuple[RuleSet, ...], book: RuleBook, overlay: Overlay) 
     paths = [rule.path for rule in changed if isinstance(rule, PathRule) and book.at(rule.path).state.is_hidden]
     if not book.hides or not (paths or may_readmit):
         return stale
-    known = _Known(book, overlay)
+    known = _KnownInodes(book, overlay)
     # whoever has a directory open may go on with the listing that the kernel has of it
     stale.inodes.extend(inode.number for inode in known.inodes if inode.is_directory and inode.opens)
     if book.at(overlay.base.root).seems_absent:  # the kernel asks for it no more, but may go through it
@@ -63,7 +63,7 @@ def _rules(sources: Iterable[RuleSet]) -> set[Rule]:
     return {rule for source in sources for rule in source.rules}
 
 
-class _Known:
+class _KnownInodes:
     """The known inodes, and the verdicts over them by the rules as they are now."""
 
     def __init__(self, book: RuleBook, overlay: Overlay) -> None:

@@ -130,7 +130,7 @@ class _Replayed:
         return outcome(rule.state, self.access.operation) if self.is_decided_by(rule) else self.outcome
 
 
-class _Place:
+class _AnsweredPath:
     """A path at or below which somebody has answered something, with all accesses there."""
 
     def __init__(self) -> None:
@@ -160,10 +160,10 @@ def _add(counts: dict[K, int], key: K, by: int) -> None:
         del counts[key]
 
 
-def _places(replayed: Sequence[_Replayed], excluded: set[bytes]) -> dict[bytes, _Place]:
+def _places(replayed: Sequence[_Replayed], excluded: set[bytes]) -> dict[bytes, _AnsweredPath]:
     """Return the paths at and above those about which somebody has answered something."""
     answered = {one.access.path for one in replayed if one.access.was_allowed is not None}
-    places = {above: _Place() for path in answered for above in _up(path) - excluded}
+    places = {above: _AnsweredPath() for path in answered for above in _up(path) - excluded}
     for one in replayed:
         for above in _up(one.access.path) & places.keys():
             places[above].inside.append(one)
@@ -172,7 +172,7 @@ def _places(replayed: Sequence[_Replayed], excluded: set[bytes]) -> dict[bytes, 
     return places
 
 
-def _take_up(rule: PathRule, places: dict[bytes, _Place]) -> set[bytes]:
+def _take_up(rule: PathRule, places: dict[bytes, _AnsweredPath]) -> set[bytes]:
     """Take a further rule into account; return where something is another now."""
     changed: set[bytes] = set()
     for one in places[rule.path].inside:
@@ -188,7 +188,7 @@ def _take_up(rule: PathRule, places: dict[bytes, _Place]) -> set[bytes]:
     return changed
 
 
-def _candidate(path: bytes, there: _Place) -> Suggestion | None:
+def _candidate(path: bytes, there: _AnsweredPath) -> Suggestion | None:
     """Return a rule for a path that would have spared some questions and contradicts nothing, None
     if there is none.
     """

@@ -17,7 +17,7 @@ from enum import Enum
 
 import msgspec
 
-from yolofs.changes.matching import GONE, Again, Match, ShownNode, StateReader, match
+from yolofs.changes.matching import GONE_OR_CLOSED, Again, Match, ShownNode, StateReader, match
 from yolofs.paths import RelPath, StoreIno, is_below_any
 from yolofs.progress import Progress
 from yolofs.state.tree import Tree
@@ -122,7 +122,7 @@ def _data_in_base(source: RelPath, base: Base) -> tuple[bytes, int]:
     """Return where in base a file's data is and how much; no byte if the host has removed it."""
     try:
         return base.path(source), base.lstat(source).st_size
-    except GONE:
+    except GONE_OR_CLOSED:
         return base.path(source), 0
 
 

@@ -20,7 +20,7 @@ _HELP = b"""\
 _NO_END = b"\\ No newline at end of file\n"
 
 
-class _Place(NamedTuple):
+class _HunkSpan(NamedTuple):
     """Where a hunk and the lines around it are, in both texts."""
 
     old_start: int
@@ -72,7 +72,7 @@ def edited(hunk: Hunk, before: bytes, after: bytes, patch: bytes, *, context: in
     return b"".join(result)
 
 
-def _place(hunk: Hunk, old: Sequence[bytes], new: Sequence[bytes], context: int) -> _Place:
+def _place(hunk: Hunk, old: Sequence[bytes], new: Sequence[bytes], context: int) -> _HunkSpan:
     """Return the range to be shown: the hunk, and lines around it as far as both texts have the
     same there.
     """
@@ -91,7 +91,7 @@ def _place(hunk: Hunk, old: Sequence[bytes], new: Sequence[bytes], context: int)
         and old[old_end + tail] == new[new_end + tail]
     ):
         tail += 1
-    return _Place(hunk.old_start - head, old_end + tail, hunk.new_start - head, new_end + tail)
+    return _HunkSpan(hunk.old_start - head, old_end + tail, hunk.new_start - head, new_end + tail)
 
 
 def _marked(mark: bytes, lines: Sequence[bytes]) -> list[bytes]:

@@ -39,7 +39,7 @@ from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
 
-GONE = (FileNotFoundError, NotADirectoryError, PermissionError)
+GONE_OR_CLOSED = (FileNotFoundError, NotADirectoryError, PermissionError)
 """What base answers where nothing is to be had of a name: it is not there, or closed to this user.
 
 Anything else is a disk that does not answer: whoever took that for an absence would show a change
@@ -171,7 +171,7 @@ class StateReader:
         if directory.source is not None:
             try:
                 names.update(self.base.names(directory.source))
-            except GONE:
+            except GONE_OR_CLOSED:
                 return names  # gone, replaced or closed since: what it had cannot be told
         return names
 
@@ -222,7 +222,7 @@ class StateReader:
     def _at_base(self, path: RelPath, source: RelPath, entry: Entry | None = None) -> ShownNode | None:
         try:
             st = self.base.lstat(source)
-        except GONE:
+        except GONE_OR_CLOSED:
             st = None  # never was there, or the host has removed it
         if entry is not None and entry.children and (st is None or not stat.S_ISDIR(st.st_mode)) and _has_work(entry):
             st = _LOST_DIRECTORY

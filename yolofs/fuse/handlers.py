@@ -47,7 +47,7 @@ _CONTENT_XATTRS = (b"user.", b"trusted.")
 looks.
 """
 _ROOTS_XATTRS = b"trusted."
-_UNKNOWN = EntryReply(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
+_UNKNOWN_ENTRY = EntryReply(Attr(UNKNOWN_NUMBER, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, False), 0.0, 0.0)
 """A name in a listing that cannot be looked at: in a directory that one may read and not enter, for
 instance.
 """
@@ -382,7 +382,7 @@ class Handlers:
 
     def copy_range(self, source: int, source_offset: int, target: int, offset: int, length: int) -> int:
         """Copy from one open file to another, and return how many bytes: at most
-        :data:`~yolofs.overlay.data.MOST_COPIED_BYTES`.
+        :data:`~yolofs.overlay.data.MOST_RANGE_BYTES`.
         """
         inode = self._files[target]
         self._postpone_write(inode)
@@ -469,10 +469,10 @@ class Handlers:
         try:
             return self.lookup(directory.inode.number, name)
         except OSError:
-            return _UNKNOWN
+            return _UNKNOWN_ENTRY
         except UncountedError as error:
             self.lost_names.on_seen(error.inode.number)
-            return _UNKNOWN
+            return _UNKNOWN_ENTRY
 
     def note_told(self, directory: DirHandle, offset: int, name: bytes, answer: EntryReply, entry: Any) -> None:
         """Note that the kernel was told ``answer``, ``entry`` in the transport's form, for the name

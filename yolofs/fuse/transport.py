@@ -7,6 +7,7 @@ kernel's protocol itself.  ``docs/design/transport.md`` says what each has that 
 from __future__ import annotations
 
 import contextlib
+import errno
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,6 +22,8 @@ FILESYSTEM_NAME = "yolofs"
 """What the mount table names, behind ``fuse.``, as the type of a mount."""
 SOURCE_NAME = "yolofs:view"
 """What it names as the source.  mount(8) and others take a name that is there for a path."""
+NOT_KNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
+"""What the kernel answers to a notice about a file or name that it does not know; no error."""
 
 
 class Kernel(Protocol):

@@ -48,7 +48,7 @@ def parse_config(text: bytes) -> list[ConfigLine] | None:
         return None
     decoded = text.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").replace("\r\n", "\n")
     try:
-        return _Reader(decoded).entries()
+        return _ConfigReader(decoded).entries()
     except _MalformedError:
         return None
 
@@ -59,7 +59,7 @@ _KEY = r"([A-Za-z][A-Za-z0-9-]*)[ \t]*"
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 
 
-class _Reader:
+class _ConfigReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
@@ -148,7 +148,7 @@ class _Reader:
 
 # ---- what is harmless
 
-_Check: TypeAlias = Callable[[str], bool]
+_IsHarmless: TypeAlias = Callable[[str], bool]
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_./+@-]*"
 _WORD = r"[A-Za-z0-9-]*"
 _HELPER = r"[A-Za-z0-9+.-]*::"
@@ -204,7 +204,7 @@ def _update(value: str) -> bool:
     return value in ("checkout", "merge", "rebase", "none")
 
 
-def _one_of(*words: str) -> _Check:
+def _one_of(*words: str) -> _IsHarmless:
     return frozenset(words).__contains__
 
 
@@ -235,7 +235,7 @@ _ALIAS_OPTIONS = frozenset(
     {"--all", "--branch", "--cached", "--decorate", "--graph", "--name-only", "--name-status", "--oneline", "--short"}
     | {"--staged", "--stat", "-a", "-b", "-p", "-s", "-sb", "-v", "-vv"}
 )
-_PLAIN: Final[Mapping[tuple[str, str], _Check]] = {
+_PLAIN: Final[Mapping[tuple[str, str], _IsHarmless]] = {
     ("core", "repositoryformatversion"): _word,
     ("core", "filemode"): _boolean,
     ("core", "bare"): _boolean,
@@ -338,14 +338,14 @@ _SHAPING: Final = """
 and no settings.
 """
 _SHAPING_KEYS: Final = frozenset(tuple(name.split(".")) for name in _SHAPING.lower().split())
-_SECTIONS: Final[Mapping[str, _Check]] = {
+_SECTIONS: Final[Mapping[str, _IsHarmless]] = {
     "advice": _boolean,
     "alias": _alias,
     "color": _any,
     "pager": _boolean,  # anything else is a program
 }
 """Sections without subsections, whatever the key."""
-_NAMED: Final[Mapping[tuple[str, str], _Check]] = {
+_NAMED: Final[Mapping[tuple[str, str], _IsHarmless]] = {
     ("remote", "url"): _url,
     ("remote", "pushurl"): _url,
     ("remote", "fetch"): _refspec,
@@ -387,7 +387,7 @@ _PUSHING: Final = frozenset({("remote", "pushurl"), ("branch", "pushremote"), ("
 
 
 def is_harmless_change(
-    old: Sequence[ConfigLine] | None, new: Sequence[ConfigLine] | None, *, is_own_worktree: _Check | None = None
+    old: Sequence[ConfigLine] | None, new: Sequence[ConfigLine] | None, *, is_own_worktree: _IsHarmless | None = None
 ) -> bool:
     """Tell whether settings may come in the place of others without anybody looking at them.
 

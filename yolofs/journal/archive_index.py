@@ -18,7 +18,7 @@ _NAME = b"numbers"
 _MOST_BYTES = 1 << 30
 
 
-class _Known(msgspec.Struct, frozen=True, array_like=True):
+class _KnownJournal(msgspec.Struct, frozen=True, array_like=True):
     """What is known of one ended commit, by its journal."""
 
     size: int
@@ -40,7 +40,7 @@ def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[in
     anything had to be read and that is permitted.
     """
     before = _read(os.path.join(commits, _NAME))
-    known: dict[int, _Known] = {}
+    known: dict[int, _KnownJournal] = {}
     named: set[int] = set()
     for number, journal in journals.items():
         try:
@@ -52,7 +52,7 @@ def numbers_of(commits: bytes, journals: Mapping[int, bytes], read: Callable[[in
             numbers, stays = read(number)
             named |= numbers
             if st is not None and stays:
-                known[number] = _Known(st.st_size, st.st_mtime_ns, st.st_ino, ranges_of(numbers))
+                known[number] = _KnownJournal(st.st_size, st.st_mtime_ns, st.st_ino, ranges_of(numbers))
             continue
         known[number] = noted
         for first, last in noted.ranges:
@@ -74,14 +74,14 @@ def ranges_of(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-def _read(path: bytes) -> dict[int, _Known]:
+def _read(path: bytes) -> dict[int, _KnownJournal]:
     try:
-        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=dict[int, _Known])
+        return msgspec.msgpack.decode(read_plain(path, _MOST_BYTES), type=dict[int, _KnownJournal])
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return {}
 
 
-def _write(path: bytes, known: dict[int, _Known]) -> None:
+def _write(path: bytes, known: dict[int, _KnownJournal]) -> None:
     with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
         file.write(msgspec.msgpack.encode(known))
     os.rename(path + b".new", path)

@@ -24,7 +24,7 @@ from yolofs.system.syscalls import fallocate
 _IN_PAGE = mmap.PAGESIZE - 1
 _READ_AHEAD = 128 << 10
 """How many bytes the kernel reads at a time, if it has none of them (``read_ahead_kb``)."""
-MOST_COPIED_BYTES = 4 << 20
+MOST_RANGE_BYTES = 4 << 20
 """Of one request to copy between files."""
 _FEW = 4
 """How many pages may be read one by one before all are read anew."""
@@ -159,13 +159,13 @@ class Data:
 
     def copy_range(self, source: Inode, source_offset: int, target: Inode, offset: int, length: int) -> int:
         """Copy between open files, sharing blocks where the disk can, and return how many bytes:
-        at most :data:`MOST_COPIED_BYTES`, as all others wait.
+        at most :data:`MOST_RANGE_BYTES`, as all others wait.
 
         Raises:
             OSError: as copy_file_range(2); EXDEV where the disks are none that can do that.
         """
         fd = self._fd_to_change(target)
-        length = min(length, MOST_COPIED_BYTES)
+        length = min(length, MOST_RANGE_BYTES)
         return os.copy_file_range(self.read_fd(source), fd, length, source_offset, offset)
 
     def _fd_to_change(self, inode: Inode) -> int:

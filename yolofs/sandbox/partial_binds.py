@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from yolofs.paths import is_below
 
-LIMIT = 256
+MOST_PARTS = 256
 """How many parts of one directory there may be: each is a mount, which takes a tenth of a
 millisecond at each start.
 """
@@ -32,7 +32,7 @@ def directories_beside(top: bytes, obstacles: Iterable[bytes]) -> list[bytes]:
             found.append(directory)
         elif b"" not in names_of_obstacles:  # an obstacle itself
             below = _directories(directory)
-            if len(found) + len(todo) + len(below) <= LIMIT:
+            if len(found) + len(todo) + len(below) <= MOST_PARTS:
                 todo += below
     return found
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from yolofs.paths import is_below
 from yolofs.rules import Level, PathRule, Rule, RuleIndex, RuleSet, RuleState, Sources
 
-DIRECTORIES = (b"/tmp", b"/var/tmp")
+TMP_DIRECTORIES = (b"/tmp", b"/var/tmp")
 _OWN = (Level.SESSION, Level.LEARNED, Level.USER)
 """What only the user writes.  A tree could open what lies in ``/tmp`` on the host by a rule there,
 were its rules among them.
@@ -49,7 +49,7 @@ def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[byte
     whole = [os.path.realpath(path) for path in lived_in]
     candidates = [
         path
-        for path in DIRECTORIES
+        for path in TMP_DIRECTORIES
         if os.path.isdir(path) and os.path.realpath(path) == path and not any(_lies_in(path, place) for place in whole)
     ]
     places = [*whole, *(path for path in installed if path not in candidates)]

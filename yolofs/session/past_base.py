@@ -46,7 +46,7 @@ _GONE = os.stat_result((stat.S_IFREG | 0o600, 0, 0, 1, 0, 0, 0, 0, 0, 0))
 """Stands for a staged file that base has had since, and has not any more."""
 
 
-class _Where(NamedTuple):
+class _FoundBefore(NamedTuple):
     """Where something is that base had before a commit."""
 
     kept: bytes | None = None
@@ -182,7 +182,7 @@ class PastBase:
                 return None
         return slot
 
-    def _find(self, path: RelPath) -> _Where:
+    def _find(self, path: RelPath) -> _FoundBefore:
         rest: list[bytes] = []
         above = path
         while above:
@@ -190,20 +190,20 @@ class PastBase:
                 return self._inside(self._moved[above], rest)
             if above in self._kept:
                 inside = RelPath(b"/".join(reversed(rest)))
-                return _Where(kept=self._fetched.path(self._number, self._kept[above], inside))
+                return _FoundBefore(kept=self._fetched.path(self._number, self._kept[above], inside))
             above, name = split(above)
             rest.append(name)
         return self._inside(RelPath(b""), rest)
 
-    def _inside(self, now: RelPath, rest: list[bytes]) -> _Where:
+    def _inside(self, now: RelPath, rest: list[bytes]) -> _FoundBefore:
         """Go down names that no step has taken out: what the commit brought in was not there
         before.
         """
         for name in reversed(rest):
             now = join(now, name)
             if now in self._arrivals:
-                return _Where()
-        return _Where(after=now)
+                return _FoundBefore()
+        return _FoundBefore(after=now)
 
 
 class Fetched:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 from yolofs.commit.apply import commit_directory as commit_directories
-from yolofs.commit.apply.commit_directory import GONE
+from yolofs.commit.apply.commit_directory import GOING_PREFIX
 from yolofs.config.settings import KeepCommits
 from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
@@ -118,7 +118,7 @@ def put_aside(commits: Iterable[EndedCommit]) -> None:
     """
     for commit in commits:
         above, name = os.path.split(commit.directory)
-        os.rename(commit.directory, os.path.join(above, GONE + name))
+        os.rename(commit.directory, os.path.join(above, GOING_PREFIX + name))
 
 
 def remove_gone(directory: bytes) -> None:
@@ -148,4 +148,4 @@ def _gone_in(directory: bytes) -> list[bytes]:
     """Return what was put aside in the session in ``directory``."""
     commits = os.path.dirname(commit_directory(directory, 1))
     names = os.listdir(commits) if os.path.isdir(commits) else []
-    return [os.path.join(commits, name) for name in names if name.startswith(GONE)]
+    return [os.path.join(commits, name) for name in names if name.startswith(GOING_PREFIX)]

@@ -18,11 +18,11 @@ from yolofs.state.tree import Staged
 from yolofs.store.base import Base, open_noatime
 from yolofs.system.disks import FilesOnDisks, OnDisk
 
-LIMIT = 100_000
+MOST_SEARCHED = 100_000
 """How many names are looked at; a tenth of a second or so."""
 
 
-def find_names(base: Base, files: Iterable[Staged], *, limit: int = LIMIT) -> list[RelPath]:
+def find_names(base: Base, files: Iterable[Staged], *, limit: int = MOST_SEARCHED) -> list[RelPath]:
     """Return all base paths that were found of the base files that these, with hard links, were
     copied up from.
 
@@ -38,7 +38,7 @@ def find_names(base: Base, files: Iterable[Staged], *, limit: int = LIMIT) -> li
     return search.run()
 
 
-def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[list[RelPath], bool]:
+def find_names_at(base: Base, home: RelPath, *, limit: int = MOST_SEARCHED) -> tuple[list[RelPath], bool]:
     """Return the base paths that were found of the file at ``home``, itself among them, and whether
     these are all.
     """
@@ -48,7 +48,7 @@ def find_names_at(base: Base, home: RelPath, *, limit: int = LIMIT) -> tuple[lis
 
 
 def find_all_names_at(
-    base: Base, homes: Iterable[RelPath], *, limit: int = LIMIT
+    base: Base, homes: Iterable[RelPath], *, limit: int = MOST_SEARCHED
 ) -> dict[tuple[int, int], list[RelPath]]:
     """Return all base paths of the files at some places, by device and inode number; of none that
     lacks a name.
@@ -68,7 +68,7 @@ def find_name_near(
     files: Collection[OnDisk],
     path: RelPath,
     *,
-    limit: int = LIMIT,
+    limit: int = MOST_SEARCHED,
     is_good: Callable[[RelPath], bool] = lambda _: True,
 ) -> RelPath | None:
     """Return a base path of one of some files, of which one had a name at ``path``; None if none

@@ -66,7 +66,7 @@ FAILURES = [
     (f"{REVIEW}.drawing:draw_review", 0, ""),
     (f"{REVIEW}.drawing:draw_review", 1, ""),
     (f"{REVIEW}.drawing:draw_review", 3, "jkjkjk"),
-    (f"{REVIEW}.screen:_Screen._carry_out", 0, ""),
+    (f"{REVIEW}.screen:_ReviewScreen._carry_out", 0, ""),
     (f"{REVIEW}.keys:ReviewModel.key", 0, "j"),
     (f"{REVIEW}.painter:Painter.want", 0, "j"),
     (f"{REVIEW}.worker:Worker.compare", 0, ""),

@@ -43,7 +43,7 @@ def test_partial_binds_are_the_highest_directories_without_an_obstacle(
 
 
 def test_where_there_would_be_too_many_those_far_down_are_left_out(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts_module, "LIMIT", 4)
+    monkeypatch.setattr(parts_module, "MOST_PARTS", 4)
     for number in range(5):
         (top / f"a/{number}").mkdir()
     assert directories_beside(bytes(top), [bytes(top / "a/socket")]) == [bytes(top / "b"), bytes(top / "c")]

@@ -29,7 +29,7 @@ def tops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[bytes, bytes]
     found = bytes(tmp_path / "tmp"), bytes(tmp_path / "var/tmp")
     for path in ("tmp/x/project/sub", "tmp/x/other", "var/tmp", "home/project", "opt/python"):
         (tmp_path / path).mkdir(parents=True)
-    monkeypatch.setattr(private_tmp, "DIRECTORIES", found)
+    monkeypatch.setattr(private_tmp, "TMP_DIRECTORIES", found)
     return found
 
 

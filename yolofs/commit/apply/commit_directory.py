@@ -42,7 +42,7 @@ MADE = b"made"
 DONE = b"done"
 BACK = b"back"
 SETTLED = b"settled"
-GONE = b"gone-"
+GOING_PREFIX = b"gone-"
 """The beginning of the name of a commit's directory that is being removed."""
 OF_BASE = (b"parked", b"replaced")
 """The folders in which things of base lie."""
@@ -133,8 +133,8 @@ def remove_before_it_begins(parking: bytes) -> None:
         needed = ()
     above, name = os.path.split(parking)
     with contextlib.suppress(OSError):
-        os.rename(parking, os.path.join(above, GONE + name))
-        parking = os.path.join(above, GONE + name)
+        os.rename(parking, os.path.join(above, GOING_PREFIX + name))
+        parking = os.path.join(above, GOING_PREFIX + name)
     for name in (MADE, PLAN):  # see has_lost_its_plan
         with contextlib.suppress(FileNotFoundError):
             os.unlink(os.path.join(parking, name))

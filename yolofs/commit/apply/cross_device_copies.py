@@ -56,10 +56,10 @@ def check(plan: Plan, commits: bytes, moves: Moves, store_path: Callable[[int], 
     Raises:
         OSError: it cannot be; its ``filename`` is the path in base.
     """
-    _Check(plan, commits, moves).check(store_path)
+    _CopyCheck(plan, commits, moves).check(store_path)
 
 
-class _Check:
+class _CopyCheck:
     def __init__(self, plan: Plan, commits: bytes, moves: Moves) -> None:
         self._plan = plan
         self._commits = commits

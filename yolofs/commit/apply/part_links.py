@@ -46,14 +46,14 @@ _NOTE = b"parted"
 """In a commit's directory: for each name in ``replaced`` that has a copy now, the file that it was
 a name of.
 """
-DIRECTORIES = b"directories-in-replaced"
+DIRECTORIES_NOTE = b"directories-in-replaced"
 """In the folder ``new``: the modes and times that directories in ``replaced`` are to have once
 names in them have got copies; paths are relative to the commit's directory.
 """
 _MOST_BYTES = 1 << 30
 
 
-class _Directory(msgspec.Struct, frozen=True, array_like=True):
+class _DirectoryAsItWas(msgspec.Struct, frozen=True, array_like=True):
     """A directory in ``replaced``, as it was in base."""
 
     mode: int
@@ -233,26 +233,26 @@ def _ctime_of_open(fd: int) -> int | None:
         return None
 
 
-def _open_up(directory: bytes, was: _Directory) -> None:
+def _open_up(directory: bytes, was: _DirectoryAsItWas) -> None:
     """Make a directory of ours writable that forbids that."""
     with contextlib.suppress(FileNotFoundError):
         if was.mode & stat.S_IRWXU != stat.S_IRWXU and os.stat(directory).st_uid == os.geteuid():
             os.chmod(directory, was.mode | stat.S_IRWXU)
 
 
-def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _Directory]:
+def _note_directories(copies: list[PartedCopy], new: bytes) -> dict[bytes, _DirectoryAsItWas]:
     """Note durably, before any name is replaced, which modes and times the directories have that
     the names are in; return these by path, and those that were noted before a crash.
     """
-    place, parking = os.path.join(new, DIRECTORIES), os.path.dirname(new)
+    place, parking = os.path.join(new, DIRECTORIES_NOTE), os.path.dirname(new)
     text = read_note(place, _MOST_BYTES)
     try:
-        noted = msgspec.json.decode(text, type=dict[bytes, _Directory]) if text is not None else {}
+        noted = msgspec.json.decode(text, type=dict[bytes, _DirectoryAsItWas]) if text is not None else {}
     except (msgspec.DecodeError, UnicodeDecodeError):
         noted = {}
     inside = {os.path.relpath(os.path.dirname(name), parking) for apart in copies for name in apart.names}
     found = {
-        directory: _Directory(stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
+        directory: _DirectoryAsItWas(stat.S_IMODE(st.st_mode), st.st_atime_ns, st.st_mtime_ns)
         for directory in inside
         if b"/" in directory  # those names that lie in the folder of what is kept are in none of base's
         for st in [os.stat(os.path.join(parking, directory))]

@@ -165,14 +165,14 @@ def check_steps(plan: Plan, commits: bytes, moves: Moves) -> Ready:
     Raises:
         OSError: one cannot; its ``filename`` is the path in base.
     """
-    return _Check(plan, commits, moves).check()
+    return _ReadyCheck(plan, commits, moves).check()
 
 
 class _HiddenError(Exception):
     """A path lies below a directory that nobody may enter as it is."""
 
 
-class _Check:
+class _ReadyCheck:
     def __init__(self, plan: Plan, commits: bytes, moves: Moves) -> None:
         self._plan = plan
         self._commits = commits

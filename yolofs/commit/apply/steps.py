@@ -327,7 +327,10 @@ def _is_first(step: Rewrite | SetMetadata) -> bool:
 
 def _is_note(name: bytes) -> bool:
     return (
-        b"-replaces-" in name or MADE_BY_STEP + b"-" in name or name.endswith(UNMADE) or name == part_links.DIRECTORIES
+        b"-replaces-" in name
+        or MADE_BY_STEP + b"-" in name
+        or name.endswith(UNMADE)
+        or name == part_links.DIRECTORIES_NOTE
     )
 
 

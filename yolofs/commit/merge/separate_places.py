@@ -15,7 +15,7 @@ from typing import NamedTuple
 from yolofs.text.line_diff import split_lines
 
 
-class _Place(NamedTuple):
+class _ReplacedLines(NamedTuple):
     """Where lines of what the text was were replaced, and by what."""
 
     start: int
@@ -33,14 +33,14 @@ def merge_apart(ours: bytes, was: bytes, theirs: bytes) -> bytes | None:
     return b"".join(line for part in parts for line in part)
 
 
-def _place(was: Sequence[bytes], lines: list[bytes]) -> _Place:
+def _place(was: Sequence[bytes], lines: list[bytes]) -> _ReplacedLines:
     shorter = min(len(was), len(lines))
     start = next((at for at in range(shorter) if was[at] != lines[at]), shorter)
     rest = shorter - start
     tail = next((at for at in range(rest) if was[-1 - at] != lines[-1 - at]), rest)
-    return _Place(start, len(was) - tail, lines[start : len(lines) - tail])
+    return _ReplacedLines(start, len(was) - tail, lines[start : len(lines) - tail])
 
 
-def _may_move(was: list[bytes], place: _Place) -> bool:
+def _may_move(was: list[bytes], place: _ReplacedLines) -> bool:
     around = was[max(0, place.start - 1) : place.start] + was[place.end : place.end + 1]
     return not {*was[place.start : place.end], *place.lines}.isdisjoint(around)

@@ -14,7 +14,7 @@ from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.plan.plan import Park, Place, Plan, Rewrite, SetMetadata
 from yolofs.paths import RelPath, join
-from yolofs.state.link_names import LIMIT, find_names_at
+from yolofs.state.link_names import MOST_SEARCHED, find_names_at
 from yolofs.store.base import Base
 
 
@@ -89,7 +89,7 @@ class _Cutting:
     def _files(self, old: RelPath, new: RelPath) -> Iterator[tuple[RelPath, RelPath, tuple[int, int]]]:
         todo = [(old, new)]
         for one, other in todo:
-            if len(todo) > LIMIT:
+            if len(todo) > MOST_SEARCHED:
                 return
             st = self._base.look(one)
             if st is None or (one != old and self._moves.goes(one)):

@@ -47,7 +47,7 @@ def check_names(plan: Plan, tree: Tree, base: Base) -> None:
         YolofsError: it would not; the first path is named.
         OSError: base cannot be read.
     """
-    _Comparison(tree, base, Tree(), _NamesAfter(plan.steps)).check()
+    _ViewWithBaseAfter(tree, base, Tree(), _NamesAfter(plan.steps)).check()
 
 
 def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
@@ -58,7 +58,7 @@ def check_rest(plan: Plan, tree: Tree, base: Base, rest: Tree) -> None:
         YolofsError: as :func:`check_names`.
         OSError: base cannot be read.
     """
-    _Comparison(tree, base, rest, _NamesAfter(plan.steps)).check()
+    _ViewWithBaseAfter(tree, base, rest, _NamesAfter(plan.steps)).check()
 
 
 _NO_NAMES: dict[bytes, _Object | None] = {}
@@ -174,7 +174,9 @@ class _Seen(NamedTuple):
 _File: TypeAlias = Hashable
 
 
-class _Comparison:
+class _ViewWithBaseAfter:
+    """Compares the names of the view with what base and the rest would show after the plan."""
+
     def __init__(self, tree: Tree, base: Base, rest: Tree, after: _NamesAfter) -> None:
         self._tree = tree
         self._base = base

@@ -51,7 +51,7 @@ def plan_lines(
     Raises:
         OSError: base or the store cannot be read.
     """
-    reader = _Reader(plan, base, store)
+    reader = _StepLines(plan, base, store)
     holders = {} if is_kept is None else _holders(plan, is_kept)
     counts = Counter(holders.values())
     told = set[RelPath]()
@@ -114,7 +114,7 @@ def _is_of_git(holder: RelPath) -> bool:
     return (b"/" + holder + b"/").endswith(_GIT_OBJECTS)
 
 
-class _Reader:
+class _StepLines:
     def __init__(self, plan: Plan, base: Base, store: StorePaths) -> None:
         self._root = plan.root
         self._base = base

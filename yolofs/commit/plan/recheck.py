@@ -39,7 +39,7 @@ def find_problem(plan: Plan, base: Base, *, closed: Iterable[bytes] = ()) -> str
     """
     if plan.root != base.root:
         return f"its plan is for the base {display(plan.root)}, and the session's is {display(base.root)}"
-    where = _Where(plan, base, [rel for path in closed if (rel := base.relative(path)) is not None])
+    where = _DirectoriesOnTheWay(plan, base, [rel for path in closed if (rel := base.relative(path)) is not None])
     for step in plan.steps:
         for path in paths_of_step(step):
             if where.is_closed(path):
@@ -54,7 +54,7 @@ def find_obstacle(plan: Plan, base: Base, store: StoreFiles, *, done: int, is_se
     The steps that were done can still be undone, unless it ``is_settled``: then all steps are done,
     whatever the log says, and nothing is needed from the store any more.
     """
-    where = _Where(plan, base, ())
+    where = _DirectoriesOnTheWay(plan, base, ())
     for step in plan.steps[done:]:
         for path in paths_of_step(step):
             link = where.link_above(path)
@@ -102,7 +102,7 @@ def _cannot_change(path: bytes) -> bool:
         return False
 
 
-class _Where:
+class _DirectoriesOnTheWay:
     """Looks at the directories that paths lie in, at each once."""
 
     def __init__(self, plan: Plan, base: Base, closed: Iterable[RelPath]) -> None:

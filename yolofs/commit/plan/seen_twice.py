@@ -24,10 +24,10 @@ def check_once(names: Sequence[OverriddenName], base: Base) -> None:
         OSError: base cannot be read.
     """
     if base.mounts:
-        _Check(base).check(names)
+        _DoubleNames(base).check(names)
 
 
-class _Check:
+class _DoubleNames:
     def __init__(self, base: Base) -> None:
         self._base = base
         self._numbers: dict[RelPath, int | None] = {}

@@ -72,7 +72,7 @@ def check_links(first: Tree, second: Tree, base: Base, store: Store, commits: by
     _Composing(first, second, base, store, commits, {}, {}, lambda record, _: record).check_links()
 
 
-class _Directory(NamedTuple):
+class _ComposedDirectory(NamedTuple):
     """A directory of the view, and what it is in base afterwards."""
 
     path: RelPath
@@ -131,7 +131,7 @@ class _Composing:
     def run(self) -> ComposedRest:
         self._linked.check()
         self._linked.count_removed()
-        todo = [_Directory(ROOT, self._second.root, ROOT, ROOT)]
+        todo = [_ComposedDirectory(ROOT, self._second.root, ROOT, ROOT)]
         self._note_root()
         self._in_base |= self._linked.tell()
         while todo:
@@ -174,11 +174,11 @@ class _Composing:
 
     # ---- the view, directory by directory
 
-    def _compare(self, directory: _Directory) -> list[_Directory]:
+    def _compare(self, directory: _ComposedDirectory) -> list[_ComposedDirectory]:
         """Add the records of the names in a directory, and return the directories in it that are to
         be looked at.
         """
-        below: list[_Directory] = []
+        below: list[_ComposedDirectory] = []
         if directory.place is not None:
             self._compared.add(directory.place)
         first = self._first.find(directory.place) if directory.place is not None else None
@@ -217,7 +217,7 @@ class _Composing:
         is_changed = first is not None and first.children is not None and name in first.children
         return entry is not None and entry.had_base and not is_changed
 
-    def _thing(self, directory: _Directory, name: bytes) -> ShownName | None:
+    def _thing(self, directory: _ComposedDirectory, name: bytes) -> ShownName | None:
         entry = directory.entry.children.get(name) if directory.entry is not None and directory.entry.children else None
         if entry is not None:
             if entry.is_tombstone:
@@ -259,7 +259,7 @@ class _Composing:
 
     def _show(
         self, path: RelPath, thing: ShownName, slot: RelPath | None, there: Entry | None, rel: RelPath | None
-    ) -> _Directory | None:
+    ) -> _ComposedDirectory | None:
         """Record what a name shows now; return it if it is a directory to look into.
 
         ``there`` and ``rel``: what base has at the name afterwards, as
@@ -290,7 +290,7 @@ class _Composing:
                 self._anew.add(Keep(0, path, source=place, touched_ns=touched))
         if not is_directory:
             return None
-        return _Directory(path, thing.entry, thing.base, place)
+        return _ComposedDirectory(path, thing.entry, thing.base, place)
 
     def _show_staged(
         self,
@@ -300,7 +300,7 @@ class _Composing:
         slot: RelPath | None,
         there: Entry | None,
         rel: RelPath | None,
-    ) -> _Directory | None:
+    ) -> _ComposedDirectory | None:
         entry = thing.entry
         assert entry is not None
         same = self._first.staged.get(staged.ino)
@@ -316,7 +316,7 @@ class _Composing:
             return None
         else:
             self._anew.add(self._staged_record(path, entry, staged, place, slot, there), staged)
-        return _Directory(path, entry, staged.origin, place) if is_directory else None
+        return _ComposedDirectory(path, entry, staged.origin, place) if is_directory else None
 
     def _comes_back(self, entry: Entry, there: Entry | None) -> bool:
         """Tell whether base has afterwards, at the very name, just what is staged there: what a

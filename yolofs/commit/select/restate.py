@@ -42,7 +42,7 @@ class Restated(msgspec.Struct, frozen=True):
     """All paths at which it shows base again, those that could not stay without them too."""
 
 
-class _Kept:
+class _StayingUnits:
     """The units that stay: all except some, and those that depend on them."""
 
     def __init__(self, units: Units, dropped: Collection[RelPath]) -> None:
@@ -76,7 +76,7 @@ def restate(
         OSError: base or the store cannot be read.
     """
     units = Units(tree, base, store)
-    kept = _Kept(units, dropped)
+    kept = _StayingUnits(units, dropped)
     records = Splitter(units, kept, base, lambda _: True, authors).taken_as_state()
     gone = {path for unit in units.all if unit not in kept.taken for path in unit.paths}
     records = _with_directories([_merged(record, rebased, tree) for record in records], made_again, authors)

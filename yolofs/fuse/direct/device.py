@@ -6,11 +6,11 @@ import errno
 import os
 import threading
 
-GONE = frozenset([errno.ENODEV, errno.ECONNABORTED])
+MOUNT_ENDED = frozenset([errno.ENODEV, errno.ECONNABORTED])
 """The mount has been taken away."""
 WITHDRAWN = frozenset([errno.ENOENT, errno.EINTR])
 """Of a read: the request was taken back meanwhile.  Of a write: nobody waits for the answer."""
-NOBODY_WAITS = GONE | WITHDRAWN
+NOBODY_WAITS = MOUNT_ENDED | WITHDRAWN
 """Of a write of an answer."""
 
 

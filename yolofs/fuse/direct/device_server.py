@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.direct import incoming
 from yolofs.fuse.direct.agreement import MAX_WRITE, agree
-from yolofs.fuse.direct.device import GONE, NOBODY_WAITS, WITHDRAWN, Device
+from yolofs.fuse.direct.device import MOUNT_ENDED, NOBODY_WAITS, WITHDRAWN, Device
 from yolofs.fuse.direct.directory_names import Listed
 from yolofs.fuse.direct.kernel_protocol import (
     CACHE_DIR,
@@ -182,7 +182,7 @@ class DeviceServer:
         except OSError as error:
             if error.errno in WITHDRAWN:
                 return True
-            if error.errno not in GONE:
+            if error.errno not in MOUNT_ENDED:
                 raise
             if not self.ended.is_done:
                 self.ended.set_result(None)

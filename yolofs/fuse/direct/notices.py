@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
-
 from yolofs.fuse.direct.device import Device
 from yolofs.fuse.direct.kernel_protocol import INVAL_ENTRY_OUT, INVAL_INODE_OUT, NoticeCode
-
-_UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
+from yolofs.fuse.transport import NOT_KNOWN
 
 
 class Notices:
@@ -46,5 +43,5 @@ class Notices:
         try:
             self._device.send(message)
         except OSError as error:
-            if error.errno not in _UNKNOWN:
+            if error.errno not in NOT_KNOWN:
                 raise

@@ -6,7 +6,6 @@ It keeps its session in globals, so a process has one mount of this kind at most
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import os
 from collections.abc import Collection, Iterator
@@ -18,12 +17,10 @@ from yolofs.fuse.libfuse import backend
 from yolofs.fuse.libfuse.adapter import Adapter
 from yolofs.fuse.libfuse.handshake import Handshake, NoDeviceError, open_devices
 from yolofs.fuse.trace import Trace
-from yolofs.fuse.transport import FILESYSTEM_NAME, SOURCE_NAME, MountOptions, Served
+from yolofs.fuse.transport import FILESYSTEM_NAME, NOT_KNOWN, SOURCE_NAME, MountOptions, Served
 from yolofs.paths import display
 
 log = logging.getLogger("yolofs.fuse")
-
-_UNKNOWN = frozenset([errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY])
 
 
 class Pyfuse3Transport:
@@ -117,5 +114,5 @@ class Pyfuse3Transport:
         try:
             yield
         except OSError as error:
-            if error.errno not in _UNKNOWN and not self._is_closed:
+            if error.errno not in NOT_KNOWN and not self._is_closed:
                 raise

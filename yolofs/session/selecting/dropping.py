@@ -204,7 +204,7 @@ def _done(left: list[Change], kept: WantedHunks, places: ChangesByPlace) -> froz
 # ---- what is done by operations
 
 
-class _Step(NamedTuple):
+class _DropStep(NamedTuple):
     """Something to be done to a name."""
 
     change: int
@@ -362,21 +362,21 @@ class _TakingBack(ViewWriter):
 
     def names(self) -> None:
         """Take back what lies where."""
-        steps: list[_Step] = []
+        steps: list[_DropStep] = []
         for index in self._todo:
             kind = self._changes[index].kind
             if not has_place(self._changes[index]) or self._kept.has_place(index):
                 continue
             if kind in (ChangeKind.ADDED, ChangeKind.TYPE):
-                steps.append(_Step(index, self._remove))
+                steps.append(_DropStep(index, self._remove))
             if kind in (ChangeKind.DELETED, ChangeKind.TYPE):
                 self._waiting.add(index)
-                steps.append(_Step(index, self._bring))
+                steps.append(_DropStep(index, self._bring))
             if kind is ChangeKind.RENAMED:
-                steps.append(_Step(index, self._move))
+                steps.append(_DropStep(index, self._move))
         brought = [step.change for step in steps if step.act == self._bring]
         while steps:
-            left: list[_Step] = []
+            left: list[_DropStep] = []
             for step in steps:
                 self._check()
                 if not step.act(step.change):
@@ -428,7 +428,7 @@ class _TakingBack(ViewWriter):
         with self.parent(here) as (parent, name), self.parent(there) as (new_parent, new_name):
             self.overlay.rename(parent, name, new_parent, new_name, RENAME_NOREPLACE)
 
-    def _park(self, steps: list[_Step]) -> bool:
+    def _park(self, steps: list[_DropStep]) -> bool:
         """Put one of the things that wait for each other's places beside its own; return whether
         there is one.
         """
