@@ -112,6 +112,8 @@ def commit_picked(project: bytes, picks: Picks, wanted: HunkOptions, *, shown_pa
     Raises:
         StaleHunkError: a hunk does not exist (any more); nothing is done.
         UnnamedError: a hunk stays, as it goes only together with others, or has to be named.
+        UsageError: a question would have to be asked beside JSON, or a path lies outside base.
+        GenerationError: there is no generation to commit up to of that name.
         Exit: the answer is no, or nothing is committed.
     """
     if wanted.as_json and not wanted.yes:

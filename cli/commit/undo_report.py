@@ -27,6 +27,9 @@ _LISTED = 20
 def show_undo(
     session: Session, commit: EndedCommit, prepared: PreparedUndo, changes: list[Change], *, unfolds: bool
 ) -> None:
+    """List what an undo would change in base, and on stderr what stays, is so already, or is held
+    back.
+    """
     root = session.base.root
     say(f"to undo commit {commit.number} ({_age_and_runs(commit)}) would do this to the real files:")
     path_display = PathDisplay(root, session.base.relative(session.project))

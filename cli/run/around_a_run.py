@@ -59,6 +59,8 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
     Raises:
         SandboxError: there can be no sandbox here.
         CommandNotFoundError, NotExecutableError: the command cannot be started.
+        UsageError: stdin, stdout or stderr is a directory, or another base is mounted.
+        DaemonError: the daemon has just ended.
     """
     if not words[0]:  # which execve(2) would take for the current directory, and Python not at all
         raise start_error(b"", errno.ENOENT)

@@ -303,6 +303,7 @@ def _slash(change: Change) -> str:
 
 
 def notes_text(change: Change) -> str:
+    """Return what else a line says of a change, in brackets there; empty if nothing."""
     notes = []
     old, new = change.old, change.new
     if change.kind is ChangeKind.RENAMED and change.content:

@@ -24,6 +24,7 @@ class RecordEntry(NamedTuple):
 
 
 def record_word(record: Record) -> str:
+    """Return what a record does, in a word."""
     match record:
         case Stage():
             return "stage"
@@ -42,6 +43,7 @@ def record_word(record: Record) -> str:
 
 
 def record_line(entry: RecordEntry, path_display: PathDisplay, width: int) -> str:
+    """Return a record in one line; ``width`` is that of the column of generations."""
     record = entry.record
     head = f"{local_time(record.time_ns)}  {entry.generation:>{width}}  {record_word(record):<8}"
     runs = sorted(runs_in(record) - {0})
@@ -85,6 +87,7 @@ def _kept_as(record: Keep, path_display: PathDisplay) -> str:
 
 
 def record_fields(entry: RecordEntry, root: bytes) -> dict[str, Any]:
+    """Return the same for ``--json``, with absolute paths."""
     record = entry.record
     fields: dict[str, Any] = {
         "kind": record_word(record),

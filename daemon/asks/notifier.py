@@ -81,6 +81,7 @@ class Notifier:
         """Do nothing: the user is told of warnings elsewhere."""
 
     def check(self) -> bool:
+        """Return False: a command does not fall silent."""
         return False
 
     def attends(self, run: int) -> bool:

@@ -87,7 +87,11 @@ class BaseChanges:
         return self._mount.lifetimes.trusts_any
 
     def look_after_watched(self) -> None:
-        """Have the kernel forget watched files that changed without an event."""
+        """Have the kernel forget watched files that changed without an event.
+
+        Raises:
+            DaemonError: the mount has just ended.
+        """
         try:
             found, base = self._mount.unnoticed(), self._session.base
         except LoopClosedError:
@@ -101,7 +105,11 @@ class BaseChanges:
         return self._mount.handlers.has_open_files
 
     def look_at_open(self) -> None:
-        """As :meth:`yolofs.fuse.mount.Mount.look_at_open`."""
+        """As :meth:`yolofs.fuse.mount.Mount.look_at_open`.
+
+        Raises:
+            DaemonError: the mount has just ended.
+        """
         try:
             self._mount.look_at_open()
         except LoopClosedError:

@@ -200,6 +200,10 @@ class Client:
     def look(self, words: Sequence[bytes], directory: bytes) -> CommandOutput:
         """Have a command carried out, from inside a sandbox; the descriptor is closed with this
         connection.
+
+        Raises:
+            UsageError: it is no command for the inside of a sandbox.
+            DaemonError: the daemon has sent no output, or it cannot be reached.
         """
         result = self._call("look", LookParams(tuple(map(quote, words)), quote(directory)), LookResult)
         if not self._received_fds:
@@ -215,6 +219,9 @@ class Client:
         connection.
 
         ``method`` and ``params`` are those of :mod:`yolofs.daemon.rpc.hunk_messages`.
+
+        Raises:
+            DaemonError: the daemon has sent no output, or it cannot be reached.
         """
         result = self._call(method, params, LookResult, timeout_s=_COMMIT_TIMEOUT_S)
         if not self._received_fds:

@@ -33,6 +33,7 @@ def launch(project: bytes, directory: bytes, *, root: bytes | None, in_foregroun
     raises, no process is left.
 
     Raises:
+        MountError: its log cannot be written.
         YolofsError: what the daemon reported.
         DaemonError: it died without a word; the message ends with the last lines of its log.
     """

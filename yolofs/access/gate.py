@@ -142,6 +142,9 @@ class Gate:
     def check_stat(self, inode: Inode) -> None:
         """Raise unless attributes may be read: under one of its names, or because it is open
         already.
+
+        Raises:
+            RefusedError: ENOENT, as rules hide all of its names.
         """
         judged = inode.judgement
         verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
@@ -151,7 +154,11 @@ class Gate:
             raise RefusedError(errno.ENOENT, Question(self._path(inode), Operation.READ, verdict.state, verdict.rule))
 
     def check_list(self, inode: Inode) -> None:
-        """Raise unless a directory may be listed."""
+        """Raise unless a directory may be listed.
+
+        Raises:
+            RefusedError: the rules forbid it.
+        """
         judged = inode.judgement
         verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not (verdict.may_list or verdict.is_way):
@@ -162,7 +169,12 @@ class Gate:
             self._note(inode, Operation.LIST)
 
     def check_read(self, inode: Inode, operation: Operation = Operation.READ) -> None:
-        """Raise unless the content may be read."""
+        """Raise unless the content may be read, by each name of the file that was looked up.
+
+        Raises:
+            RefusedError: the rules forbid it by one of the names.
+            UndecidedError: no rule settles it at one of them.
+        """
         judged = inode.judgement
         verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if verdict.may_read and not _is_linked(inode):

@@ -55,9 +55,15 @@ class Content(msgspec.Struct, frozen=True):
 
     @property
     def is_binary(self) -> bool:
+        """Whether a patch has it as binary: a NUL is near its start, or it is too large."""
         return self.data is None or git_binary.is_binary(self.data)
 
     def chunks(self, store: Store | None) -> Iterator[bytes]:
+        """Yield the content piece by piece.
+
+        Raises:
+            OSError: it cannot be read, or has become shorter.
+        """
         if self.data is not None:
             yield self.data
             return

@@ -358,6 +358,9 @@ class Journal:
 
         Segments count from 1; the last one, ``len(markers) + 1``, holds the records after the last
         marker.
+
+        Raises:
+            IndexError: there is no such segment.
         """
         if not 1 <= segment <= len(self.markers) + 1:
             raise IndexError(f"no segment {segment}")

@@ -97,7 +97,11 @@ def checked(number: int, least: int) -> int:
 
 
 def write_fingerprint(base: Fingerprint, key: bytes = b"base") -> bytes:
-    """Return the field for a fingerprint, with the space before it."""
+    """Return the field for a fingerprint, with the space before it.
+
+    Raises:
+        ValueError: a number in it is negative, or its mode 0: no file is so.
+    """
     size, ino, owner = base.size, base.ino, base.owner
     if size < 0 or ino < 0:
         raise ValueError(f"no file is so: {base}")

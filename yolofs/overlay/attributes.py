@@ -110,6 +110,11 @@ class Attributes:
                 yield path_of(fd), True
 
     def stat(self, inode: Inode) -> os.stat_result:
+        """Return what the disk says of an inode: of its store inode, or of base.
+
+        Raises:
+            OSError: as lstat(2).
+        """
         staged = inode.staged
         if staged is not None:
             return os.fstat(inode.fd) if fd_is_own(inode) else os.lstat(self._store.path(staged.ino))

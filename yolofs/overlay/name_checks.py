@@ -68,6 +68,11 @@ class NameChecks:
     def check_rename(
         self, source: Found, target: Found | None, new_parent: Inode, new_name: bytes, *, exchange: bool
     ) -> None:
+        """Check that one name may take the place of another; ``target`` is None if there is none.
+
+        Raises:
+            OSError: as rename(2); EBUSY for a directory that holds something of a session.
+        """
         for found in (source, target) if exchange else (source,):
             if found is not None and found.is_directory:
                 base = found.staged.origin if found.staged is not None else found.base

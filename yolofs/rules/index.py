@@ -109,6 +109,7 @@ class RuleIndex:
         return _child(above, name), [*passed, above]
 
     def mostly(self, state: RuleState) -> dict[bytes, list[bytes]]:
+        """See :meth:`yolofs.rules.book.RuleBook.mostly`.  Found once, for whichever thread asks."""
         with self._finding_mostly:
             found = self._found_mostly.get(state)
             if found is None:
@@ -136,6 +137,7 @@ class RuleIndex:
         }
 
     def below(self, above: Verdict, name: bytes) -> Verdict:
+        """Return the verdict over a name in a directory, from that over the directory."""
         node = above.node.children.get(name) if above.node is not None else None
         if node is None:
             if above.patterns and (name in self._special_names or ending(name) in self._special_endings):
@@ -184,6 +186,7 @@ class RuleIndex:
         return Verdict(rule, node, patterns, outside, limit)
 
     def at(self, path: bytes) -> Verdict:
+        """Return the verdict over an absolute path."""
         verdict = self._top
         for name in _names(path):
             verdict = self.below(verdict, name)

@@ -282,6 +282,7 @@ class Verdict:
         return None
 
     def patterns_in_force(self) -> dict[RuleSubject, Rule]:
+        """Return the patterns that count below the path, by what they are about."""
         return {
             subject(rule): rule
             for index, patterns in enumerate(self.patterns)
@@ -291,6 +292,7 @@ class Verdict:
 
 
 def counts_everywhere(rule: Rule) -> bool:
+    """Tell whether no ``PATH/**`` and no exempt directory keeps a pattern out."""
     return isinstance(rule, NameRule) and rule.name in COUNTING_EVERYWHERE
 
 

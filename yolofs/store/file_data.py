@@ -154,7 +154,10 @@ def _copy_in_kernel(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
 
 def copy_by_hand(src_fd: int, dst_fd: int, start: int, stop: int) -> int:
     """Copy a range by reading and writing and return how far it came: short of ``stop`` if the file
-    ends.
+    ends.  ``start`` and ``stop`` are offsets in bytes.
+
+    Raises:
+        OSError: as pread(2) and pwrite(2); EIO if a write writes nothing.
     """
     while start < stop:
         data = os.pread(src_fd, min(stop - start, _CHUNK_BYTES), start)
