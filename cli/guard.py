@@ -82,7 +82,7 @@ def seen(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> lis
 
 
 def hidden_by(guard: PathGuard | None, changes: Iterable[Change], root: bytes) -> list[Change]:
-    """Return the others: those that touch a path that nobody may know of."""
+    """Return the changes that touch a path that nobody may know of."""
     if guard is None:
         return []
     top, may_see = absolute(root, b"").rstrip(b"/") + b"/", guard.may_see

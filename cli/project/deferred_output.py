@@ -36,8 +36,8 @@ def deferred_output(mountpoint: bytes) -> Iterator[None]:
     the block.
 
     To be left when the mount is served again; entering it asks the mount nothing, as another
-    command may have paused it.  What is kept is lost with
-    the process, and an error of writing it is raised at the end.
+    command may have paused it.  What is kept is lost with the process, and an error of writing it
+    is raised at the end.
     """
     device, _ = device_and_type(mountpoint)
     patience = _Patience()

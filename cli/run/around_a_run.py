@@ -57,9 +57,9 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
     Inside a sandbox the command is simply run, as it is confined already.
 
     Raises:
-        SandboxError: there can be no sandbox here.
+        SandboxError: there can be no sandbox here, or the view that is mounted is not that of /.
         CommandNotFoundError, NotExecutableError: the command cannot be started.
-        UsageError: stdin, stdout or stderr is a directory, or another base is mounted.
+        UsageError: stdin, stdout or stderr is a directory.
         DaemonError: the daemon has just ended.
     """
     if not words[0]:  # which execve(2) would take for the current directory, and Python not at all

@@ -174,7 +174,7 @@ class Client:
     # ---- methods
 
     def info(self) -> Info:
-        """Return what the daemon is."""
+        """Return the daemon's process and version, and what it serves where."""
         return self._call("info", NoParams(), Info, timeout_s=_INFO_TIMEOUT_S)
 
     def flush(self) -> None:

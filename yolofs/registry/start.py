@@ -84,7 +84,12 @@ def check_owner(project: bytes) -> None:
 
 
 def make_session(state: bytes, session_id: bytes) -> None:
-    """Make the directory of a session in a state directory, which is made, too."""
+    """Make the directory of a session in a state directory, which is made, too.
+
+    Raises:
+        OSError: EEXIST if there is a session of that id; it cannot be made.
+        TrustError, UsageError: as :func:`yolofs.registry.state.open_state`.
+    """
     state_fd = open_state(state, make=True)
     try:
         sessions = open_part(state_fd, SESSIONS)

@@ -25,8 +25,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def own_host_files(search_path: str | None) -> list[bytes]:
-    """Return those that this user owns, without symbolic links; ``search_path``: where programs
-    are, as in ``PATH``.
+    """Return the paths of those host files that this user owns, without symbolic links;
+    ``search_path``: where programs are, as in ``PATH``.
     """
     return [path for path in map(os.path.realpath, _host_files(search_path)) if _is_own(path)]
 

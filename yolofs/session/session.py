@@ -226,6 +226,11 @@ class Session(States):
 
         Takes the time of one write, however much is staged.  The caller tells its overlay
         (``Overlay.mark``).
+
+        Raises:
+            UsageError: where generations are named, ``name`` means something else.
+            CommitError, TrustError, SessionBusyError: a commit was interrupted, or goes on.
+            OSError: the journal cannot be written.
         """
         self._check_name(name)
         self.check_no_interrupted_commit()

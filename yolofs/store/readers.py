@@ -51,7 +51,7 @@ class Readers:
         self._fd = -1
 
     def are_there(self) -> bool:
-        """Tell whether anybody does, by two system calls."""
+        """Tell whether anybody reads the store, by two system calls."""
         try:
             if self._fd < 0:
                 self._fd = os.open(self._directory, _FLAGS)

@@ -31,7 +31,10 @@ class FollowedPath(msgspec.Struct, frozen=True):
 
 
 def follow(path: bytes, target_of: TargetOf) -> FollowedPath:
-    """Follow the links of an absolute path; it may end where nothing is."""
+    """Follow the links of an absolute path; it may end where nothing is.
+
+    After 40 links it counts as a circle, as for the kernel.
+    """
     links: dict[bytes, None] = {}
     turns: dict[bytes, None] = {}
     at, todo, count = b"", path.split(b"/")[::-1], 0
