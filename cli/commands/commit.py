@@ -121,7 +121,7 @@ def command(
     new one. You can look at the old generations as long as the commit is kept (`yolofs timeline`,
     `log`, `diff --run N`). .yolofs/commits keeps what base had before. Programs in the mount wait
     during the commit and then go on; commit names those that have a committed file open for
-    writing, as it may have taken a half of what they write.
+    writing: base may have only a part of what they were writing.
 
     If base has changed at a path that is to be applied, the commit asks about it at a terminal, and
     refuses elsewhere. --merge merges text three ways; where both sides changed the same lines, the

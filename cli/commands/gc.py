@@ -16,7 +16,7 @@ from yolofs.cli.rules.untrusted_settings import say_what_waits_about, waiting_fi
 @click.option("--generations", is_flag=True, help="Drop the generations, too, that the present view is not built on.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 def command(dry_run: bool, generations: bool, as_json: bool) -> None:
-    """Remove old commits that are kept, and say what that frees.
+    """Remove kept commits beyond the limits, and say what that frees.
 
     yolofs keeps commits so that you can undo them: the last 20, for 30 days, and up to 5 GiB of
     what base had before, whichever ends first. It always keeps the newest. `keep_commits` changes

@@ -26,8 +26,8 @@ class _Command(click.Command):
     metavar="GENERATION|run N|commit N|base",
     default="base",
     shell_complete=sources,
-    help="The version to bring back: of a generation, as run N left it, as base was after commit N, or of base, "
-    "which it is by default.",
+    help="The version to bring back: what a generation shows, what run N left, what base had after commit N, or "
+    "what base has now, which is the default.",
 )
 @hunk_option("Drop this hunk alone (yolofs hunks), and leave all else as it is; with PATH, look for it there.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
