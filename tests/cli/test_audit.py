@@ -88,7 +88,9 @@ ASKED = [
     ("name", "script", "answer"),
     points([(*asked, answer) for asked in ASKED for answer in ("--always", "--session")], "asked", some=4),
 )
-def test_what_was_asked_is_no_refusal_as_well(yolofs: Program, view: Path, name: str, script: str, answer: str) -> None:
+def test_an_ask_that_was_denied_is_not_noted_as_a_refusal_too(
+    yolofs: Program, view: Path, name: str, script: str, answer: str
+) -> None:
     def noted() -> list[str]:
         yolofs("status")  # what is refused is noted by another thread; here it is
         return [note["kind"] for note in notes(yolofs) if note["kind"] != "rule"]
@@ -103,7 +105,7 @@ def test_what_was_asked_is_no_refusal_as_well(yolofs: Program, view: Path, name:
     assert noted() == ["ask", "refusal"]
 
 
-def test_an_ask_that_a_rule_settles_is_no_refusal_as_well(yolofs: Program, view: Path) -> None:
+def test_an_ask_that_a_rule_settles_is_not_noted_as_a_refusal_too(yolofs: Program, view: Path) -> None:
     with reader(view / "secret/a") as blocked:
         wait_for_asks(yolofs, 1)
         yolofs("rule", "deny", "secret")
@@ -134,7 +136,7 @@ def test_refusals_that_are_alike_are_counted(yolofs: Program, view: Path) -> Non
     assert notes(yolofs)[0]["process"]["name"] == "python"
 
 
-def test_whoever_reads_the_log_sees_all_refusals_so_far(yolofs: Program, view: Path) -> None:
+def test_reading_the_log_writes_down_all_refusals_so_far(yolofs: Program, view: Path) -> None:
     """They are written now and then, so as not to fill the disk, and before each marker: so they
     are in their place.
     """

@@ -81,7 +81,7 @@ def ended(act: Callable[[], object]) -> str:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root binds a mount, and knows where it may look")
-def test_nothing_below_a_silent_view_is_looked_at(silent: tuple[Base, bytes]) -> None:
+def test_no_look_at_base_enters_a_mount_that_does_not_answer(silent: tuple[Base, bytes]) -> None:
     base, rel = silent
     raising = {"lstat", "lstat_in", "names", "open"}
     for name, look in LOOKS.items():

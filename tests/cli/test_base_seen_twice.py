@@ -81,7 +81,9 @@ def seen_twice(yolofs: Program) -> Iterator[Program]:
 
 @pytest.mark.parametrize("act", BOTH)
 @pytest.mark.some(3)
-def test_what_was_changed_at_both_places_is_committed_one_after_the_other(seen_twice: Program, act: str) -> None:
+def test_a_name_changed_at_both_places_is_refused_and_committed_one_after_the_other(
+    seen_twice: Program, act: str
+) -> None:
     work: Callable[[Path], None] = BOTH[act]
     project = seen_twice.project
     before = looks(project)

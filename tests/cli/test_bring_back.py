@@ -168,7 +168,7 @@ def test_for_a_path_that_is_like_no_other_the_directory_is_named_whose_list_help
     assert yolofs("ls", "base:d e").out.split() == ["file"]
 
 
-def test_a_path_that_is_nowhere_is_refused_as_misspelt(yolofs: Program) -> None:
+def test_restore_and_cat_refuse_a_path_that_is_nowhere(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "new").write_text("new\n")
         assert "neither in base nor in the view" in yolofs.refused("restore", "nwe", code=2)

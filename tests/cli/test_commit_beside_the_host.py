@@ -68,7 +68,7 @@ def test_a_file_that_goes_while_the_plan_is_made_is_named_and_nothing_is_done(
 
 
 @pytest.mark.mount
-def test_what_was_dropped_is_said_though_base_changes_again_and_nothing_is_committed(yolofs: Program) -> None:
+def test_theirs_says_what_it_dropped_though_base_changes_again_and_nothing_is_committed(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         for name in ("one", "two"):
             (view / name).write_text("the view's\n")

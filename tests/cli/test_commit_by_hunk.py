@@ -231,7 +231,7 @@ def test_deletions_and_what_lies_outside_and_host_code_come_first(yolofs: Progra
     assert (yolofs.project / "a.txt").read_text() == "ONE\n"
 
 
-def test_facts_about_files_are_asked_about_too(yolofs: Program, view: Path) -> None:
+def test_commit_p_asks_about_renames_and_modes_too(yolofs: Program, view: Path) -> None:
     (view / "dir/b.txt").chmod(0o600)
     (view / "a.txt").rename(view / "c.txt")
     text = answer(yolofs, "y", "y", "d")

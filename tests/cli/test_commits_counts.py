@@ -61,7 +61,7 @@ def test_a_commit_of_some_paths_and_one_of_an_earlier_generation_count_their_own
     assert listed.partition(": ")[2] in second
 
 
-def test_counts_that_are_lost_or_no_counts_are_told_as_that(staged: Program) -> None:
+def test_a_commit_whose_counts_are_lost_or_malformed_has_no_counts(staged: Program) -> None:
     staged("commit", "--yes")
     (staged.session / "commits/1/counts").write_text('{"A": "\x1b[2J"}')
     assert "no counts kept" in staged("commits").out
@@ -69,7 +69,7 @@ def test_counts_that_are_lost_or_no_counts_are_told_as_that(staged: Program) -> 
     assert staged("commits", "--json").json["commits"][0]["counts"] is None
 
 
-def test_what_is_left_of_a_commit_that_was_taken_back_is_no_older_one(yolofs: Program) -> None:
+def test_leftovers_of_a_commit_that_was_taken_back_are_not_counted_as_a_commit(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").unlink()
         (view / "new").write_text("new\n")

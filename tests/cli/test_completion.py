@@ -61,7 +61,7 @@ def test_hunks_are_offered_by_their_ids_with_what_they_are(staged: Program) -> N
     assert offered(staged, "yolofs", "restore", "--from", "1", "--hunk", "") == [gone["id"]]
 
 
-def test_staged_paths_are_offered_as_one_types_them(staged: Program) -> None:
+def test_staged_paths_are_offered_in_the_form_that_was_begun(staged: Program) -> None:
     assert set(offered(staged, "yolofs", "commit", "")) == {"dir/new file", "a.txt"}
     assert offered(staged, "yolofs", "commit", "dir/") == ["dir/new file"]
     assert offered(staged, "yolofs", "diff", "--", "a") == ["a.txt"]

@@ -109,7 +109,7 @@ def test_a_later_commit_whose_note_of_what_it_made_is_damaged_stops_no_undo(twic
     assert _base(twice) == BOTH | {"a.txt": "one\ntwo\n"}
 
 
-def test_without_its_journal_a_commit_does_not_take_what_is_staged_since(twice: Program) -> None:
+def test_a_commit_whose_journal_is_gone_does_not_take_the_present_one_for_it(twice: Program) -> None:
     (twice.session / "commits/2/journal").unlink()
     assert "what was done before commit 2 is not shown, as its journal is missing" in twice("log").err
     twice("commit", "--yes")
@@ -117,7 +117,7 @@ def test_without_its_journal_a_commit_does_not_take_what_is_staged_since(twice: 
     assert not (twice.session / "commits/2/journal").exists()
 
 
-def test_without_its_end_a_commit_is_not_finished_once_more(twice: Program) -> None:
+def test_a_commit_whose_end_is_gone_is_not_finished_once_more(twice: Program) -> None:
     (twice.session / "commits/2/done").unlink()
     journal = (twice.session / "commits/2/journal").read_bytes()
     twice("commit", "--continue", code=None)

@@ -57,7 +57,7 @@ def test_what_a_run_changed_stays_that_whatever_the_host_does_to_the_same_files(
     assert list(yolofs.session.glob("diff-*")) == []
 
 
-def test_what_the_host_wrote_back_in_time_is_not_taken_for_what_the_run_found(yolofs: Program) -> None:
+def test_a_host_edit_that_keeps_the_mtime_does_not_change_the_diff_of_a_run(yolofs: Program) -> None:
     yolofs("run", "sh", "-c", "echo run >> text; chmod 600 mode; echo run >> mode; echo run >> binary")
     before = told(yolofs)
     for name in ("text", "mode", "binary"):

@@ -82,7 +82,7 @@ def test_an_interrupted_commit_is_found(yolofs: Program) -> None:
     assert "was interrupted" in findings(yolofs, code=1)["commits"]["message"]
 
 
-def test_what_the_store_has_lost_is_found(yolofs: Program) -> None:
+def test_doctor_finds_a_file_that_the_store_has_lost(yolofs: Program) -> None:
     assert findings(yolofs, code=0)["store"]["message"] == "nothing is staged"
     with yolofs.mounted() as view:
         for name in ("lost", "kept", "other"):

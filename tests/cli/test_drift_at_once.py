@@ -351,7 +351,9 @@ def done(top: Path, work: Work, then: str = "") -> tuple[Program, CoreDriver]:
         for case, delay_s, then in points(list(itertools.product(CASES, (0, 0.005), THEN)), "at once", some=24)
     ],
 )
-def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s: float, then: str) -> None:
+def test_a_change_by_the_host_right_after_that_of_the_view_is_drift(
+    tmp_path: Path, case: Case, delay_s: float, then: str
+) -> None:
     program, view = done(tmp_path, case.work, then)
     time.sleep(delay_s)  # the case itself: how soon the host acts
     case.edit(program.project)
@@ -363,7 +365,7 @@ def test_what_the_host_does_at_once_is_drift(tmp_path: Path, case: Case, delay_s
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name_of(case)) for case in points(CASES, "undone", some=6)])
-def test_what_the_host_does_at_once_after_an_undo_is_drift(tmp_path: Path, case: Case) -> None:
+def test_a_change_by_the_host_right_after_an_undo_is_drift(tmp_path: Path, case: Case) -> None:
     program, view = done(tmp_path, case.work)
     view.close()
     program("commit", "--yes")
@@ -443,7 +445,7 @@ WORKS = tuple(dict.fromkeys(case.work for case in CASES if case.work not in (edi
         for work, then in points(list(itertools.product(WORKS, THEN)), "nothing", some=8)
     ],
 )
-def test_what_nobody_has_changed_is_no_drift(tmp_path: Path, work: Work, then: str) -> None:
+def test_a_base_file_that_only_got_another_name_is_no_drift(tmp_path: Path, work: Work, then: str) -> None:
     """Even if the file, removed and never staged, has got another name since: that is no change of
     it.
     """

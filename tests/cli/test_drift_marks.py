@@ -49,7 +49,7 @@ def check_ours(yolofs: Program) -> None:
     assert yolofs("status", "--json").json["changes"] == []
 
 
-def test_ours_for_a_marked_file_is_what_was_staged_before_the_merge(yolofs: Program) -> None:
+def test_ours_of_a_marked_file_commits_what_was_staged_before_the_merge(yolofs: Program) -> None:
     done = yolofs("commit", "--yes", "--ours", "clash")
     assert "clash: what was staged before the merge is taken, without later edits" in done.err
     assert (yolofs.project / "clash").read_text() == OURS
@@ -60,7 +60,7 @@ def test_ours_for_a_marked_file_is_what_was_staged_before_the_merge(yolofs: Prog
 
 
 @pytest.mark.parametrize("words", [("--ours",), ("--merge", "--ours")])
-def test_ours_for_all_takes_no_marks_along(yolofs: Program, words: tuple[str, ...]) -> None:
+def test_ours_for_all_files_commits_none_with_marks(yolofs: Program, words: tuple[str, ...]) -> None:
     yolofs("commit", "--yes", *words)
     check_ours(yolofs)
 

@@ -105,7 +105,7 @@ def test_a_file_that_a_commit_of_an_earlier_state_made_is_drift_once_the_host_de
         assert any("!" in line and "new" in line for line in yolofs("status").out.splitlines())
 
 
-def test_what_a_commit_itself_has_deleted_is_no_drift(yolofs: Program) -> None:
+def test_a_base_file_that_a_commit_itself_deleted_is_no_drift(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").unlink()
         yolofs("snapshot", "gone")

@@ -73,7 +73,7 @@ def test_ours_makes_the_directories_again_for_the_user_alone(yolofs: Program) ->
     assert yolofs("status", "--json").json["changes"] == []
 
 
-def test_ours_of_one_path_makes_the_directories_above_it_alone(yolofs: Program) -> None:
+def test_ours_of_one_path_makes_only_the_directories_above_it_again(yolofs: Program) -> None:
     yolofs("commit", "--ours", "--yes", "gone/deep/changed")
     assert files(yolofs) == {
         name: what for name, what in AFTER.items() if name in ("gone", "gone/deep", "gone/deep/changed", "stays")
@@ -129,7 +129,7 @@ def test_a_dry_run_of_theirs_says_what_would_be_dropped(yolofs: Program) -> None
     assert "gone/deep/changed: base's version would be taken" in done.err
 
 
-def test_what_does_not_merge_stays_with_what_is_in_it_and_the_rest_is_committed(yolofs: Program) -> None:
+def test_a_merge_leaves_gone_directories_staged_and_commits_the_rest(yolofs: Program) -> None:
     view = CoreDriver(os.fsencode(yolofs.project))
     view.create(b"apart", b"apart\n", 0o644)
     view.close()
@@ -187,7 +187,7 @@ def lost(yolofs: Program) -> Program:
     return yolofs
 
 
-def test_ours_is_not_offered_where_base_alone_had_the_content(lost: Program) -> None:
+def test_ours_is_not_offered_for_a_file_whose_content_base_alone_had(lost: Program) -> None:
     for words in (["status"], ["commit", "--yes"], ["commit", "--yes", "--merge"], ["commit", "--dry-run"]):
         done = lost(*words, code=0 if words == ["status"] else 9)
         assert "--ours" not in done.err.partition("hint:")[2] + done.err.partition("note:")[2], words

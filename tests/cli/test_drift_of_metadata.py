@@ -152,7 +152,7 @@ def test_attributes_that_one_side_changed_are_merged(yolofs: Program) -> None:
     assert mode(path) == 0o600
 
 
-def test_what_the_host_did_to_a_text_after_an_undo_is_merged_or_known_as_nothing(yolofs: Program) -> None:
+def test_after_an_undo_a_touched_text_is_no_drift_and_an_edited_one_merges(yolofs: Program) -> None:
     """An undo keeps what it brings back, where another version is staged."""
     yolofs("commit", "--yes")
     yolofs("undo", "--yes")

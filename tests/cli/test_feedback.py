@@ -47,7 +47,7 @@ def test_what_was_dropped_is_printed_with_the_note(yolofs: Program) -> None:
         ]
 
 
-def test_tab_drops_without_telling_the_agent(yolofs: Program) -> None:
+def test_a_drop_with_tab_is_not_told_to_the_agent(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("one\nzwei\n")
         dropped(yolofs, "d\t\r", "dropped a.txt")

@@ -235,7 +235,7 @@ def killed_at_its_editor(yolofs: Program) -> Path:
     return left
 
 
-def test_what_a_killed_command_has_left_goes_and_is_told_before(yolofs: Program) -> None:
+def test_gc_counts_and_removes_directories_of_killed_commands(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("new\n")
         left = killed_at_its_editor(yolofs)

@@ -85,7 +85,7 @@ def test_the_log_begins_before_the_commit(looked_at: Program) -> None:
     ]
 
 
-def test_each_record_of_a_run_before_the_commit_is_there(looked_at: Program) -> None:
+def test_the_log_of_a_run_before_a_commit_has_each_record(looked_at: Program) -> None:
     assert looked_at("log", "--run", "1").out.count("a.txt") == 2
     records = looked_at("log", "--run", "1", "--json").json["records"]
     assert [(record["kind"], record["commit"]) for record in records] == [
@@ -343,7 +343,7 @@ def test_what_a_run_left_before_the_commit_comes_back_without_touching_base(comm
     assert (committed.project / "a.txt").read_text() == "ONE\ntwo\n"
 
 
-def test_what_a_run_left_that_base_has_not_any_more_is_told(worked: Program) -> None:
+def test_a_version_of_a_run_that_base_has_not_any_more_is_refused_with_the_reason(worked: Program) -> None:
     worked("commit", "--yes")
     (worked.project / "new.txt").write_text("the host's\n")
     said = worked.refused("restore", "--from", "run", "2", "new.txt", code=1)

@@ -190,7 +190,7 @@ def test_where_base_has_changed_nothing_is_committed(yolofs: Program, view: Path
     assert (view / "text").read_text() == BOTH
 
 
-def test_host_code_goes_only_where_it_is_named(yolofs: Program, view: Path) -> None:
+def test_a_hunk_of_host_code_is_committed_only_by_its_path_or_with_trusted(yolofs: Program, view: Path) -> None:
     (view / ".envrc").write_text("export A=1\nexport B=2\n")
     (name,) = ids(yolofs, "added", ".envrc")
     done = yolofs("commit", "--yes", "--hunk", name, code=16)
@@ -247,7 +247,7 @@ def test_hunks_edit_stages_what_the_editor_saved(yolofs: Program, view: Path, tm
     yolofs.refused("hunks", "--edit", first, code=20, EDITOR=str(editor))
 
 
-def test_what_is_edited_lies_in_the_session_which_no_view_shows(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_a_hunk_in_the_editor_lies_in_the_session(yolofs: Program, view: Path, tmp_path: Path) -> None:
     first, _ = ids(yolofs, "text")
     editor = tmp_path / "editor"
     editor.write_text(f'#!/bin/sh\nprintf %s "$1" > {tmp_path}/where\n')
@@ -390,7 +390,7 @@ def test_bytes_that_are_no_text_come_through_exactly(yolofs: Program, view: Path
     assert (yolofs.project / "crlf").read_bytes() == b"a\r\nb\r\n\xff\nEND\xfe"
 
 
-def test_what_a_drop_writes_anew_is_told_as_no_travel_and_leaves_no_run_dead(yolofs: Program, view: Path) -> None:
+def test_a_drop_that_writes_the_state_anew_shows_no_travel_and_no_dead_run(yolofs: Program, view: Path) -> None:
     yolofs("snapshot", "before")
     added = ids(yolofs, "added", "new/file") + ids(yolofs, "added", "new")
     yolofs("restore", *(word for name in added for word in ("--hunk", name)))

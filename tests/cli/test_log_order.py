@@ -150,7 +150,7 @@ def test_after_a_loan_notes_have_their_place_among_the_records_again(yolofs: Pro
     assert [note.get("records") for note in audit] == [3, None, 1]
 
 
-def test_an_ask_stands_before_the_record_that_it_allowed(yolofs: Program, view: Path) -> None:
+def test_the_log_has_each_ask_before_the_record_that_it_allowed(yolofs: Program, view: Path) -> None:
     with alone(yolofs, "--allow-all"):
         assert Reader(view / "secret", Path("200"), script=CREATE_MANY).end() == ("", "")
         wait_until(lambda: len(logged(yolofs)) == 400, "the last note")

@@ -194,7 +194,7 @@ def test_the_root_cannot_change_while_something_is_staged(yolofs: Program) -> No
     assert "yolofs abort drops the rest" in yolofs.refused("mount", "--root", "/usr", code=2)
 
 
-def test_what_the_daemon_refuses_reaches_the_user_word_by_word(yolofs: Program) -> None:
+def test_a_refusal_by_the_daemon_reaches_the_user_word_by_word(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("roots = 1\n")
     assert yolofs.refused("mount", code=3).startswith("yolofs: .yolofs.toml:1: roots: unknown key")
 
@@ -234,7 +234,7 @@ def test_code_in_the_current_directory_is_not_run(yolofs: Program) -> None:
         pass
 
 
-def test_rules_of_the_project_are_in_force(yolofs: Program) -> None:
+def test_a_mount_obeys_the_rules_of_the_project(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text(
         '[rules]\n"." = "allow"\nsecret = "deny"\nkept = "read-only"\ngone = "hidden"\n'
     )
@@ -362,7 +362,7 @@ def test_every_error_class_keeps_its_exit_code() -> None:
     assert len(set(found.values())) == len(found)
 
 
-def test_what_was_open_at_an_abort_is_freed_when_it_is_closed(yolofs: Program) -> None:
+def test_a_staged_file_that_is_open_at_an_abort_is_freed_when_it_is_closed(yolofs: Program) -> None:
     files = yolofs.session / "files"
 
     def staged() -> list[bytes]:

@@ -110,7 +110,7 @@ def noted(yolofs: Program) -> list[Note]:
         pytest.param("pip3", marks=pytest.mark.nightly),
     ],
 )
-def test_ordinary_work_asks_nothing(view: tuple[Program, Path], home: Path, tool: str) -> None:
+def test_ordinary_tools_in_a_project_ask_nothing(view: tuple[Program, Path], home: Path, tool: str) -> None:
     program = tool.partition(" ")[0]
     if shutil.which(program, path=PATH) is None:
         if program in BY_SETUP:

@@ -92,7 +92,7 @@ def test_committing_what_each_commit_names_leaves_nothing_staged(yolofs: Program
     assert yolofs("status", "--scratch").out.endswith("no changes\n")
 
 
-def test_paths_are_taken_exactly_with_the_new_directories_that_they_need(yolofs: Program) -> None:
+def test_a_commit_takes_named_paths_alone_with_the_new_directories_that_they_need(yolofs: Program) -> None:
     top = yolofs.project.parent
     (view(yolofs) / "project/new/beside").write_text("b\n")
     done = yolofs("commit", "--yes", "new/dir", top / "cache")

@@ -58,7 +58,7 @@ def test_a_name_in_another_directory_is_offered_if_it_is_staged(yolofs: Program)
         assert f"did you mean {yolofs.project}/dir/deep/module.py?" in said
 
 
-def test_what_has_been_there_once_is_not_refused(yolofs: Program) -> None:
+def test_a_path_that_was_there_once_is_not_refused(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "once").mkdir()
         (view / "once/file").write_text("o\n")
@@ -97,7 +97,7 @@ def test_names_that_are_offered_can_do_a_terminal_no_harm(yolofs: Program) -> No
     assert Path(yolofs.project / "two words").exists()
 
 
-def test_what_is_offered_of_a_generation_is_in_that_generation(yolofs: Program) -> None:
+def test_the_name_that_is_offered_for_a_generation_is_in_that_generation(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "later.txt").write_text("l\n")
         said = yolofs.refused("cat", "base:later.tx", code=2)

@@ -93,6 +93,6 @@ def test_links_that_lead_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
     assert os.strerror(errno.ELOOP) in said
 
 
-def test_what_needs_no_project_works() -> None:
+def test_commands_that_need_no_project_work_in_such_a_mount() -> None:
     assert started("--version") == (0, "")
     assert started("sessions")[0] == 0

@@ -157,7 +157,7 @@ def test_an_undo_of_an_undo_leaves_nothing_staged(committed: Committed, is_mount
         assert "  4  " not in yolofs("commits", "--all").out
 
 
-def test_what_was_staged_since_stays_when_an_undo_is_undone(
+def test_changes_staged_since_an_undo_stay_when_that_is_undone(
     committed: Committed,
 ) -> None:
     yolofs, _ = committed

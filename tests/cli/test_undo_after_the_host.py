@@ -38,7 +38,7 @@ def test_what_the_host_has_changed_since_is_drift(committed: Committed) -> None:
 
 
 @pytest.mark.parametrize("force", [(), ("--force",)])
-def test_what_is_in_a_directory_that_the_host_has_moved_is_told_with_what_to_do(
+def test_an_undo_names_files_in_a_directory_that_the_host_moved_and_what_to_do(
     committed: Committed, force: tuple[str, ...]
 ) -> None:
     yolofs, _ = committed
@@ -69,7 +69,7 @@ def test_a_conflict_of_a_dry_run_is_named_by_its_whole_path(
     assert f"  {yolofs.project}/a.txt\n" in yolofs("undo", "--dry-run", code=9).err
 
 
-def test_what_the_host_has_taken_away_may_still_be_undone_after_the_rest(yolofs: Program) -> None:
+def test_a_file_that_the_host_removed_can_be_undone_after_the_others(yolofs: Program) -> None:
     for name in ("a", "b"):
         (yolofs.project / name).write_text("old\n")
     with yolofs.mounted() as view:

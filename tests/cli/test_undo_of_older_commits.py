@@ -20,7 +20,7 @@ __all__ = ["committed"]
 pytestmark = pytest.mark.mount
 
 
-def test_of_an_older_commit_what_is_independent_goes_and_what_is_not_is_named(
+def test_an_undo_of_an_older_commit_takes_what_is_independent_and_names_the_rest(
     committed: Committed,
 ) -> None:
     yolofs, before = committed
@@ -95,7 +95,7 @@ def make_links_that_two_commits_write(yolofs: Program) -> Path:
     return links
 
 
-def test_what_was_written_in_place_is_taken_back_but_once(yolofs: Program) -> None:
+def test_a_file_written_in_place_by_two_commits_is_taken_back_once_by_each_undo(yolofs: Program) -> None:
     links = make_links_that_two_commits_write(yolofs)
     yolofs("undo", "2", "--yes", code=16)
     assert links.read_text() == "one\n"

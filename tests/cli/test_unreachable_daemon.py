@@ -48,14 +48,14 @@ def unreachable(yolofs: Program) -> Iterator[Program]:
     ],
 )
 @pytest.mark.some(6)
-def test_each_command_names_the_way_out(unreachable: Program, words: tuple[str, ...]) -> None:
+def test_each_command_names_unmount_force_as_the_way_out(unreachable: Program, words: tuple[str, ...]) -> None:
     said = unreachable.refused(*words, code=11)
     assert f"the daemon, process {unreachable.daemon['pid']}, cannot be reached" in said
     assert "hint: yolofs unmount --force ends it" in said
     unreachable("unmount", "--force")
 
 
-def test_the_way_out_leads_out_and_keeps_what_is_staged(unreachable: Program) -> None:
+def test_unmount_force_ends_an_unreachable_daemon_and_keeps_what_is_staged(unreachable: Program) -> None:
     assert "unmount --force" in unreachable("doctor", code=1).out
     said = unreachable("unmount", "--force").err
     assert "ended it, and took its mount away" in said

@@ -156,7 +156,7 @@ def test_a_look_at_what_is_staged_shows_what_is_staged(yolofs: Program, view: Pa
             terminal.wait_for_screen("^[[2J<9b> staged <202e>")
 
 
-def test_a_look_at_what_is_no_text_fits_into_80_columns(yolofs: Program, view: Path) -> None:
+def test_a_look_at_a_binary_file_is_a_hex_dump_of_80_columns(yolofs: Program, view: Path) -> None:
     (yolofs.project / "secret/bytes").write_bytes(bytes(range(256)))
     with watch(yolofs) as terminal, reader(view / "secret/bytes"):
         terminal.wait_for_screen(ARMED)
@@ -348,7 +348,7 @@ def test_a_digit_chooses_nothing_that_is_not_on_the_screen(yolofs: Program, view
         assert blocked.process.poll() is None
 
 
-def test_no_colours_with_no_color(yolofs: Program, view: Path) -> None:
+def test_the_watch_has_no_colours_with_no_color(yolofs: Program, view: Path) -> None:
     with (
         Terminal(yolofs.project, ["watch"], size=(80, 24), NO_COLOR="1") as terminal,
         reader(view / "secret/a"),
@@ -375,7 +375,7 @@ def test_a_dumb_terminal_gets_lines(yolofs: Program, view: Path) -> None:
 
 
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_keys_that_nobody_knows_answer_nothing(yolofs: Program, view: Path, term: str) -> None:
+def test_unknown_key_sequences_answer_no_ask(yolofs: Program, view: Path, term: str) -> None:
     with watch(yolofs, term) as terminal, reader(view / "secret/a") as blocked:
         terminal.wait_for_screen(ARMED)
         for sequence in ("\x1bOy", "\x1b[?2026;2$y", "\x1b[1;2y", "\x1b[0n", "\x1b[a", "\x1b[Mya ", "\x9b1;2y"):

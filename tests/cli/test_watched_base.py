@@ -136,7 +136,7 @@ def test_a_change_by_the_host_shows_below_a_directory_renamed_in_the_view(yolofs
     assert not (view / "top").exists()
 
 
-def test_what_is_staged_stays_when_the_host_writes_there(yolofs: Program, view: Path) -> None:
+def test_a_staged_file_stays_when_the_host_writes_to_that_of_base(yolofs: Program, view: Path) -> None:
     (view / "top/file").write_text("staged")
     (yolofs.project / "top/file").write_text("from the host")
     (yolofs.project / "top/marker").write_text("")

@@ -48,7 +48,7 @@ def position(text: str, *parts: str) -> list[int]:
     return [text.index(part) for part in parts]
 
 
-def test_in_a_pipe_all_is_listed_and_the_insides_of_git_come_last(worked: Program) -> None:
+def test_in_a_pipe_diff_and_hunks_list_all_with_the_insides_of_git_last(worked: Program) -> None:
     names = worked("diff", "--name-only").out.splitlines()
     assert names[:2] == ["a.txt", "zz.txt"]
     assert set(names[2:]) >= {".git/index", ".git/refs/heads/main", "build/out"}

@@ -90,7 +90,7 @@ def test_whoever_looks_is_told_that_a_commit_goes_on_and_not_that_one_was_interr
     assert tree_of(project) == expected
 
 
-def test_whoever_would_change_something_is_told_what_holds_the_session(tmp_path: Path) -> None:
+def test_a_command_that_would_change_something_names_the_commit_that_holds_the_session(tmp_path: Path) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     with stopped_commit(project) as pid:
@@ -122,7 +122,7 @@ def test_a_command_that_waits_for_its_turn_ends_when_it_is_told_to(tmp_path: Pat
     assert tree_of(project) == expected
 
 
-def test_whoever_has_waited_long_is_told_whom_for(tmp_path: Path) -> None:
+def test_a_command_that_has_waited_long_names_the_process_that_it_waits_for(tmp_path: Path) -> None:
     project = tmp_path / "project"
     prepare(project)
     program = Program(project)

@@ -221,7 +221,7 @@ def test_a_commit_killed_at_a_line_is_taken_back_even_if_that_is_killed_too(tmp_
 
 
 @pytest.mark.parametrize("share", range(how_many(ci=1, nightly=16)))
-def test_what_was_being_taken_back_can_be_finished_all_the_same(tmp_path: Path, share: int) -> None:
+def test_a_commit_that_was_killed_while_taken_back_can_be_finished_instead(tmp_path: Path, share: int) -> None:
     directory = tmp_path / "project"
     project = os.fsencode(directory)
     prepare(directory)

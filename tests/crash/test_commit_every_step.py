@@ -182,7 +182,7 @@ def test_an_undo_killed_at_a_step_is_brought_to_its_end_by_the_same_user(
 
 
 @pytest.mark.root_only
-def test_what_lies_in_a_closed_directory_gets_its_metadata_after_a_kill(place: Path) -> None:
+def test_a_file_in_a_closed_directory_gets_its_metadata_after_a_kill(place: Path) -> None:
     """Nobody could look at it before the first step; that does not make it the host's."""
     base = place / "base"
     (base / "closed/below").mkdir(parents=True)

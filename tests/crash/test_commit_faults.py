@@ -169,7 +169,7 @@ def test_a_commit_whose_disk_fails_from_one_call_on_ends_before_or_after(
 
 @pytest.mark.parametrize("goes_back", [False, True], ids=["continue", "roll back"])
 @pytest.mark.some(1)
-def test_what_was_prepared_and_cannot_be_removed_counts_as_interrupted(place: Path, goes_back: bool) -> None:
+def test_a_prepared_commit_that_cannot_be_removed_counts_as_interrupted(place: Path, goes_back: bool) -> None:
     """It is durable by then, so the next command finds it; what was said before has to fit that."""
     seen: Counter[str] = Counter()
     for call in range(20, 50):  # around the one that ends the preparing

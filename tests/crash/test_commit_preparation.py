@@ -93,7 +93,7 @@ def test_whatever_fails_while_files_are_made_leaves_base_alone_and_all_staged(
     assert [path.name for path in (session_of(project) / "commits").iterdir() if path.is_dir()] == ["1"]
 
 
-def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_path: Path) -> None:
+def test_a_partial_commit_that_could_not_be_prepared_loses_nothing_of_the_rest(tmp_path: Path) -> None:
     project = tmp_path / "project"
     expected = prepare(project)
     script = COMMIT_THAT_FAILS_PREPARING.format(act=FAILURES["no room"]).replace('"--yes"', '"--yes", "c"')
@@ -104,7 +104,9 @@ def test_a_part_that_could_not_be_prepared_takes_nothing_of_the_rest_along(tmp_p
     assert tree_of(project) == expected
 
 
-def test_new_content_is_durable_before_the_first_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_content_is_durable_before_the_first_step_of_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = tmp_path / "project"
     prepare(project)
     order: list[str] = []
@@ -129,7 +131,7 @@ def test_new_content_is_durable_before_the_first_step(tmp_path: Path, monkeypatc
     assert order[first - 1] == "sync"
 
 
-def test_what_the_host_puts_where_a_new_file_is_to_go_is_not_taken_for_it(tmp_path: Path) -> None:
+def test_a_file_that_the_host_put_where_a_new_one_is_to_go_is_not_taken_for_it(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     view = CoreDriver(os.fsencode(project))
@@ -147,7 +149,9 @@ def test_what_the_host_puts_where_a_new_file_is_to_go_is_not_taken_for_it(tmp_pa
     assert (project / "y").read_text() == "another"
 
 
-def test_of_an_undo_that_has_no_room_the_way_on_is_an_undo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hint_of_an_undo_without_room_is_to_repeat_the_undo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = tmp_path / "project"
     prepare(project)
     with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:

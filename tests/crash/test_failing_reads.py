@@ -130,7 +130,7 @@ def test_a_read_that_fails_does_not_pass_for_a_missing_session(place: Path) -> N
         assert not isinstance(failure, NoSessionError), failure
 
 
-def test_a_place_for_what_the_host_had_made_is_free_for_certain(place: Path) -> None:
+def test_a_failing_read_gives_no_place_in_found_that_may_be_taken(place: Path) -> None:
     step = Remove(RelPath(b"a"), 1, 7)
     (place / "found").mkdir()
     (place / "found/1").write_text("the host's")
@@ -228,7 +228,7 @@ def test_names_of_a_file_that_cannot_be_looked_at_are_not_left_out(place: Path) 
         assert all(isinstance(end, OSError) for end in ends[:-1])
 
 
-def test_what_the_last_check_cannot_look_at_is_no_defect_of_the_plan(place: Path) -> None:
+def test_a_failing_read_in_the_last_check_is_an_error_of_the_disk_and_no_defect_of_the_plan(place: Path) -> None:
     project = populated(place)
     view = CoreDriver(project)
     work(view)
@@ -241,7 +241,7 @@ def test_what_the_last_check_cannot_look_at_is_no_defect_of_the_plan(place: Path
     assert all(isinstance(end, OSError) for end in ends[:-1])
 
 
-def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: Path) -> None:
+def test_a_failing_read_does_not_change_what_an_undo_would_do(place: Path) -> None:
     project = populated(place)
     view = CoreDriver(project)
     work(view)
@@ -261,7 +261,7 @@ def test_what_an_undo_cannot_look_at_does_not_change_what_it_would_undo(place: P
             assert failure is not None or found.pop() == expected
 
 
-def test_a_directory_that_cannot_be_looked_at_is_not_in_the_way_of_itself(place: Path) -> None:
+def test_a_failing_read_of_a_directory_does_not_pass_for_one_that_exists(place: Path) -> None:
     """Whoever is told that it exists looks for somebody else's."""
     path = os.fsencode(place / "commits/1")
     make_directory(path)

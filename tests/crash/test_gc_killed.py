@@ -72,7 +72,7 @@ def listed(project: bytes) -> list[int]:
 @pytest.mark.parametrize(
     ("name", "is_root"), [(name, is_root) for name in SCENES for is_root in users("gc killed", name)]
 )
-def test_what_is_kept_is_there_when_gc_is_killed(
+def test_a_killed_gc_leaves_all_commits_that_are_to_be_kept(
     monkeypatch: pytest.MonkeyPatch, name: str, is_root: bool, share: int
 ) -> None:
     at = share + (SHARES if is_root else 0)
@@ -173,7 +173,7 @@ def replaced_by_a_commit(project: bytes) -> None:
     ("goes_back", "words"),
     points(list(itertools.product([False, True], [("undo", "1", "--yes"), ("commit", "--yes")])), "sizes", some=1),
 )
-def test_sizes_are_right_after_a_look_half_way(
+def test_sizes_of_commits_are_right_after_a_look_at_an_interrupted_one(
     monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], goes_back: bool
 ) -> None:
     with place_of(monkeypatch, is_root=os.geteuid() == 0) as place:

@@ -102,7 +102,7 @@ def test_an_undo_of_a_commit_that_gc_has_taken_is_refused_and_changes_nothing(tm
     program("undo", "3", "--yes")
 
 
-def test_what_an_undo_needs_is_kept_by_the_undo_itself(tmp_path: Path) -> None:
+def test_an_undo_works_though_the_commit_that_first_kept_its_files_is_gone(tmp_path: Path) -> None:
     """What a commit had kept came back, and went again; the commit that kept it first is gone by
     then.
     """

@@ -251,7 +251,9 @@ def test_a_commit_that_died_before_its_journal_was_put_away_is_done(tmp_path: Pa
         project.run("unmount")
 
 
-def test_what_is_left_staged_waits_for_the_key_to_be_readable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_is_to_follow_waits_until_the_key_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without it nobody can tell that this is the journal to follow; an empty one in its place
     would lose it.
     """

@@ -80,7 +80,7 @@ def take_back(view: Path, last: int) -> None:
         (view / f"d{last}/g").write_text("x" * last)
 
 
-def test_all_that_was_answered_is_there_after_every_kill(tmp_path: Path) -> None:
+def test_all_operations_that_were_answered_are_there_after_every_kill_of_the_daemon(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     drawing = dice("the daemon is killed")
     last = 0
@@ -130,7 +130,7 @@ def test_a_kill_in_the_middle_of_a_line_loses_that_line_only(tmp_path: Path) -> 
     assert b"\nS 1767225600123456789 torn 7 #12" in (project.directory / ".yolofs/journal.torn").read_bytes()
 
 
-def test_what_a_commit_has_left_staged_is_there_after_a_kill(tmp_path: Path) -> None:
+def test_changes_that_a_commit_left_staged_are_there_after_a_kill_of_the_daemon(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     for name in ("a", "b", "c"):
         (project.directory / name).write_text(f"{name}\n")

@@ -89,7 +89,7 @@ def test_what_was_copied_is_deleted_when_its_copy_is_durable_and_that_is_durable
     assert times_of(project, times) == times
 
 
-def test_what_cannot_be_made_leaves_nothing_on_the_other_device(
+def test_a_commit_that_has_no_room_leaves_nothing_on_the_other_device(
     project: Path, prepare: Prepare, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepare()

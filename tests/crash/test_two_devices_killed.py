@@ -206,7 +206,7 @@ def test_a_name_that_another_user_has_seen_and_taken_blocks_no_commit(project: P
 
 @BOTH
 @pytest.mark.parametrize("by_the_host", [False, True], ids=["untouched", "changed by the host"])
-def test_what_was_copied_before_a_kill_is_no_conflict_with_what_stays_staged(
+def test_a_file_copied_before_a_kill_is_no_conflict_with_its_later_staged_version(
     project: Path, *, by_the_host: bool
 ) -> None:
     populate(project)

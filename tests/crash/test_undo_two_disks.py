@@ -54,7 +54,7 @@ def made(project: Path, disk: str) -> set[int]:
     return {(project / disk / name).stat().st_ino for name in (*NAMES[:3], "new", "newer")}
 
 
-def test_what_has_its_number_on_the_other_disk_is_no_change_by_the_host(project: Path) -> None:
+def test_a_file_with_the_same_number_on_the_other_disk_is_no_change_by_the_host(project: Path) -> None:
     before = tree_of(project)
     view = CoreDriver(bytes(project))
     for name in NAMES[:3]:
@@ -80,7 +80,7 @@ def test_what_has_its_number_on_the_other_disk_is_no_change_by_the_host(project:
 
 
 @pytest.mark.parametrize("disk", DISKS)
-def test_what_the_host_has_changed_on_either_disk_is_told(project: Path, disk: str) -> None:
+def test_an_undo_names_a_file_that_the_host_changed_on_either_disk(project: Path, disk: str) -> None:
     view = CoreDriver(bytes(project))
     for one in DISKS:
         view.create(f"{one}/new".encode(), b"new", 0o644)

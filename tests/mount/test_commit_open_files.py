@@ -169,7 +169,7 @@ def test_what_programs_have_open_is_written_to_the_store_afterwards_and_never_to
     assert everything(base) == before
 
 
-def test_what_is_closed_may_be_opened_and_written_to_after_the_commit(yolofs: Program) -> None:
+def test_writes_to_files_opened_after_a_commit_do_not_reach_base(yolofs: Program) -> None:
     """The daemon keeps descriptors of what nobody has open; none of them leads to base."""
     with yolofs.mounted() as view:
         for number in range(20):
@@ -185,7 +185,7 @@ def test_what_is_closed_may_be_opened_and_written_to_after_the_commit(yolofs: Pr
         assert all((view / f"f{number}").read_bytes().startswith(b"AFTER") for number in range(20))
 
 
-def test_what_a_travel_has_left_behind_is_in_use(yolofs: Program) -> None:
+def test_a_version_that_a_travel_left_open_counts_as_in_use(yolofs: Program) -> None:
     """A program has a version of a file open that another generation shows, and which shows again
     by now.
     """
@@ -202,7 +202,7 @@ def test_what_a_travel_has_left_behind_is_in_use(yolofs: Program) -> None:
             assert (view / "f").read_bytes() == STAGED
 
 
-def test_the_daemon_tells_what_is_in_use(yolofs: Program) -> None:
+def test_lending_the_session_tells_which_store_inodes_are_open(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "closed").write_text("1")
         with (view / "open").open("w") as file, connected(yolofs) as client:

@@ -86,7 +86,7 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def test_info_tells_what_is_served(yolofs: Program, view: Path) -> None:
+def test_info_tells_process_mountpoint_root_project_and_generation(yolofs: Program, view: Path) -> None:
     with connected(yolofs) as client:
         info = client.info()
     assert info.pid == yolofs.daemon["pid"] == client.pid

@@ -122,7 +122,7 @@ def makes(directory: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["defaults", "plain-defaults", "none"])
-def test_what_is_made_inherits_the_list_of_its_directory_or_obeys_the_umask(
+def test_new_files_inherit_the_default_acl_of_their_directory_or_obey_the_umask(
     view: MountedView, base: Path, name: str
 ) -> None:
     found = compared(view, base, lambda at: makes(at / name))

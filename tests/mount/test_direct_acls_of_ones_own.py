@@ -39,7 +39,9 @@ def view(base: Path, mounted: Mounter) -> MountedView:
 
 
 @pytest.mark.parametrize("name", ["defaults", "none"])
-def test_what_is_made_has_the_list_or_mode_that_it_has_elsewhere(view: MountedView, base: Path, name: str) -> None:
+def test_new_files_have_the_acl_or_mode_that_they_have_in_a_plain_directory(
+    view: MountedView, base: Path, name: str
+) -> None:
     found = compared(view, base, lambda at: makes(at / name))
     view.remount()
     view.commit()

@@ -185,7 +185,7 @@ def test_a_file_of_128_mib_is_copied_whole_and_with_its_holes(base: Path, mounte
     (mountpoint / "again").unlink()
 
 
-def test_what_is_copied_over_cached_pages_shows(view: MountedView) -> None:
+def test_a_range_copied_over_cached_pages_shows_at_once(view: MountedView) -> None:
     mountpoint = Path(os.fsdecode(view.mountpoint))
     (mountpoint / "new").write_bytes(b"x" * PAGE)
     with (mountpoint / "new").open("rb") as reader:

@@ -138,7 +138,7 @@ def stored(view: MountedView) -> set[int]:
     return set(view.mount.call(lambda: list(view.session.store)))
 
 
-def test_nothing_is_left_of_a_file_that_gets_no_name(view: MountedView) -> None:
+def test_an_unnamed_file_that_is_closed_leaves_nothing_in_the_store(view: MountedView) -> None:
     before = stored(view)
     fd = unnamed(root(view), b"x" * 5000)
     assert len(stored(view)) == len(before) + 1

@@ -108,9 +108,7 @@ def test_files_may_come_and_go_where_only_a_directory_would_matter(base: Path, m
 
 
 @pytest.mark.parametrize("kind", ["rule", "pattern"])
-def test_what_was_opened_in_a_directory_is_judged_anew_where_that_has_moved(
-    base: Path, mounted: Mounter, kind: str
-) -> None:
+def test_a_known_file_is_judged_anew_once_its_directory_has_moved(base: Path, mounted: Mounter, kind: str) -> None:
     for name in ("from/d", "to"):
         (base / name).mkdir(parents=True)
     (base / "from/d/x.c").write_text("x")

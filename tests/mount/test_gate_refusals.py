@@ -74,7 +74,7 @@ def test_each_refusal_is_noted_once(base: Path, mounted: Mounter, case: str) -> 
     assert answers.asked == []
 
 
-def test_what_is_asked_and_denied_is_no_refusal_by_a_rule(base: Path, mounted: Mounter) -> None:
+def test_an_access_that_was_asked_and_denied_is_not_noted_as_a_refusal(base: Path, mounted: Mounter) -> None:
     (base / "f").write_text("x" * 7)
     rule = path_rule(base, "f", RuleState.ASK)
     view = mounted(book=book(base, rule), asker=(answers := Answers()))

@@ -53,7 +53,7 @@ def view(base: Path, mounted: Mounter) -> Callable[[dict[str, str]], Any]:
         ({"**/open/**": "allow"}, {"**/open": "allow"}),
     ],
 )
-def test_what_a_pattern_hides_again_is_gone_at_once(
+def test_a_file_that_a_pattern_hides_again_is_gone_at_once(
     base: Path, view: Callable[[dict[str, str]], MountedView], before: dict[str, str], after: dict[str, str]
 ) -> None:
     fixed = {".": "allow", "**/*.pem": "hidden"}
@@ -131,7 +131,7 @@ def test_a_directory_with_nothing_to_guard_stays_on_its_side_too(
 @pytest.mark.parametrize(
     ("source", "target"), [("kept", "open/kept"), ("open/inner", "kept/inner"), ("shut", "open/shut")]
 )
-def test_what_a_rule_refuses_is_refused_and_not_sent_to_be_copied(
+def test_a_rename_that_a_rule_refuses_fails_with_eacces_and_not_with_exdev(
     base: Path, view: Callable[[dict[str, str]], MountedView], source: str, target: str
 ) -> None:
     for name in ("kept", "shut", "open/inner"):

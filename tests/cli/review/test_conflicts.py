@@ -96,7 +96,7 @@ def contents(place: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("conflicts")
-def test_what_settles_conflicts_is_for_the_path_that_the_cursor_is_on(yolofs: Program, view: Path) -> None:
+def test_a_small_letter_settles_the_conflict_that_the_cursor_is_on(yolofs: Program, view: Path) -> None:
     with review(yolofs, size=(120, 30)) as terminal:
         terminal.wait_for_screen("-precious")
         terminal.type("a\r")
@@ -121,7 +121,7 @@ def test_what_settles_conflicts_is_for_the_path_that_the_cursor_is_on(yolofs: Pr
 
 
 @pytest.mark.usefixtures("conflicts")
-def test_what_settles_conflicts_on_a_directory_is_for_all_in_it(yolofs: Program, view: Path) -> None:
+def test_a_small_letter_on_a_directory_settles_all_conflicts_in_it(yolofs: Program, view: Path) -> None:
     with review(yolofs, size=(60, 15)) as terminal:
         terminal.wait_for_screen("-precious")
         terminal.type("a\r")
@@ -187,7 +187,7 @@ def test_marks_of_a_merge_are_shown_and_o_takes_what_was_staged_before(yolofs: P
         terminal.wait_for_screen("enter commits")
 
 
-def test_settling_is_not_taken_back_over_what_the_agent_has_done_since(yolofs: Program, view: Path) -> None:
+def test_u_does_not_take_a_settled_conflict_back_once_the_agent_has_changed_more(yolofs: Program, view: Path) -> None:
     conflict(yolofs, view, "line 2")
     with review(yolofs, size=(120, 30)) as terminal:
         terminal.wait_for_screen("-precious")

@@ -107,7 +107,7 @@ def test_what_the_right_directory_lacks_is_dropped(yolofs: Program, view: Path, 
     assert not (view / "new").exists()
 
 
-def test_what_was_written_in_the_tool_is_staged_after_asking(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_an_edit_made_in_the_tool_is_staged_after_asking(yolofs: Program, view: Path, tmp_path: Path) -> None:
     tool = script(tmp_path, 'echo written by hand >> "$2/new"')
     reviewed(yolofs, tool, ("stage 1 edited file?", "y"), ("[q]uit", "c"), ("commit that?", "y"))
     assert (yolofs.project / "new").read_text() == "one\ntwo\nwritten by hand\n"
@@ -121,7 +121,9 @@ def test_a_tool_that_fails_changes_nothing(yolofs: Program, view: Path, tmp_path
     assert (view / "new").exists()
 
 
-def test_what_cannot_be_taken_is_named_with_the_reason_and_stays(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_files_and_modes_that_the_tool_added_are_named_as_not_taken(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
     (yolofs.project / "tool").write_text("#!/bin/sh\n")
     (view / "tool").write_text("#!/bin/sh\ntrue\n")
     (view / "tool").chmod(0o755)
@@ -209,7 +211,7 @@ def test_nothing_that_an_editor_would_act_on_is_handed_out(yolofs: Program, view
     assert "note: 7 that the host would run or trust not shown; to look at them: yolofs review" in said
 
 
-def test_no_more_is_handed_out_than_the_memory_holds(yolofs: Program, view: Path, tmp_path: Path) -> None:
+def test_the_tool_gets_no_files_beyond_a_total_size(yolofs: Program, view: Path, tmp_path: Path) -> None:
     """A hole costs an agent nothing, and is as long for the tool as anything else."""
     for number in range(2):
         with (view / f"hole {number}").open("wb") as file:
@@ -238,7 +240,7 @@ def test_a_rename_is_taken_back_by_the_old_file_at_the_old_place(
     assert not (view / "there").exists()
 
 
-def test_a_text_at_the_old_place_is_taken_without_the_rename(
+def test_a_text_put_back_to_its_old_place_is_taken_without_the_rename(
     yolofs: Program, view: Path, renamed: None, tmp_path: Path
 ) -> None:
     tool = script(tmp_path, 'mv "$2/there" "$2/here"; sed -i s/eighteen/18/ "$2/here"')

@@ -51,7 +51,7 @@ def test_d_drops_a_hunk_and_a_line(yolofs: Program, view: Path) -> None:
         assert (view / "src/new.txt").read_text() == "first\nthird\n"
 
 
-def test_what_was_accepted_of_a_file_stays_so_when_another_hunk_of_it_is_dropped(yolofs: Program, view: Path) -> None:
+def test_an_accepted_hunk_stays_accepted_when_another_hunk_of_the_file_is_dropped(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
         at(terminal, "a.py")
@@ -88,7 +88,7 @@ def test_an_editor_that_fails_is_told_on_the_screen(yolofs: Program, view: Path,
         terminal.wait_for_screen(said)
 
 
-def test_what_cannot_be_dropped_by_itself_says_which_command_does(yolofs: Program, view: Path) -> None:
+def test_a_change_that_d_cannot_drop_names_the_command_that_does(yolofs: Program, view: Path) -> None:
     shutil.rmtree(view / "src")
     (view / "src").write_text("a file\n")
     with review(yolofs, size=(140, 24)) as terminal:

@@ -23,7 +23,7 @@ BYTES = {
 }  # fmt: skip
 
 
-def test_every_key_does_what_it_says(yolofs: Program, view: Path) -> None:
+def test_every_key_of_the_review_does_what_the_help_says(yolofs: Program, view: Path) -> None:
     steps.prepare(yolofs, view)
     with review(yolofs, editor=steps.EDITOR) as terminal:
         terminal.wait_for_screen("-precious", "3 changes", gone="comparing")

@@ -43,7 +43,7 @@ def test_question_mark_shows_all_keys(yolofs: Program, view: Path) -> None:
         terminal.wait_for_screen("-precious")
 
 
-def test_what_git_keeps_and_ignores_is_a_closed_line_here_and_on_the_page(yolofs: Program, view: Path) -> None:
+def test_git_directories_and_ignored_files_are_a_closed_line_in_list_and_page(yolofs: Program, view: Path) -> None:
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-c", "gc.auto=0"]
     (yolofs.project / ".gitignore").write_text("*.log\nout/\n")
     subprocess.run([*git, "init", "-q"], cwd=yolofs.project, check=True)
