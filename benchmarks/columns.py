@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.cleaning import GRACE_S, end_process, mount_taken_away, mounts_below, unmount
 from benchmarks.processor_time import Servers
 from yolofs.daemon.rpc.client import Client
-from yolofs.fuse.trace import VARIABLE
+from yolofs.fuse.trace import TRACE_VARIABLE
 
 _FOUND_S = 60.0
 """How long a run is waited for that has directories straight from the disk."""
@@ -394,7 +394,7 @@ def _agree(python: Path, project: Path) -> None:
 
 
 def _traced(trace: Path | None) -> dict[str, str]:
-    return {VARIABLE: str(trace)} if trace is not None else {}
+    return {TRACE_VARIABLE: str(trace)} if trace is not None else {}
 
 
 def _beside(trace: Path | None) -> Path | None:

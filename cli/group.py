@@ -11,7 +11,7 @@ import click
 
 from yolofs import __version__
 from yolofs.cli import output
-from yolofs.cli.completion.completing import VARIABLE
+from yolofs.cli.completion.completing import COMPLETION_VARIABLE
 from yolofs.cli.options import INTERRUPTED, WRONG_USAGE, GlobalOptions, set_options, start_directory
 from yolofs.cli.owner import FLAG, become_owner
 from yolofs.cli.path_types import ExistingDirectory
@@ -137,7 +137,7 @@ def carry_out(words: Sequence[str], options: GlobalOptions | None) -> int:
     command.
     """
     try:
-        instruction = os.environ.get(VARIABLE)
+        instruction = os.environ.get(COMPLETION_VARIABLE)
         if instruction is not None and not words and options is None:
             from yolofs.cli.completion.completing_shells import answer
 

@@ -34,7 +34,7 @@ from yolofs.daemon.upkeep.collector import Collector
 from yolofs.errors import DaemonError, MountError, YolofsError
 from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
-from yolofs.fuse.trace import VARIABLE, Trace
+from yolofs.fuse.trace import TRACE_VARIABLE, Trace
 from yolofs.fuse.transport_choice import transport_for
 from yolofs.journal import cuts
 from yolofs.os_errors import explain_os_error
@@ -486,13 +486,13 @@ class Host:
 
 def _trace_from_environment() -> Trace | None:
     """Return where the requests are to be counted, None if nobody wants to know."""
-    path = os.environ.get(VARIABLE)
+    path = os.environ.get(TRACE_VARIABLE)
     if not path:
         return None
     try:
         return Trace.create(os.fsencode(path))
     except OSError as error:
         raise MountError(
-            f"the file that {VARIABLE} names cannot be written: {display(os.fsencode(path))}: {error.strerror}",
-            hint=f"unset {VARIABLE}, or name a file in a directory that you may write to",
+            f"the file that {TRACE_VARIABLE} names cannot be written: {display(os.fsencode(path))}: {error.strerror}",
+            hint=f"unset {TRACE_VARIABLE}, or name a file in a directory that you may write to",
         ) from error

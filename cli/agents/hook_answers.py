@@ -8,7 +8,8 @@ import msgspec
 
 from yolofs.cli.agents.wrapping import is_wrapped, wrap
 
-AGENTS = ("claude", "codex", "gemini", "copilot", "cursor")
+AGENTS_WITH_HOOKS = ("claude", "codex", "gemini", "copilot", "cursor")
+"""Those that call ``yolofs hook``; opencode has a plugin that does the same."""
 _SHELL_TOOLS = frozenset(
     {"Bash", "Monitor", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "Shell"}
 )

@@ -8,7 +8,7 @@ from yolofs.cli.output import emit, emit_json_list, say
 from yolofs.cli.project.project import find_project, reading
 from yolofs.cli.show.commit_lines import commit_fields, commit_line
 from yolofs.session.ended_commits import count_ended, ended_commits
-from yolofs.session.kept_size import NOTHING, sizes_of_commits
+from yolofs.session.kept_size import NO_SIZE, sizes_of_commits
 
 _LISTED = 20
 
@@ -28,7 +28,7 @@ def command(shows_all: bool, as_json: bool) -> None:
         sizes = sizes_of_commits(session.directory)
         if as_json:
             emit_json_list(
-                "commits", (commit_fields(commit, sizes.get(commit.number, NOTHING).kept) for commit in shown)
+                "commits", (commit_fields(commit, sizes.get(commit.number, NO_SIZE).kept) for commit in shown)
             )
             return
         if not shown:
@@ -36,4 +36,4 @@ def command(shows_all: bool, as_json: bool) -> None:
         if older := 0 if shows_all else count_ended(session.directory, sorted(sizes)[:-_LISTED]):
             say(f"{older} older ones are not shown; --all shows them")
         for commit in shown:
-            emit(commit_line(commit, sizes.get(commit.number, NOTHING).kept))
+            emit(commit_line(commit, sizes.get(commit.number, NO_SIZE).kept))

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from yolofs.cli.agents.hook_answers import AGENTS, answer_to
+from yolofs.cli.agents.hook_answers import AGENTS_WITH_HOOKS, answer_to
 from yolofs.cli.output import emit_json_line, say
 
 _REFUSED = 2
@@ -16,7 +16,7 @@ _REFUSED = 2
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(AGENTS))
+@click.argument("agent", type=click.Choice(AGENTS_WITH_HOOKS))
 def command(agent: str) -> None:
     """Answer an agent that is about to run a shell command.
 

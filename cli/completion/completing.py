@@ -22,7 +22,7 @@ from yolofs.paths import RelPath, display, is_below
 if TYPE_CHECKING:  # what it needs takes long, and only a completion needs it
     from yolofs.session.session import Session
 
-VARIABLE = "_YOLOFS_COMPLETE"
+COMPLETION_VARIABLE = "_YOLOFS_COMPLETE"
 """What a shell sets to have words completed."""
 PATHS_KEY = "yolofs.paths"
 """Under this the context of a command has the paths after ``--``, where there may be any."""

@@ -13,7 +13,7 @@ from typing import ClassVar
 import click
 from click.shell_completion import BashComplete, CompletionItem, ShellComplete, ZshComplete, split_arg_string
 
-from yolofs.cli.completion.completing import VARIABLE, is_after_dashes
+from yolofs.cli.completion.completing import COMPLETION_VARIABLE, is_after_dashes
 
 _BREAKS = frozenset(":=@")
 """Characters that a word may contain, but that bash treats as words of their own."""
@@ -45,7 +45,7 @@ class _Bash(_Shell, BashComplete):
     script: ClassVar[str] = f"""\
 _yolofs_completion() {{
     local response line value typed="${{COMP_LINE:0:COMP_POINT}}" piece="${{COMP_WORDS[COMP_CWORD]}}"
-    response=$(env COMP_WORDS="$typed" COMP_CWORD="$piece" {VARIABLE}=bash_complete "$1" 2>/dev/null)
+    response=$(env COMP_WORDS="$typed" COMP_CWORD="$piece" {COMPLETION_VARIABLE}=bash_complete "$1" 2>/dev/null)
     while IFS= read -r line; do
         case $line in
             dir,*) COMPREPLY=(); compopt -o dirnames ;;
@@ -93,7 +93,7 @@ _yolofs_completion() {{
                 [[ -n $about ]] && apart=(-l)
                 [[ $value == *[:/] ]] && apart+=(-S '') ;;
         esac
-    done < <(env COMP_WORDS="${{words[*]}}" COMP_CWORD=$((CURRENT - 1)) {VARIABLE}=zsh_complete \\
+    done < <(env COMP_WORDS="${{words[*]}}" COMP_CWORD=$((CURRENT - 1)) {COMPLETION_VARIABLE}=zsh_complete \\
         "${{program/#\\~\\//$HOME/}}" 2>/dev/null)
     (( $#plain )) && compadd -V yolofs "${{apart[@]}}" -d shown -a plain
 }}
@@ -120,7 +120,7 @@ function _yolofs_completion
     set -l program (string replace -r '^~/' "$HOME/" -- $words[1])
     set -l line (commandline -cp | string collect)
     set -l token (commandline -ct | string collect)
-    for found in (env COMP_WORDS="$line" COMP_CWORD="$token" {VARIABLE}=fish_complete $program 2>/dev/null)
+    for found in (env COMP_WORDS="$line" COMP_CWORD="$token" {COMPLETION_VARIABLE}=fish_complete $program 2>/dev/null)
         set -l parts (string split -m 1 , -- $found)
         switch $parts[1]
             case dir
@@ -156,10 +156,10 @@ SHELLS: dict[str, type[_Bash | _Zsh | _Fish]] = {"bash": _Bash, "zsh": _Zsh, "fi
 
 def answer(cli: click.Command, instruction: str) -> int:
     """Print what a shell asks for, and return the exit code; ``instruction`` is what
-    :data:`VARIABLE` holds.
+    :data:`COMPLETION_VARIABLE` holds.
     """
     shell, _, what = instruction.partition("_")
     if shell not in SHELLS or what != "complete":
         return 1
-    click.echo(SHELLS[shell](cli, {}, "yolofs", VARIABLE).complete().encode())
+    click.echo(SHELLS[shell](cli, {}, "yolofs", COMPLETION_VARIABLE).complete().encode())
     return 0

@@ -12,7 +12,7 @@ from tests.cli.program import DEADLINE_S, Program, connected
 from tests.mount.asking import asked_project, reader, wait_for_asks
 from tests.support.core_in_python import core_in_python
 from tests.walks import ROOT, Step, walks
-from yolofs.fuse.transport_choice import VARIABLE
+from yolofs.fuse.transport_choice import TRANSPORT_VARIABLE
 
 pytestmark = [
     pytest.mark.mount,
@@ -68,7 +68,7 @@ def calls(directory: Path, traces: object) -> Iterator[Calls]:
     file.with_name("calls.names").write_text("\n".join(sorted(names)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("YOLOFS_CALLS", str(file))
-        patch.setenv(VARIABLE, "direct")  # which the page is about
+        patch.setenv(TRANSPORT_VARIABLE, "direct")  # which the page is about
         patch.setenv("PYTHONPATH", str(ROOT / "tests/call_tracer"))
         yield Calls(file)
 

@@ -24,7 +24,7 @@ KINDS = (
 )  # fmt: skip
 """``readdir`` is the kernel's READDIRPLUS; pyfuse3 knows nothing of the last five."""
 
-VARIABLE = "YOLOFS_TRACE"
+TRACE_VARIABLE = "YOLOFS_TRACE"
 """The environment variable that has the daemon keep its figures in the file that it names."""
 
 _SIZE_BYTES = 16 * len(KINDS)

@@ -17,7 +17,7 @@ Setting: TypeAlias = Literal["auto", "direct", "pyfuse3"]
 TransportClass: TypeAlias = "type[DirectTransport | Pyfuse3Transport]"
 """Each makes a :class:`yolofs.fuse.transport.Transport`."""
 
-VARIABLE: Final = "YOLOFS_TRANSPORT"
+TRANSPORT_VARIABLE: Final = "YOLOFS_TRANSPORT"
 """The environment variable that says what "auto" is; the tests of the other one set it."""
 
 _AUTO: Final = "direct"
@@ -29,7 +29,7 @@ def transport_for(setting: Setting = "auto") -> TransportClass:
     Raises:
         MountError: there is no such transport, or pyfuse3 is not installed.
     """
-    name = os.environ.get(VARIABLE, _AUTO) if setting == "auto" else setting
+    name = os.environ.get(TRANSPORT_VARIABLE, _AUTO) if setting == "auto" else setting
     if name == "direct":
         from yolofs.fuse.direct.transport import DirectTransport
 

@@ -14,7 +14,7 @@ import msgspec
 from yolofs.changes.changes import Aspect, Change, Side
 from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_code
 from yolofs.hostcode.mark import Mark
-from yolofs.hostcode.table import EXEMPT, GIT_ROWS, rows
+from yolofs.hostcode.table import GIT_ROWS, PUBLISHED, rows
 from yolofs.hostcode.table_links import Links
 from yolofs.paths import RelPath, is_below, join, split
 from yolofs.store.as_read import StoreFiles
@@ -70,7 +70,7 @@ class CodeFileTable:
         inner: bytes = path
         if self._project is not None and is_below(path, self._project):
             inner = path[len(self._project) :]
-        return not EXEMPT.isdisjoint(inner.split(b"/")[:-1])
+        return not PUBLISHED.isdisjoint(inner.split(b"/")[:-1])
 
 
 class FileMarkFinder:

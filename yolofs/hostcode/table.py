@@ -17,7 +17,7 @@ from yolofs.hostcode import rows_of_homes, rows_of_projects, rows_of_systems
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.row import Row, Topic
 
-EXEMPT = frozenset({b"dist-packages", b"node_modules", b"site-packages"})
+PUBLISHED = frozenset({b"dist-packages", b"node_modules", b"site-packages"})
 """Below these lies what others have published, which nobody opens or enters: ``**/`` does not count
 there.
 """

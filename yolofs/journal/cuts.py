@@ -17,7 +17,7 @@ from yolofs.paths import display
 from yolofs.system.clock import coarse_clock_ns
 from yolofs.system.plain_files import is_there, open_plain
 
-SUFFIX = b".cuts"
+CUTS_SUFFIX = b".cuts"
 TORN_SUFFIX = b".torn"
 ACKNOWLEDGE = "yolofs doctor --acknowledge"
 _MOST_BYTES = 1 << 20
@@ -75,7 +75,7 @@ def read(journal: bytes, key: int) -> list[Cut]:
     first.
     """
     try:
-        with open(open_plain(journal + SUFFIX, os.O_RDONLY), "rb") as file:
+        with open(open_plain(journal + CUTS_SUFFIX, os.O_RDONLY), "rb") as file:
             lines = file.read(_MOST_BYTES).split(b"\n")
     except OSError:
         return []
@@ -96,7 +96,7 @@ def forget(journal: bytes) -> None:
         OSError: the notes cannot be removed.
     """
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(journal + SUFFIX)
+        os.unlink(journal + CUTS_SUFFIX)
 
 
 def amount(size: int, records: int) -> str:

@@ -13,8 +13,7 @@ import zlib
 from collections.abc import Iterator
 
 from yolofs.errors import JournalError
-from yolofs.journal.cuts import SUFFIX as CUTS_SUFFIX
-from yolofs.journal.cuts import TORN_SUFFIX, Cut
+from yolofs.journal.cuts import CUTS_SUFFIX, TORN_SUFFIX, Cut
 from yolofs.journal.header import JournalForm, header, read_header
 from yolofs.paths import display
 from yolofs.system import syscalls

@@ -283,7 +283,7 @@ class Journal:
             OSError: it cannot be noted; the loss is found again by the next open then.
         """
         cut = Cut.missing(self.form.key, self._record_count + 2, self.size, self.missing_records, lost)
-        journal_file.append_to(self.path + cuts.SUFFIX, cut.encode())
+        journal_file.append_to(self.path + cuts.CUTS_SUFFIX, cut.encode())
         self.cuts.append(cut)
         self.missing_records = 0
         self.note_length()

@@ -15,7 +15,7 @@ import zlib
 
 from yolofs.system.plain_files import open_plain
 
-SUFFIX = b".length"
+LENGTH_SUFFIX = b".length"
 _SIZE_BYTES = 33
 """Key, count and checksum in hex, blanks between them, and a newline: so little is written at once
 or not at all.
@@ -27,7 +27,7 @@ def write(journal: bytes, key: int, record_count: int) -> None:
     records either.
     """
     with contextlib.suppress(OSError):
-        fd = open_plain(journal + SUFFIX, os.O_WRONLY | os.O_CREAT)
+        fd = open_plain(journal + LENGTH_SUFFIX, os.O_WRONLY | os.O_CREAT)
         try:
             os.pwrite(fd, _encode(key, record_count), 0)
         finally:
@@ -42,7 +42,7 @@ def read(journal: bytes, key: int) -> int:
     not seen.
     """
     try:
-        fd = open_plain(journal + SUFFIX, os.O_RDONLY)
+        fd = open_plain(journal + LENGTH_SUFFIX, os.O_RDONLY)
     except OSError:
         return 0
     try:

@@ -33,7 +33,7 @@ from yolofs.registry.trust import (
 )
 from yolofs.rules import Level, Rule, RuleSet, RuleSubject, Sources, parse_rules, spell_rule, subject
 from yolofs.rules.linked_keys import follow_links, waypoints
-from yolofs.rules.trusted import UNJUDGED, TrustedRules, remaining
+from yolofs.rules.trusted import NOT_JUDGED, TrustedRules, remaining
 from yolofs.system.symlinks import HostLinks
 
 FILES = (Level.LEARNED, Level.PROJECT, Level.USER)
@@ -367,9 +367,11 @@ def _with(agreed: Agreed, waiting: Iterable[WaitingLine]) -> Agreed:
 
 def _in_force_now(one: WaitingLine) -> WaitingLine:
     """Return a line that waits only when others are agreed to, with what is to be said of it."""
-    if not one.opens.startswith(UNJUDGED):
+    if not one.opens.startswith(NOT_JUDGED):
         return one
-    return one._replace(opens=f"{UNJUDGED}; it holds now, and beside the other lines only if you agree (yolofs trust)")
+    return one._replace(
+        opens=f"{NOT_JUDGED}; it holds now, and beside the other lines only if you agree (yolofs trust)"
+    )
 
 
 def with_waypoints(sources: Sources) -> Sources:

@@ -39,7 +39,7 @@ from yolofs.system.symlinks import TargetOf
 _WORD = "rules"
 _EXAMPLES = 3
 """How many places of a kind are named."""
-UNJUDGED = "not judged: the file has too many rules to tell what each of them opens"
+NOT_JUDGED = "not judged: the file has too many rules to tell what each of them opens"
 """How :attr:`WaitingLine.opens` starts where that is so."""
 _TRIES = 4
 """What is hidden in one place may lie in what is hidden in another."""
@@ -133,11 +133,11 @@ def _together(rules: Sequence[Rule], known: frozenset[int], sure: SureRules) -> 
 def _meanwhile(number: int, sure: SureRules, rules: Sequence[Rule]) -> str:
     """Return what to say about a line that was not judged."""
     if number not in sure.bundles:
-        return f"{UNJUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
+        return f"{NOT_JUDGED}; until you agree (yolofs trust), what holds is as if it were not there"
     place = _place_of(sure.bundles[number][0])
     if place == _place_of(rules[number]):
-        return f"{UNJUDGED}; until you agree (yolofs trust), it holds without its /**"
-    return f"{UNJUDGED}; until you agree (yolofs trust), it holds below {display(place)} alone"
+        return f"{NOT_JUDGED}; until you agree (yolofs trust), it holds without its /**"
+    return f"{NOT_JUDGED}; until you agree (yolofs trust), it holds below {display(place)} alone"
 
 
 def _place_of(rule: Rule) -> bytes:

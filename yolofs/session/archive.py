@@ -382,7 +382,7 @@ def replace_journal(path: bytes) -> None:
     empty = path + b".next"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(empty)
-    Journal.create(empty, spare=path + journal_length.SUFFIX).close()
+    Journal.create(empty, spare=path + journal_length.LENGTH_SUFFIX).close()
     os.rename(empty, path)
     sync_directory_of(path)
 

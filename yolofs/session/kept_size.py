@@ -41,7 +41,7 @@ class Size(msgspec.Struct, frozen=True, array_like=True):
     """For its journal, its plan and all else."""
 
 
-NOTHING = Size(0, 0)
+NO_SIZE = Size(0, 0)
 """Of a commit that is not there any more."""
 
 

@@ -139,7 +139,7 @@ def _rewrite(path: bytes, target: bytes, mapping: _Mapping) -> None:
 
 def _note_again(journal: bytes, cut: cuts.Cut) -> None:
     """Have it told also of the journal as it is now what was cut off it before."""
-    with open(journal + cuts.SUFFIX, "ab") as notes:
+    with open(journal + cuts.CUTS_SUFFIX, "ab") as notes:
         notes.write(cut.encode())
 
 

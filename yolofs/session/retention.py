@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from yolofs.commit.apply import commit_directory as commit_directories
 from yolofs.commit.apply.commit_directory import GOING_PREFIX
 from yolofs.config.settings import KeepCommits
-from yolofs.journal.length import SUFFIX as LENGTH_SUFFIX
+from yolofs.journal.length import LENGTH_SUFFIX
 from yolofs.journal.records import Keep, Stage
 from yolofs.registry.seal import Sealer
 from yolofs.session.archive import commit_directory, commit_numbers, numbers_of_ended_journals
 from yolofs.session.dead_generations import NEW
 from yolofs.session.ended_commits import EndedCommit, ended_commit
 from yolofs.session.journal_copy import MERGED_JOURNAL
-from yolofs.session.kept_size import NOTHING, Size, sizes_of_commits
+from yolofs.session.kept_size import NO_SIZE, Size, sizes_of_commits
 from yolofs.session.session import Session
 from yolofs.store.collecting import bytes_besides
 from yolofs.system.disk_usage import size_of
@@ -67,7 +67,7 @@ def _too_many(numbers: Sequence[int], sizes: Mapping[int, Size], keep: KeepCommi
     """Return how many commits from the oldest on are more than are kept, by count and size."""
     size = 0
     for newer, number in enumerate(reversed(numbers)):
-        size += sizes.get(number, NOTHING).kept
+        size += sizes.get(number, NO_SIZE).kept
         if newer and (newer >= keep.count or size > keep.gib * 2**30):
             return len(numbers) - newer
     return 0

@@ -216,8 +216,8 @@ class DoneSteps(Identified):
 
     def _has_staged_bytes(self, spot: Spot, ino: int) -> bool:
         with (
-            reading(os.open(spot.name, READING, dir_fd=self._fd(spot))) as there,
-            reading(self._store.open(ino, os.O_RDONLY)) as wanted,
+            as_file(os.open(spot.name, READING, dir_fd=self._fd(spot))) as there,
+            as_file(self._store.open(ino, os.O_RDONLY)) as wanted,
         ):
             return _have_same_bytes(there, wanted)
 
@@ -229,5 +229,6 @@ def _have_same_bytes(one: IO[bytes], other: IO[bytes]) -> bool:
     return not other.read(1)
 
 
-def reading(fd: int) -> IO[bytes]:
+def as_file(fd: int) -> IO[bytes]:
+    """Return an open descriptor as a file to read from; closing it closes the descriptor."""
     return open(fd, "rb")

@@ -14,7 +14,7 @@ import errno
 import os
 from functools import cached_property
 
-from yolofs.commit.apply.done_steps import READING, reading
+from yolofs.commit.apply.done_steps import READING, as_file
 from yolofs.commit.apply.found_files import is_mixture, places_of
 from yolofs.commit.apply.moving_out import half_of
 from yolofs.commit.apply.other_devices import Folder
@@ -194,9 +194,9 @@ class ResumedSteps(SwappedOut):
         kept = self._in(self._replaced, step.number)
         found = places_of(self._parking, step)[:-1]
         with contextlib.ExitStack() as opened:
-            there = opened.enter_context(reading(os.open(spot.name, READING, dir_fd=self._fd(spot))))
-            contents = [opened.enter_context(reading(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
+            there = opened.enter_context(as_file(os.open(spot.name, READING, dir_fd=self._fd(spot))))
+            contents = [opened.enter_context(as_file(os.open(kept.name, READING, dir_fd=self._fd(kept))))]
             with contextlib.suppress(FileNotFoundError):  # the store may have lost it
-                contents.append(opened.enter_context(reading(self._store.open(step.ino, os.O_RDONLY))))
-            contents += [opened.enter_context(reading(os.open(path, READING))) for path in found]
+                contents.append(opened.enter_context(as_file(self._store.open(step.ino, os.O_RDONLY))))
+            contents += [opened.enter_context(as_file(os.open(path, READING))) for path in found]
             return is_mixture(there, contents)
