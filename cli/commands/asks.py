@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from itertools import groupby
-
 import click
 
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json_list, paint, say
+from yolofs.cli.output import emit, emit_json_list, say
 from yolofs.cli.project.connection import connected_or_refused
 from yolofs.cli.project.project import find_project
-from yolofs.cli.show.ask_lines import command_text, process_text, question_text, rule_text
+from yolofs.cli.show.ask_lines import group_lines
 from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
@@ -32,22 +29,11 @@ def command(as_json: bool) -> None:
         return
     if not asks:
         say("nothing waits for an answer")
-    for _, members in groupby(sorted(asks, key=lambda ask: (ask.group, ask.id)), key=lambda ask: ask.group):
-        _emit_group(list(members))
+    for line in group_lines(asks):
+        emit(line)
 
 
 def _may_be_shown(ask: AskInfo) -> bool:
     """Tell whether an ask may be shown: in a sandbox only those of processes in the same one."""
     guard = options().guard
     return guard is None or (guard.may_see(unquote(ask.path)) and guard.may_see_process(ask.process.pid))
-
-
-def _emit_group(asks: list[AskInfo]) -> None:
-    for ask in asks:
-        emit(f"{ask.id:>4}  {paint(question_text(ask), 'bold')}")
-    first = asks[0]
-    waited_s = max(time.time_ns() - first.since_ns, 0) // 1_000_000_000
-    emit(f"      {process_text(first)}, waits for {waited_s} s, {first.left_ms // 1000} s left")
-    emit(f"      {command_text(first.process.command)}")
-    for why in dict.fromkeys(map(rule_text, asks)):
-        emit(f"      {why}")

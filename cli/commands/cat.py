@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import stat
-import sys
-from collections.abc import Iterable, Iterator
 
 import click
 
 from yolofs.cli.history.ranges import GenerationsCommand
 from yolofs.cli.history.versions import check_may_read, file_of_version, parse_version, versions
-from yolofs.cli.output import emit_bytes
 from yolofs.cli.project.project import find_project, reading
+from yolofs.cli.show.file_lines import emit_content
 from yolofs.cli.show.json_forms import type_name
 from yolofs.errors import UsageError
 from yolofs.paths import display
@@ -40,16 +38,4 @@ def command(versions: tuple[str, ...]) -> None:
                 )
             if file.side.type != stat.S_IFREG:
                 raise UsageError(f"{text} is a {type_name(file.side)}, and has no content", hint=f"yolofs ls -l {text}")
-            for part in files.chunks(file) if not sys.stdout.isatty() else _for_a_terminal(files.chunks(file)):
-                emit_bytes(part)
-
-
-def _for_a_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a content line by line so that it cannot give the terminal commands."""
-    from yolofs.cli.show.patch_colour import visible
-
-    pending = b""
-    for chunk in chunks:
-        *lines, pending = (pending + chunk).split(b"\n")
-        yield b"".join(visible(line) + b"\n" for line in lines)
-    yield visible(pending)
+            emit_content(files.chunks(file))

@@ -4,8 +4,11 @@ can do no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
+from yolofs.cli.output import paint
 from yolofs.daemon.rpc.ask_messages import AnswerResult, AskInfo
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.paths import display
@@ -68,6 +71,20 @@ def rule_text(ask: AskInfo) -> str:
     if ask.rule.state.may_write and ask.state is not ask.rule.state:
         return f"asked, as the file has {UNKNOWN_NAMES}"
     return f'asked, as {display(unquote(ask.rule.key))} is "{ask.rule.state.value}" ({ask.rule.source})'
+
+
+def group_lines(asks: Iterable[AskInfo]) -> Iterator[str]:
+    """Yield the asks group by group: what each wants, then which process asks, and why."""
+    for _, members in groupby(sorted(asks, key=lambda ask: (ask.group, ask.id)), key=lambda ask: ask.group):
+        group = list(members)
+        first = group[0]
+        for ask in group:
+            yield f"{ask.id:>4}  {paint(question_text(ask), 'bold')}"
+        waited_s = max(time.time_ns() - first.since_ns, 0) // 1_000_000_000
+        yield f"      {process_text(first)}, waits for {waited_s} s, {first.left_ms // 1000} s left"
+        yield f"      {command_text(first.process.command)}"
+        for why in dict.fromkeys(map(rule_text, group)):
+            yield f"      {why}"
 
 
 def answer_lines(decision: str, result: AnswerResult) -> Iterator[str]:

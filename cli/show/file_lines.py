@@ -1,12 +1,14 @@
-"""A file of a state in a line, as ``yolofs ls`` prints it."""
+"""Files of a state: in a line each, as ``yolofs ls`` prints them, and their content."""
 
 from __future__ import annotations
 
 import contextlib
 import grp
 import stat
+import sys
+from collections.abc import Iterable, Iterator
 
-from yolofs.cli.output import local_time
+from yolofs.cli.output import emit_bytes, local_time
 from yolofs.paths import display
 from yolofs.registry.private import user_name
 from yolofs.session.state_files import StateFile
@@ -32,3 +34,21 @@ def _group_name(gid: int) -> str:
     with contextlib.suppress(KeyError):
         return grp.getgrgid(gid).gr_name
     return str(gid)
+
+
+def emit_content(chunks: Iterable[bytes]) -> None:
+    """Write the content of a file: to a pipe as it is, to a terminal so that it can give that no
+    commands.
+    """
+    for chunk in _for_a_terminal(chunks) if sys.stdout.isatty() else chunks:
+        emit_bytes(chunk)
+
+
+def _for_a_terminal(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    from yolofs.cli.show.patch_colour import visible
+
+    pending = b""
+    for chunk in chunks:
+        *lines, pending = (pending + chunk).split(b"\n")
+        yield b"".join(visible(line) + b"\n" for line in lines)
+    yield visible(pending)
