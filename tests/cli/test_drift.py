@@ -215,7 +215,7 @@ def test_merge_with_theirs_merges_what_it_can_and_drops_the_rest(yolofs: Program
     assert yolofs("status", "--json").json["changes"] == []
 
 
-def test_what_the_host_changes_after_the_merge_is_drift_again(yolofs: Program) -> None:
+def test_a_change_by_the_host_after_a_merge_is_drift_again(yolofs: Program) -> None:
     yolofs("commit", "--yes", "--merge", "clash", code=9)
     (yolofs.project / "clash").write_text("host again\n")
     view = CoreDriver(os.fsencode(yolofs.project))
@@ -249,7 +249,7 @@ def test_commit_asks_about_each_conflict_and_offers_what_is_possible_there(yolof
     assert not {"text", "gone-here", "gone-there", "alone"} & left(status, "changes")
 
 
-def test_what_base_changes_after_the_answer_is_asked_about_again(yolofs: Program) -> None:
+def test_a_conflict_whose_base_changes_after_the_answer_is_asked_about_again(yolofs: Program) -> None:
     """An answer is about what base had when it was given; other answers stay."""
     project = yolofs.project
     with Terminal(project, ["commit", "clash", "text"]) as terminal:

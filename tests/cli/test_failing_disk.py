@@ -54,7 +54,7 @@ def test_a_hunk_that_cannot_be_written_is_told_in_a_sentence(staged: Program, wh
     assert staged("diff").out != before
 
 
-def test_what_cannot_be_brought_back_is_told_in_a_sentence(staged: Program) -> None:
+def test_a_restore_on_a_failing_disk_fails_with_one_sentence(staged: Program) -> None:
     before = staged("diff").out
     done = run_code(FAILING.format(number=errno.EIO), ["restore", "dir/b.txt"], staged.project)
     assert done.returncode == 1

@@ -28,7 +28,7 @@ def whole(tmp_path: Path) -> Program:
     return with_few_files(tmp_path / "project")
 
 
-def test_what_was_dropped_is_printed_with_the_note(yolofs: Program) -> None:
+def test_feedback_prints_a_dropped_change_with_its_note(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("one\nzwei\n")
         dropped(yolofs, "dkeep it English\r", "dropped a.txt")

@@ -172,7 +172,7 @@ def du(session: Path) -> int:
     return int(done.stdout.split()[0])
 
 
-def test_what_gc_would_free_is_what_it_frees_and_status_says_what_du_says(yolofs: Program) -> None:
+def test_a_dry_run_of_gc_tells_what_gc_frees_and_status_what_du_says(yolofs: Program) -> None:
     with yolofs.mounted() as view:
         for number in range(4):
             (view / "a.txt").write_bytes(os.urandom(200_000))

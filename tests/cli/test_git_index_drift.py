@@ -99,7 +99,7 @@ def tear(project: Path) -> None:
 @pytest.mark.parametrize("texts", [("two",), ("two", "three")], ids=["once", "twice"])
 @pytest.mark.parametrize("does", [stage, close_to_others, tear])
 @pytest.mark.some(3)
-def test_what_the_host_did_to_the_index_is_a_conflict(
+def test_an_index_that_the_host_changed_is_a_conflict(
     repository: Program, does: Callable[[Path], None], texts: tuple[str, ...]
 ) -> None:
     with repository.mounted() as view:
@@ -185,7 +185,7 @@ def close_here(view: Path) -> None:
 
 
 @pytest.mark.parametrize("does", [add, close_here])
-def test_what_the_view_did_to_the_index_is_a_conflict(repository: Program, does: Callable[[Path], None]) -> None:
+def test_an_index_that_the_view_changed_is_a_conflict(repository: Program, does: Callable[[Path], None]) -> None:
     os.utime(repository.project / "dir/b.txt", (1, 1))
     with repository.mounted() as view:
         does(view)

@@ -126,7 +126,7 @@ def test_blame_names_the_run_and_the_commit_that_made_it_real(committed: Program
     assert committed("blame", "a.txt").out.endswith("; base has changed since\n")
 
 
-def test_what_a_commit_made_is_told_after_several_more(committed: Program) -> None:
+def test_log_blame_and_runs_tell_earlier_commits_after_several_more(committed: Program) -> None:
     committed("commit", "--yes")
     committed("run", "sh", "-c", "echo four > four.txt")
     committed("commit", "--yes")
@@ -264,7 +264,7 @@ WAYS_TO_COMMIT = ("all", "after each", "in parts", "undone and again")
 
 
 @pytest.mark.parametrize("commits", points(WAYS_TO_COMMIT, "ways to commit", some=2))
-def test_what_a_run_changed_is_the_same_before_its_commit_and_after(varied: Program, commits: str) -> None:
+def test_the_diff_of_a_run_is_the_same_before_its_commit_and_after(varied: Program, commits: str) -> None:
     varied("run", "sh", "-c", EVERYTHING)
     first = told(varied, 1)
     if commits != "all":
@@ -310,7 +310,7 @@ def test_what_a_commit_applied_is_brought_back_whatever_later_ones_made_of_it(va
         varied("travel", "base", "--force")
 
 
-def test_what_a_run_left_is_brought_back_after_its_commit(varied: Program) -> None:
+def test_restore_brings_back_a_version_of_a_run_after_its_commit(varied: Program) -> None:
     seen: dict[int, dict[str, object]] = {}
     view = Path(varied.daemon["mountpoint"]) / str(varied.project)[1:]
     for run, script in enumerate((EVERYTHING, AGAIN, "rm -r dir text; echo third > third"), 1):
@@ -418,7 +418,7 @@ def test_a_commit_that_is_not_kept_cannot_be_brought_back_from(looked_at: Progra
     assert "commit 9 is not kept, or there never was one" in said
 
 
-def test_what_stays_staged_keeps_all_runs_that_made_it(tmp_path: Path) -> None:
+def test_a_file_that_stays_staged_keeps_all_runs_that_made_it(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / "dir").mkdir(parents=True)
     (project / ".yolofs.toml").write_text("scratch = []\n")

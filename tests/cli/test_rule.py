@@ -150,7 +150,7 @@ def test_a_name_cannot_give_the_terminal_commands(ruled: Program) -> None:
     assert "\x1b" not in ruled("rule", "read-only", f"**/{name}").err
 
 
-def test_what_cannot_be_seen_in_a_key_is_quoted(yolofs: Program) -> None:
+def test_rule_quotes_a_key_that_is_nothing_but_blanks(yolofs: Program) -> None:
     assert yolofs("rule", "deny", " ").err == '" " is deny now\n'
     assert yolofs("rule", "deny", "in the middle").err == "in the middle is deny now\n"
     assert [re.split(r"  +", line)[1] for line in yolofs("rule", "list").out.splitlines()] == ['" "', "in the middle"]

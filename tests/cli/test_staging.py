@@ -343,7 +343,7 @@ def test_a_name_that_would_upset_a_terminal_is_quoted(yolofs: Program) -> None:
         assert "\x1b" not in yolofs("log", "-v").out + yolofs("diff", "--list").out
 
 
-def test_what_a_patch_cannot_say_is_noted_on_stderr(yolofs: Program) -> None:
+def test_changes_that_a_patch_cannot_express_are_noted_on_stderr(yolofs: Program) -> None:
     with yolofs.mounted() as mountpoint:
         (mountpoint / "empty").mkdir()
         done = yolofs("diff")

@@ -59,7 +59,7 @@ def test_ctrl_c_at_the_question_changes_nothing(yolofs: Program, view: Path) -> 
     assert (view / "a.txt").read_text() == "one\nTWO\n"
 
 
-def test_what_changed_while_the_question_stood_is_shown_and_asked_again(yolofs: Program, view: Path) -> None:
+def test_a_change_during_the_question_of_a_commit_is_shown_and_asked_again(yolofs: Program, view: Path) -> None:
     with Terminal(yolofs.project, ["commit"]) as terminal:
         terminal.wait_for("[y/N] ")
         (view / "later.txt").write_text("later\n")
@@ -93,7 +93,7 @@ def test_there_are_colours_on_a_terminal_and_none_with_no_color(yolofs: Program,
             assert "\x1b" not in terminal.seen
 
 
-def test_what_a_file_holds_cannot_give_the_terminal_commands(yolofs: Program, view: Path) -> None:
+def test_the_content_of_a_file_cannot_give_the_terminal_commands(yolofs: Program, view: Path) -> None:
     (view / "new.txt").write_bytes(b"\x1b]0;title\x07 \xc2\x9b31m \r\x08hidden\n")
     with Terminal(yolofs.project, ["diff", "--", "new.txt"]) as terminal:
         assert terminal.wait() == 0

@@ -16,7 +16,7 @@ __all__ = ["committed"]
 pytestmark = pytest.mark.mount
 
 
-def test_what_the_host_has_changed_since_is_drift(committed: Committed) -> None:
+def test_a_file_that_the_host_changed_since_the_commit_is_drift_for_an_undo(committed: Committed) -> None:
     yolofs, before = committed
     (yolofs.project / "a.txt").write_text("the host's\n")
     (yolofs.project / "new/by the host").write_text("the host's\n")

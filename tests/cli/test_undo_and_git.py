@@ -126,7 +126,7 @@ def write_to_the_store(project: Path) -> None:
 
 @pytest.mark.parametrize("does", [stage, close_to_others, tear, write_to_the_store])
 @pytest.mark.some(2)
-def test_what_the_host_did_to_the_index_is_a_conflict_of_the_undo(
+def test_an_index_that_the_host_changed_is_a_conflict_of_the_undo(
     committed: tuple[Program, bytes], does: Callable[[Path], None]
 ) -> None:
     yolofs, _ = committed

@@ -104,7 +104,7 @@ def test_a_patch_at_a_terminal_tells_what_it_folds(worked: Program) -> None:
     assert "b/build/out" in worked("diff").out
 
 
-def test_what_the_host_would_run_is_never_folded(worked: Program) -> None:
+def test_files_that_the_host_would_run_are_never_folded(worked: Program) -> None:
     worked("mount", "--root", ".")
     hook = Path(os.readlink(worked.project / ".yolofs")) / "mnt/.git/hooks/pre-commit"
     hook.parent.mkdir(exist_ok=True)

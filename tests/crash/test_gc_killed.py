@@ -144,7 +144,7 @@ def check_undo(project: bytes, where: str) -> None:
     assert listed(project) == [4, 5], where
 
 
-def test_what_a_killed_command_had_half_written_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gc_removes_files_that_a_killed_command_had_half_written(monkeypatch: pytest.MonkeyPatch) -> None:
     with place_of(monkeypatch, is_root=True) as place:
         project = fresh(SCENES["gc"], place)
         run(project, "gc")

@@ -124,7 +124,7 @@ def test_a_disk_is_known_though_it_has_another_number(disk: tuple[Path, Path, Pa
         assert disk_key(device) != key
 
 
-def test_what_is_staged_is_the_same_after_the_number_has_changed(disk: tuple[Path, Path, Path]) -> None:
+def test_staged_changes_are_the_same_after_the_number_of_the_disk_has_changed(disk: tuple[Path, Path, Path]) -> None:
     image, other, place = disk
     project = place / "project"
     program = Program(project)

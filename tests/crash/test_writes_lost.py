@@ -28,7 +28,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FailingDisk
 
 
 @pytest.mark.some(1)
-def test_what_the_disk_of_the_session_lost_is_written_once_more(
+def test_a_commit_writes_files_once_more_that_the_disk_of_the_session_lost(
     disk: FailingDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (disk.root / "state").mkdir(mode=0o700)
@@ -53,7 +53,7 @@ def test_what_the_disk_of_the_session_lost_is_written_once_more(
 
 
 @pytest.mark.some(1)
-def test_what_the_disk_of_base_lost_is_written_once_more(
+def test_a_commit_writes_files_once_more_that_the_disk_of_base_lost(
     disk: FailingDisk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Files with hard links are written in their places, after all others were waited for."""

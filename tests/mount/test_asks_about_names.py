@@ -65,7 +65,7 @@ def test_what_is_hidden_is_gone_while_somebody_waits_to_make_a_name_beside_it(yo
             assert waiting.end()[1].startswith("PermissionError")
 
 
-def test_what_the_host_changes_shows_while_somebody_waits_to_make_a_name(yolofs: Program) -> None:
+def test_a_change_by_the_host_shows_while_somebody_waits_to_make_a_name(yolofs: Program) -> None:
     toml = yolofs.project / ".yolofs.toml"
     toml.write_text(toml.read_text() + "[mount]\nwatched_timeout = 3600\n")
     with yolofs.mounted() as view:

@@ -41,14 +41,14 @@ def root(view: MountedView) -> Path:
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_what_comes_from_base_was_made_when_base_says(base: Path, mounted: Mounter, kind: str) -> None:
+def test_a_base_file_has_the_birth_that_base_says(base: Path, mounted: Mounter, kind: str) -> None:
     MAKERS[kind](base / "old")
     view = mounted(make_transport=DirectTransport)
     assert birth_ns(root(view) / "old") == birth_ns(base / "old")
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_what_is_staged_was_made_when_the_view_made_it(base: Path, mounted: Mounter, kind: str) -> None:
+def test_a_file_made_in_the_view_has_its_birth_there(base: Path, mounted: Mounter, kind: str) -> None:
     before = base.stat().st_mtime_ns
     view = mounted(make_transport=DirectTransport)
     MAKERS[kind](root(view) / "new")

@@ -276,7 +276,7 @@ with mmap.mmap(fd, 3) as mapped:
 
 
 @pytest.mark.parametrize("state", [state for state in RuleState if not state.may_write])
-def test_what_the_kernel_holds_back_is_flushed_without_asking_anybody(
+def test_writes_that_the_kernel_holds_back_are_flushed_without_asking_anybody(
     base: Path, mounted: Mounter, state: RuleState
 ) -> None:
     (base / "f").write_text("old")

@@ -84,7 +84,7 @@ def test_an_access_that_was_asked_and_denied_is_not_noted_as_a_refusal(base: Pat
     assert answers.refusals == []
 
 
-def test_what_the_kernel_opens_by_itself_reaches_nothing_outside(base: Path, mounted: Mounter) -> None:
+def test_fifos_sockets_and_devices_that_the_kernel_opens_reach_nothing_outside(base: Path, mounted: Mounter) -> None:
     """Fifos, sockets and devices are opened without asking us: they are others than base has, or
     cannot be opened.
     """

@@ -49,7 +49,7 @@ def test_a_rule_that_has_just_come_counts(yolofs: Program, client: Client) -> No
     assert client.hidden([path]) == {path}
 
 
-def test_what_is_no_absolute_path_and_what_is_too_much_is_refused(client: Client) -> None:
+def test_relative_paths_and_too_many_paths_are_refused(client: Client) -> None:
     with pytest.raises(UsageError, match="a path is not absolute"):
         client.hidden([b"plain"])
     with pytest.raises(UsageError, match="1001 paths are too many"):

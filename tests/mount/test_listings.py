@@ -216,7 +216,7 @@ def test_travel_commit_and_abort_show_at_once(scene: SimpleNamespace) -> None:
     assert look(scene.top / "d") == after
 
 
-def test_what_a_rule_hides_from_now_on_is_not_told_again(base: Path, mounted: Mounter) -> None:
+def test_a_kept_listing_does_not_tell_a_name_that_a_rule_hides_since(base: Path, mounted: Mounter) -> None:
     fill(base)
     allowed = path_rule(base, ".", RuleState.ALLOW)
     book = RuleBook(RuleSet((allowed,)))
@@ -231,7 +231,7 @@ def test_what_a_rule_hides_from_now_on_is_not_told_again(base: Path, mounted: Mo
     assert look(directory) == shown
 
 
-def test_what_the_host_changes_shows_with_the_notice(base: Path, mounted: Mounter) -> None:
+def test_a_listing_shows_a_change_by_the_host_once_that_is_noticed(base: Path, mounted: Mounter) -> None:
     fill(base)
     view = mounted(base_timeout_s=LONG_S)
     directory = Path(os.fsdecode(view.mountpoint)) / "d"
@@ -408,7 +408,7 @@ def test_a_warm_listing_looks_nothing_up(base: Path, mounted: Mounter, asked: se
 
 
 @core_in_python
-def test_what_has_changed_is_looked_up_and_nothing_else(base: Path, mounted: Mounter, asked: set[str]) -> None:
+def test_only_changed_names_of_a_kept_listing_are_looked_up(base: Path, mounted: Mounter, asked: set[str]) -> None:
     fill(base)
     view = mounted(base_timeout_s=LONG_S)
     directory = Path(os.fsdecode(view.mountpoint)) / "d"

@@ -74,7 +74,7 @@ def look(view: Path) -> None:
     (view / "dir/new").unlink()
 
 
-def test_what_the_host_changes_beside_a_lost_directory_shows(yolofs: Program) -> None:
+def test_a_change_by_the_host_beside_a_lost_directory_shows(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n")
     with yolofs.mounted(expected_in_log=LOST) as view:
         (view / "dir/sub").chmod(0o700)

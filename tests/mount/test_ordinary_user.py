@@ -184,7 +184,9 @@ def test_other_users_files_are_refused_as_the_disk_would(others: Path, others_vi
     assert (untouched(others / "open"), os.listdir(others)) == before
 
 
-def test_what_others_let_one_write_is_staged_and_committed(others: Path, others_view: tuple[Program, Path]) -> None:
+def test_a_file_of_others_that_the_user_may_write_is_staged_and_committed(
+    others: Path, others_view: tuple[Program, Path]
+) -> None:
     program, view = others_view
     for name in ("writable", "sticky/writable"):
         (view / name).write_text("written by a user\n")

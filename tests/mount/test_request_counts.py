@@ -178,7 +178,7 @@ def test_a_new_file_takes_one_request_for_each_thing_done(counter: Counter) -> N
     assert counter.requests(lambda: counter.write("rest", NEW, times=4)) == new | {"getattr": 1, "write": 4}
 
 
-def test_what_was_written_is_asked_for_and_not_read_back(counter: Counter) -> None:
+def test_attributes_of_a_written_file_are_asked_for_and_its_pages_not_read_back(counter: Counter) -> None:
     """The kernel keeps the pages that it has: it leaves it to us to say that they are wrong."""
     counter.write("new", NEW)
     counter.stat(".")

@@ -67,7 +67,7 @@ def test_a_shell_starts_and_ends_without_a_complaint(yolofs: Program, home: Path
     assert not any(word.startswith("tmp.") for word in left.out.split())
 
 
-def test_what_fish_runs_cannot_be_written(yolofs: Program, home: Path) -> None:
+def test_start_files_of_fish_cannot_be_written_in_a_run(yolofs: Program, home: Path) -> None:
     writes = "; ".join(f"mkdir -p $(dirname ~/.config/fish/{name}); echo > ~/.config/fish/{name}" for name in FISH_RUNS)
     generated = (
         "mkdir -p ~/.local/share/fish/generated_completions; echo > ~/.local/share/fish/generated_completions/x.fish"

@@ -93,7 +93,7 @@ with socket.socket(socket.AF_UNIX) as sock:
 """
 
 
-def test_what_can_be_no_argument_is_told_so(yolofs: Program) -> None:
+def test_an_argument_that_no_program_could_get_is_refused(yolofs: Program) -> None:
     done = inside(yolofs, f"/usr/bin/python3 -c {shlex.quote(SEND)}")
     assert done.out == "a word or a path holds a NUL byte\n" * 2
 
@@ -130,7 +130,7 @@ def test_no_other_socket_or_project_lets_a_command_inside_abort(yolofs: Program)
         assert yolofs("run", "cat", "kept").out == "x\n"
 
 
-def test_what_the_rules_hide_is_not_shown_and_what_may_not_be_read_not_printed(yolofs: Program) -> None:
+def test_commands_inside_show_no_hidden_path_and_print_no_closed_file(yolofs: Program) -> None:
     for name in ("concealed", "denied", "open"):
         (yolofs.project / name).write_text("old\n")
     yolofs(

@@ -314,7 +314,7 @@ def test_what_is_staged_below_keeps_it_in_the_view_wherever_one_travels(place: P
     assert yolofs("run", "cat", file).out == "staged\n"
 
 
-def test_what_has_been_renamed_is_not_bound_at_either_place(place: Place, tmp_path: Path) -> None:
+def test_a_renamed_directory_is_not_bound_at_either_place(place: Place, tmp_path: Path) -> None:
     yolofs = place.program
     yolofs("rule", "allow", place.static)
     yolofs("run", "sh", "-c", f"mv {place.static} {tmp_path}/moved && mkdir {place.static}")
@@ -400,7 +400,7 @@ def test_directories_beside_one_that_leads_elsewhere_are_bound(tmp_path: Path) -
         (static / "sub/found").unlink()
 
 
-def test_what_lies_beside_staged_changes_is_bound_all_the_same(place: Place) -> None:
+def test_directories_beside_staged_changes_are_bound(place: Place) -> None:
     yolofs, static = place.program, place.static
     (static / "other").mkdir()
     (static / "gone").mkdir()

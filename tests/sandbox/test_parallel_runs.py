@@ -115,7 +115,7 @@ def test_a_run_that_moves_a_directory_takes_nothing_from_runs_that_work_in_it(yo
     assert [other["goes_on"] for other in third["meanwhile"]] == [False, False]
 
 
-def test_what_somebody_does_in_no_run_is_told_apart(yolofs: Program) -> None:
+def test_a_summary_tells_changes_outside_of_runs_apart(yolofs: Program) -> None:
     view = Path(yolofs.daemon["mountpoint"]) / str(yolofs.project)[1:]
     with stepped(yolofs) as run:
         run.do("echo 1 > by-run; echo 1 > shared")

@@ -52,7 +52,9 @@ def name() -> str:
 
 
 @pytest.mark.parametrize("top", ["/tmp", "/var/tmp"])
-def test_what_a_run_writes_the_next_one_finds_and_neither_host_nor_view_has_it(emptied: Program, top: str) -> None:
+def test_files_in_tmp_are_there_for_the_next_run_and_neither_on_the_host_nor_in_the_view(
+    emptied: Program, top: str
+) -> None:
     path = f"{top}/{name()}"
     sh(emptied, f"echo kept > {path}")
     assert sh(emptied, f"cat {path}") == "kept\n"
@@ -79,7 +81,7 @@ def test_work_in_tmp_makes_no_request_and_no_generation(emptied: Program) -> Non
     assert [after[key] for key in ("generation", "records_since")] == [before["generation"], before["records_since"]]
 
 
-def test_what_the_host_has_there_is_not_visible_but_the_project_is(emptied: Program, on_host: Path) -> None:
+def test_files_of_the_host_in_tmp_are_not_visible_in_a_run_but_the_project_is(emptied: Program, on_host: Path) -> None:
     (emptied.project / "here").write_text("here\n")
     script = f"cat here; test ! -e {on_host}; ls -d {emptied.project}; echo made > made; mktemp > /dev/null"
     assert sh(emptied, script) == f"here\n{emptied.project}\n"

@@ -18,7 +18,7 @@ def refusals(yolofs: Program) -> list[dict[str, object]]:
     return [note for note in map(json.loads, lines) if note["kind"] == "refusal"]
 
 
-def test_what_is_refused_all_over_a_tree_is_counted_by_directory(repository: Program) -> None:
+def test_refusals_all_over_a_tree_are_counted_by_directory(repository: Program) -> None:
     for directory in range(40):
         (repository.project / f"tree/d{directory}").mkdir(parents=True)
         for name in range(30):
@@ -82,7 +82,7 @@ def test_a_refusal_names_the_command_that_allows_it_and_that_works(at_home: Prog
     assert at_home("run", "--", "git", "config", "user.name").out == "x\n"
 
 
-def test_what_governs_yolofs_is_not_offered(at_home: Program) -> None:
+def test_no_command_is_offered_that_would_open_what_governs_yolofs(at_home: Program) -> None:
     done = at_home("run", "--", "sh", "-c", "echo > .yolofs.toml", code=None)
     assert "refusal  " in done.err
     assert "yolofs rule allow" not in done.err

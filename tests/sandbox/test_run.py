@@ -67,7 +67,7 @@ def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(yolof
     ],
 )
 @pytest.mark.some(3)
-def test_what_to_do_about_a_command_that_cannot_be_started_is_told(
+def test_a_command_that_cannot_be_started_is_told_with_what_to_do(
     yolofs: Program, word: str, code: int, hint: str
 ) -> None:
     for name, content in (

@@ -62,7 +62,7 @@ def test_of_many_changes_the_number_that_is_not_shown_is_told(yolofs: Program) -
     assert "  … and 90 more lines (90 added): yolofs diff " in done.err
 
 
-def test_what_lies_in_directories_that_are_not_shown_is_counted_too(yolofs: Program) -> None:
+def test_files_in_directories_that_the_summary_does_not_show_are_counted_too(yolofs: Program) -> None:
     done = yolofs("run", "sh", "-c", "for i in $(seq 12); do mkdir d$i; echo > d$i/a; echo > d$i/b; done")
     assert "36 changes: 36 added" in done.err
     assert "  … and 2 more lines (6 added): yolofs diff " in done.err
@@ -95,7 +95,7 @@ def test_the_generation_can_be_given_a_name(yolofs: Program) -> None:
     assert yolofs("timeline", "--json").json["generations"][-1]["name"] == "my name"
 
 
-def test_what_was_staged_before_is_not_in_the_summary(yolofs: Program) -> None:
+def test_changes_staged_before_a_run_are_not_in_its_summary(yolofs: Program) -> None:
     yolofs("run", "--no-snapshot", "--no-review", "sh", "-c", "echo 1 > earlier")
     done = yolofs("run", "sh", "-c", "echo 1 > later")
     assert "later" in done.err
@@ -123,7 +123,7 @@ def test_the_exit_code_is_passed_on_also_if_there_can_be_no_summary(tmp_path: Pa
         yolofs("unmount", "--force")
 
 
-def test_what_the_rules_refused_is_told(yolofs: Program) -> None:
+def test_the_summary_tells_what_the_rules_refused(yolofs: Program) -> None:
     (yolofs.project / "closed").write_text("x")
     yolofs("rule", "deny", "closed")
     try:

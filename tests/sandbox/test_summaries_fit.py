@@ -186,7 +186,7 @@ def test_names_that_git_takes_for_patterns_are_names(repository: Program) -> Non
     assert "\nA  *.c\nA  :(glob)b\n-  ignored by git: :!x.log, [a].log  (2 changes; --unfold)\n" in out
 
 
-def test_what_happened_to_refs_is_told(repository: Program) -> None:
+def test_the_summary_tells_what_happened_to_refs(repository: Program) -> None:
     project = repository.project
     for name in ("gone", "moved"):
         git(project, "branch", name)

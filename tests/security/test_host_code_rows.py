@@ -209,7 +209,7 @@ def chunks(paths: list[str]) -> Iterable[list[str]]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_a_row_names_stays_staged_until_it_is_named_and_its_neighbours_do_not(tmp_path: Path, way: str) -> None:
+def test_a_file_of_a_row_stays_staged_until_it_is_named_and_its_neighbours_do_not(tmp_path: Path, way: str) -> None:
     machine = Machine(tmp_path)
     act, before = WAYS[way]
     found = [one for one in SAMPLES if way != "executable" or one.pattern not in BY_CONTENT]

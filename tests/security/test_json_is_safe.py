@@ -155,7 +155,7 @@ def shown(yolofs: Program, *words: str | bytes | Path, **how: Any) -> Done:
 
 @pytest.mark.parametrize("command", JSON_COMMANDS)
 @pytest.mark.some(6)
-def test_what_is_printed_as_json_is_safe(yolofs: Program, command: str) -> None:
+def test_json_with_hostile_names_is_safe_for_a_terminal(yolofs: Program, command: str) -> None:
     code = 0
     if command == "doctor":
         code = subprocess.run([*COMMAND, "doctor"], cwd=yolofs.project, capture_output=True).returncode
@@ -177,7 +177,7 @@ def test_json_gives_back_the_same_names(yolofs: Program) -> None:
 
 
 @pytest.mark.parametrize("name", points(NAMES, "said of one path", some=4))
-def test_what_is_said_of_one_path_is_safe(yolofs: Program, name: bytes) -> None:
+def test_messages_about_one_hostile_path_are_safe_for_a_terminal(yolofs: Program, name: bytes) -> None:
     path = os.fsdecode(b"./" + name)
     assert name in names_in(shown(yolofs, "blame", "--json", path).json)
     assert name in names_in(shown(yolofs, "rule", "explain", "--json", path).json)
@@ -208,7 +208,7 @@ def test_what_is_said_of_one_path_is_safe(yolofs: Program, name: bytes) -> None:
     ],
     ids=" ".join,
 )
-def test_what_is_printed_for_people_is_safe(yolofs: Program, words: tuple[str, ...]) -> None:
+def test_lists_with_hostile_names_are_safe_for_a_terminal(yolofs: Program, words: tuple[str, ...]) -> None:
     shown(yolofs, *words)
 
 
@@ -271,7 +271,7 @@ def test_a_hook_is_safe_and_says_the_same(agent: str, tmp_path: Path) -> None:
     assert not answers or any(HOSTILE in shlex.split(one, posix=False)[-1] or HOSTILE in one for one in answers)
 
 
-def test_what_is_brought_back_or_listed_is_safe_and_says_the_same(tmp_path: Path) -> None:
+def test_restore_cat_and_ls_with_hostile_names_are_safe_and_say_the_same(tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     small = Program(project)

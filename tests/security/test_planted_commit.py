@@ -64,7 +64,7 @@ def end_mount(project: Path) -> None:
 
 
 @pytest.mark.mount
-def test_what_a_clone_brings_is_not_carried_out(tmp_path: Path, victim: Path) -> None:
+def test_a_commit_that_a_clone_brings_is_not_carried_out(tmp_path: Path, victim: Path) -> None:
     clone = tmp_path / "clone"
     clone.mkdir()
     plant(clone / ".yolofs", victim)
@@ -78,9 +78,7 @@ def test_what_a_clone_brings_is_not_carried_out(tmp_path: Path, victim: Path) ->
 
 @pytest.mark.mount
 @pytest.mark.parametrize("owner", ["root", "another"])
-def test_what_lies_in_a_session_and_has_no_seal_is_refused_with_the_reason(
-    tmp_path: Path, victim: Path, owner: str
-) -> None:
+def test_a_plan_without_a_seal_is_refused_with_the_reason(tmp_path: Path, victim: Path, owner: str) -> None:
     """Root in a directory that an ordinary user has prepared, too, if the command gets so far."""
     project = tmp_path / "project"
     (project / "below").mkdir(parents=True)
@@ -259,7 +257,7 @@ def link_to_itself(path: Path) -> None:
 
 @pytest.mark.usefixtures("state")
 @pytest.mark.parametrize("what", points(list(TAMPERINGS), "tamperings", some=3))
-def test_what_was_changed_after_the_interruption_is_not_carried_out(tmp_path: Path, what: str) -> None:
+def test_a_plan_that_was_changed_after_the_interruption_is_not_carried_out(tmp_path: Path, what: str) -> None:
     project = tmp_path / "project"
     staged(project)
     interrupt_commit(project, STEP)

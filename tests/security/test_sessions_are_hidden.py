@@ -79,7 +79,7 @@ def test_nothing_of_a_state_directory_is_shown_or_made(yolofs: Program, tree: Pa
     assert not set(listed) & set(map(str, paths))
 
 
-def test_what_is_only_called_as_a_state_directory_is_shown(yolofs: Program, tree: Path) -> None:
+def test_a_directory_that_is_only_called_like_a_state_directory_is_shown(yolofs: Program, tree: Path) -> None:
     plain = sorted(str(path.relative_to(tree)) for path in (tree / "plain").rglob("*"))
     done = yolofs("run", "--", "find", "plain", "-mindepth", "1", cwd=tree)
     assert sorted(done.out.splitlines()) == plain

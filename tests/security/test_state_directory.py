@@ -311,7 +311,7 @@ def test_two_that_start_at_once_do_not_get_into_each_others_way(tmp_path: Path, 
     assert [code for _, code in ended] == [0] * 8, ended
 
 
-def test_what_a_start_that_was_killed_has_left_keeps_nobody_out(project: Path, state: Path) -> None:
+def test_leftovers_of_a_killed_start_keep_no_other_start_out(project: Path, state: Path) -> None:
     state.mkdir(mode=0o700, parents=True)
     state.parent.chmod(0o700)
     (state / ".4711..yolofs-state.new").touch()

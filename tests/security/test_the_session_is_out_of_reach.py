@@ -130,7 +130,7 @@ def test_the_link_is_made_again_by_the_next_mount(
     assert os.readlink(repository / ".yolofs") == session
 
 
-def test_what_has_taken_the_links_place_stays_as_it_is(yolofs: Program) -> None:
+def test_a_file_in_the_place_of_the_link_stays_as_it_is(yolofs: Program) -> None:
     link = yolofs.project / ".yolofs"
     link.unlink()
     link.write_text("mine\n")

@@ -45,7 +45,7 @@ def test_in_another_users_directory_root_is_refused_with_one_line(room: Path) ->
 
 
 @only_root
-def test_what_another_user_prepared_above_is_not_looked_at(room: Path) -> None:
+def test_a_project_that_another_user_prepared_above_is_not_looked_at(room: Path) -> None:
     theirs = room / "theirs"
     mine = theirs / "mine"
     mine.mkdir(parents=True)

@@ -75,7 +75,7 @@ def test_each_module_whose_lines_are_counted_is_there(path: str) -> None:
     assert [name for name in traced if not is_there(name.replace(".", "/"))] == []
 
 
-def test_what_a_docstring_refers_to_is_there() -> None:
+def test_each_name_that_a_docstring_refers_to_is_there() -> None:
     """A reference is the full name of something, or a name that the same module uses."""
     modules = {full_name(path): path.read_text() for top in TOPS for path in python_files(top)}
     missing = [

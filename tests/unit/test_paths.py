@@ -32,7 +32,7 @@ def test_plain_names_stay_as_they_are(name: str) -> None:
         ("é\ufe00\ufe0f", '"\\303\\251\\357\\270\\200\\357\\270\\217"'),
     ],
 )
-def test_what_could_be_taken_for_something_else_is_quoted(name: str, shown: str) -> None:
+def test_a_path_that_could_be_taken_for_something_else_is_quoted(name: str, shown: str) -> None:
     assert display(name.encode()) == shown
 
 

@@ -91,7 +91,7 @@ def test_a_accepts_everything_and_q_asks_before_it_leaves_that(yolofs: Program, 
     assert len(yolofs("status", "--json").json["changes"]) == 3
 
 
-def test_what_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Program, view: Path) -> None:
+def test_a_change_that_has_become_stale_is_marked_and_has_to_be_accepted_again(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
         at(terminal, "new.txt")

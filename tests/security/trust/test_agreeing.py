@@ -37,7 +37,7 @@ def test_at_a_terminal_the_lines_are_shown_and_asked(clone: Program, home: Path)
     assert waiting(clone) == []
 
 
-def test_what_is_agreed_to_is_what_was_shown(clone: Program) -> None:
+def test_trust_agrees_to_the_lines_that_it_has_shown_alone(clone: Program) -> None:
     settings(clone, '[run]\nkeep_env = ["A"]\n')
     with Terminal(clone.project, ["trust"]) as terminal:
         terminal.wait_for("agree to this line? [y/N] ")
@@ -99,7 +99,7 @@ def test_a_line_waits_again_when_the_exception_from_it_has_gone(clone: Program, 
     assert reads(clone, home / "notes/private") == ""
 
 
-def test_what_was_agreed_to_can_be_taken_back(clone: Program, home: Path) -> None:
+def test_agreements_can_be_taken_back(clone: Program, home: Path) -> None:
     settings(clone, '[rules]\n"~/.ssh" = "read-only"\n')
     with clone.mounted("--root", "/") as view:
         clone.trust()
@@ -123,7 +123,7 @@ def test_a_copy_or_a_new_clone_elsewhere_inherits_nothing(clone: Program, home: 
     assert waiting(clone) == []
 
 
-def test_what_is_remembered_lies_where_only_the_user_can_write(clone: Program) -> None:
+def test_agreements_lie_where_only_the_user_can_write(clone: Program) -> None:
     settings(clone, '[run]\nkeep_env = ["A"]\n')
     clone.trust()
     directory = Path(os.environ["XDG_STATE_HOME"]) / "yolofs/trust"
@@ -132,7 +132,7 @@ def test_what_is_remembered_lies_where_only_the_user_can_write(clone: Program) -
     assert not [path for path in clone.project.rglob("*") if path.is_file() and b"keep_env" in path.read_bytes()][1:]
 
 
-def test_what_is_remembered_counts_for_nothing_where_others_could_write_it(
+def test_agreements_count_for_nothing_where_others_could_write_them(
     clone: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(clone, '[rules]\n"~/.ssh" = "read-only"\n')

@@ -99,7 +99,7 @@ def test_links_in_the_tree_lead_no_rule_out_of_it(clone: Program, home: Path) ->
     assert reads(clone, clone.project / "link/key", home / ".ssh/key") == ""
 
 
-def test_what_was_agreed_to_for_a_link_waits_again_when_it_leads_elsewhere(clone: Program) -> None:
+def test_an_agreement_for_a_link_waits_again_when_that_leads_elsewhere(clone: Program) -> None:
     for name in ("open", "closed"):
         (clone.project / name).mkdir()
         (clone.project / name / "file").write_text(name)
@@ -141,7 +141,7 @@ def test_a_users_own_rules_are_not_loosened_either(clone: Program, home: Path) -
 # ---- what tightens
 
 
-def test_what_only_tightens_holds_at_once(clone: Program, home: Path) -> None:
+def test_a_line_that_only_tightens_holds_at_once(clone: Program, home: Path) -> None:
     (home / "open").mkdir()
     settings(
         clone,
@@ -263,7 +263,7 @@ def test_a_running_mount_takes_up_what_is_agreed_to_at_once_and_nothing_else(clo
         assert not key.exists()
 
 
-def test_what_was_agreed_to_stays_in_force_while_more_comes(clone: Program, home: Path) -> None:
+def test_a_line_that_was_agreed_to_stays_in_force_while_more_lines_come(clone: Program, home: Path) -> None:
     (home / "notes").write_text(SECRET)
     settings(clone, '[rules]\n"~/.ssh" = "read-only"\n')
     clone.trust()
@@ -365,7 +365,7 @@ def test_a_broken_settings_file_is_told_and_commands_go_on(clone: Program) -> No
         assert "not TOML" in clone.refused(*words, code=3)
 
 
-def test_what_a_tree_wrote_does_no_harm_to_the_terminal(clone: Program) -> None:
+def test_lines_of_a_tree_do_no_harm_to_the_terminal(clone: Program) -> None:
     settings(
         clone,
         '[run]\nkeep_env = ["\\u001b[2J", "A\\nagree to nothing", "\\u202eEVIL", "\\u009b1m"]\n'

@@ -95,7 +95,7 @@ def test_a_pattern_opens_no_way_into_what_is_hidden() -> None:
 @pytest.mark.parametrize(
     ("kind", "kept_by"), [(stat.S_IFDIR, ["/p/a/b"]), (stat.S_IFLNK, ["/p/a/b"]), (stat.S_IFREG, [])]
 )
-def test_what_keeps_a_directory_from_going_away_is_told(kind: int, kept_by: list[str]) -> None:
+def test_explain_tells_the_rule_that_keeps_a_directory_from_going_away(kind: int, kept_by: list[str]) -> None:
     found = of("/p/a", {".": "allow", "a/b": "read-only", "a/c": "allow"}, kind=kind)
     assert [rule.path.decode() for rule in (found.kept_by,) if isinstance(rule, PathRule)] == kept_by
     expected = NO if kept_by else YES

@@ -58,7 +58,7 @@ def test_allowed_changes_make_allow_and_denials_make_deny() -> None:
     assert suggested(RULES, accesses) == [("/h/b", "deny", 4, 4, 4), ("/h/a", "allow", 3, 3, 3)]
 
 
-def test_what_was_denied_stays_denied_in_a_directory_that_is_opened() -> None:
+def test_a_denied_path_stays_denied_in_a_directory_for_which_a_rule_is_suggested() -> None:
     accesses = [*(access(f"/h/doc/long-name-{n}") for n in range(4)), access("/h/doc/x", answer=False)]
     assert suggested(RULES, accesses) == [("/h/doc/x", "deny", 1, 1, 1), ("/h/doc", "write-ask", 4, 4, 4)]
 
@@ -75,7 +75,7 @@ def test_a_write_that_was_denied_does_not_stand_against_reading() -> None:
     assert suggested(RULES, accesses) == [("/h/doc", "write-ask", 3, 3, 3)]
 
 
-def test_what_nobody_answered_counts_but_suggests_nothing_by_itself() -> None:
+def test_accesses_that_nobody_answered_count_but_suggest_no_rule_by_themselves() -> None:
     assert suggested(RULES, [access(f"/h/a/{n}", answer=None) for n in range(9)]) == []
     accesses = [access("/h/a/0"), *(access(f"/h/a/{n}", answer=None) for n in range(1, 4))]
     assert suggested(RULES, accesses) == [("/h/a", "write-ask", 4, 4, 1)]

@@ -108,7 +108,7 @@ def test_an_audit_without_a_note_has_no_file(directory: bytes) -> None:
     assert not raw(directory).exists()
 
 
-def test_what_a_journal_before_this_one_saw_is_not_read(directory: bytes) -> None:
+def test_notes_of_a_journal_before_this_one_are_not_read(directory: bytes) -> None:
     append(directory, ASK)
     note_journal_end(directory, is_commit=True)
     append(directory, REFUSAL)

@@ -45,7 +45,7 @@ def test_a_hunk_is_shown_with_the_lines_around_it() -> None:
     ]  # fmt: skip
 
 
-def test_what_nobody_has_edited_changes_nothing() -> None:
+def test_an_edit_saved_unchanged_changes_nothing() -> None:
     for hunk in hunks(BEFORE, AFTER):
         assert edited(hunk, BEFORE, AFTER, to_edit(hunk, BEFORE, AFTER)) == AFTER
 
@@ -79,7 +79,7 @@ def test_with_no_line_left_there_is_no_edit() -> None:
         (b"+four\n", b"four\n", "line 6 starts with none of"),
     ],
 )
-def test_what_does_not_fit_the_old_text_is_refused(old: bytes, new: bytes, message: str) -> None:
+def test_an_edit_that_does_not_fit_the_old_text_is_refused(old: bytes, new: bytes, message: str) -> None:
     first, _ = hunks(BEFORE, AFTER)
     with pytest.raises(UsageError, match=message):
         edited(first, BEFORE, AFTER, to_edit(first, BEFORE, AFTER).replace(old, new))

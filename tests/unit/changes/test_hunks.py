@@ -155,7 +155,7 @@ def test_picks_are_spelled_as_they_are_read() -> None:
     "word", ["", "abc", "0123456789abcdeg", "0123456789abcdef:", "0123456789abcdef:0", "0123456789abcdef:3-1",
              "0123456789abcdef:1-99999999999", "0123456789ABCDEF", "0123456789abcdef:1-9999999999"]
 )  # fmt: skip
-def test_what_is_no_pick_is_refused(word: str) -> None:
+def test_a_malformed_pick_is_refused(word: str) -> None:
     with pytest.raises(UsageError) as refused:
         parse_picks([word])
     assert refused.value.hint == "yolofs hunks"

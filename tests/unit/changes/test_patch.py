@@ -300,7 +300,7 @@ class TestPrefix:
         inside = {path: file for path, file in view_files(scribe).items() if path.startswith(b"d/")}
         assert {path: file for path, file in files(target).items() if path.startswith(b"d/")} == inside
 
-    def test_what_is_outside_of_the_prefix_is_noted(self, scribe: Scribe) -> None:
+    def test_a_change_outside_of_the_prefix_is_noted(self, scribe: Scribe) -> None:
         scribe.write(b"text", b"changed\n")
         assert patch_of(scribe, prefix=b"d") == (b"", ["text is outside of the patch's directory"])
 

@@ -104,7 +104,7 @@ class TestNotes:
         assert f"{path.decode()} is a path that git refuses in patches" in notes
         assert files(target)[b"text"] == (b"100644", b"changed\n")
 
-    def test_what_git_refuses_of_one_repository_is_one_note(self, scribe: Scribe, target: Path) -> None:
+    def test_files_of_one_repository_that_git_refuses_are_one_note(self, scribe: Scribe, target: Path) -> None:
         for path in (b"d/.git/config", b"d/.git/HEAD", b"d/.git/refs/head"):
             make(scribe, path)
         assert self.notes(scribe, target) == ["d/.git holds 3 changes that git refuses in patches"]
@@ -142,7 +142,7 @@ class TestNotes:
         assert self.notes(scribe, target) == ["other is left out, as it has 10,240.0 GiB: no patch takes more than 1"]
         assert files(target)[b"text"] == (b"100644", b"changed\n")
 
-    def test_what_cannot_be_read_is_left_out(self, scribe: Scribe, target: Path) -> None:
+    def test_a_file_that_cannot_be_read_is_left_out_of_the_patch(self, scribe: Scribe, target: Path) -> None:
         scribe.write(b"text", b"changed\n")
         scribe.write(b"other", b"changed\n")
         parts: list[bytes] = []

@@ -120,7 +120,7 @@ def test_an_error_of_the_system_is_one_line_and_the_next_thing_to_do(capsys: pyt
     )
 
 
-def test_what_should_not_happen_is_one_line_and_a_file(
+def test_an_internal_error_is_one_line_and_a_file_with_the_traceback(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

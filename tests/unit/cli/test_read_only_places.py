@@ -35,7 +35,7 @@ def written(*words: str, directory: str = "/home/u/p") -> list[str]:
         (["npm", "install", "cowsay"], []),
     ],
 )
-def test_what_a_command_writes_is_read_off_its_words(words: list[str], paths: list[str]) -> None:
+def test_the_paths_that_a_command_writes_are_read_off_its_words(words: list[str], paths: list[str]) -> None:
     assert written(*words) == paths
 
 

@@ -249,7 +249,7 @@ def test_a_deep_path_needs_neither_recursion_nor_descriptors(scribe: CommitScrib
 # --- what a commit leaves behind ------------------------------------------------------------------
 
 
-def test_what_was_replaced_or_removed_is_kept_by_its_number(scribe: CommitScribe, parking: bytes) -> None:
+def test_replaced_and_removed_files_are_kept_by_the_number_of_their_step(scribe: CommitScribe, parking: bytes) -> None:
     scribe.write(b"a", b"new")
     scribe.remove(b"d")
     scribe.rename(b"b", b"e/b")
@@ -311,7 +311,7 @@ def test_a_symlink_in_the_place_of_a_directory_is_not_followed(
     assert not os.path.exists(parking)
 
 
-def test_what_the_host_made_meanwhile_is_not_overwritten(scribe: CommitScribe, parking: bytes) -> None:
+def test_a_file_that_the_host_made_meanwhile_is_not_overwritten(scribe: CommitScribe, parking: bytes) -> None:
     scribe.write(b"c", b"from the view")
     scribe.write(b"a", b"from the view")
     plan = scribe.plan()
@@ -342,7 +342,7 @@ def test_what_the_host_made_meanwhile_is_not_overwritten(scribe: CommitScribe, p
     }
 
 
-def test_what_the_host_wrote_after_planning_is_kept_when_replaced(scribe: CommitScribe, parking: bytes) -> None:
+def test_a_host_edit_after_planning_is_kept_when_the_file_is_replaced(scribe: CommitScribe, parking: bytes) -> None:
     scribe.write(b"a", b"new")
     plan = scribe.plan()
     Path(os.fsdecode(scribe.base.path(RelPath(b"a")))).write_bytes(b"the host was late")
@@ -487,4 +487,4 @@ def test_without_renameat2_nothing_is_overwritten_either(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lacks_renameat2(monkeypatch)
-    test_what_the_host_made_meanwhile_is_not_overwritten(scribe, parking)
+    test_a_file_that_the_host_made_meanwhile_is_not_overwritten(scribe, parking)

@@ -130,7 +130,7 @@ def test_a_missing_journal_is_an_os_error(path: bytes) -> None:
 # --- appending ---
 
 
-def test_what_was_appended_is_read_back(path: bytes, form: JournalForm) -> None:
+def test_appended_records_are_read_back(path: bytes, form: JournalForm) -> None:
     with create(path, form) as journal:
         journal.append(A)
         journal.append(B, P1, C)
@@ -333,7 +333,7 @@ def test_a_refresh_that_fails_can_be_tried_again(path: bytes) -> None:
         assert reader.segment_counts() == [1, 0]
 
 
-def test_what_was_taken_of_the_disk_for_more_is_given_back(path: bytes) -> None:
+def test_disk_space_reserved_for_more_records_is_given_back(path: bytes) -> None:
     with Journal.create(path) as journal:
         journal.append(A)
         journal.give_back()
@@ -369,7 +369,7 @@ def test_a_sync_waits_for_the_disk_where_something_is_new(path: bytes, monkeypat
         assert synced[2:] == [reader.size - len(encode(A, journal.form.key)), reader.size]
 
 
-def test_what_is_appended_during_a_sync_is_synced_by_the_next(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_appended_during_a_sync_are_synced_by_the_next(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
 
     def append_meanwhile(fd: int) -> None:

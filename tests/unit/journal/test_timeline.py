@@ -151,7 +151,7 @@ def test_back_without_a_travel_is_an_error() -> None:
         ("-1", "there is no snapshot named -1", "yolofs timeline"),
     ],
 )
-def test_what_cannot_be_resolved_is_named_with_the_nearest_names(text: str, message: str, hint: str) -> None:
+def test_an_unknown_generation_is_named_with_the_nearest_names(text: str, message: str, hint: str) -> None:
     with pytest.raises(GenerationError) as caught:
         Timeline(BRANCHED).resolve(text)
     assert (caught.value.message, caught.value.hint) == (message, hint)

@@ -104,7 +104,7 @@ def test_another_user_with_the_same_key_is_named(sealer: Sealer) -> None:
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"null", b'{"version": 1}', b"\xff", b"[" * 100_000])
-def test_what_is_no_seal_cannot_be_read(sealer: Sealer, text: bytes) -> None:
+def test_a_malformed_seal_cannot_be_read(sealer: Sealer, text: bytes) -> None:
     assert sealer.problems(text, 7, PLAN, None) == ["its seal cannot be read"]
     assert began_ns(text) is None
 

@@ -6,7 +6,7 @@ from yolofs.config.settings import RunSettings
 from yolofs.sandbox.environment import hidden_variables, without
 
 
-def test_what_unlocks_something_is_left_out_by_default() -> None:
+def test_tokens_and_passwords_are_left_out_by_default() -> None:
     names = [
         "HOME",
         "PATH",

@@ -52,7 +52,7 @@ def view(tmp_path: Path) -> Iterator[View]:
     made.session.close()
 
 
-def test_what_is_removed_while_somebody_reads_is_there_until_nobody_does(view: View) -> None:
+def test_a_file_removed_while_somebody_reads_is_there_until_nobody_does(view: View) -> None:
     view.make(b"a")
     view.make(b"b")
     (a, b) = view.store
@@ -63,7 +63,7 @@ def test_what_is_removed_while_somebody_reads_is_there_until_nobody_does(view: V
     assert view.store == set()
 
 
-def test_what_was_removed_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
+def test_a_removed_file_goes_at_the_end_of_the_mount_at_the_latest(view: View) -> None:
     view.make(b"a")
     with reading_store(view.session.directory):
         view.remove(b"a")
@@ -121,7 +121,7 @@ def test_removed_files_that_wait_for_readers_are_bounded_in_bytes(view: View, mo
         assert view.store == {a}
 
 
-def test_what_no_journal_names_goes_at_once(view: View) -> None:
+def test_a_file_that_no_journal_names_goes_at_once(view: View) -> None:
     """Nobody looks for it."""
     inode, _ = view.overlay.tmpfile(view.overlay.root, 0o100644, OWNER)
     assert len(view.store) == 1

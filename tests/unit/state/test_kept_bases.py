@@ -53,7 +53,7 @@ def test_the_last_of_several_kept_texts_of_a_file_is_found(store: Store) -> None
     assert everything(store) == {(b"a", b"1"): b"new", (b"a", b"2"): b"other"}
 
 
-def test_what_a_crash_has_torn_off_is_passed_over(store: Store) -> None:
+def test_a_kept_text_that_a_crash_has_torn_off_is_passed_over(store: Store) -> None:
     keep(store, (b"a", b"1", b"whole"), (b"b", b"1", b"torn " * 100))
     path = Path(os.fsdecode(path_in(store)))
     path.write_bytes(path.read_bytes()[:-200])
@@ -151,7 +151,7 @@ def test_a_text_is_kept_over_a_snapshot_and_after_a_change_of_metadata(view: Cor
     view.close()
 
 
-def test_what_is_no_text_or_too_long_is_not_kept(view: CoreDriver) -> None:
+def test_a_binary_or_too_long_file_is_not_kept(view: CoreDriver) -> None:
     for name in (b"binary", b"long", b"long binary"):
         view.append(name, b"more")
         assert kept(view, name) is None

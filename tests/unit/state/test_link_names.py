@@ -69,7 +69,7 @@ def test_a_file_that_the_host_has_replaced_is_not_looked_for(root: Path) -> None
     assert find_names(base, [file]) == []
 
 
-def test_what_lies_too_deep_for_a_path_is_passed_over(root: Path) -> None:
+def test_names_too_deep_for_a_path_are_passed_over(root: Path) -> None:
     """Any user may make such a directory: no reason for a commit to fail."""
     with steps_down(root) as steps:
         for _ in steps:

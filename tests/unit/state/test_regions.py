@@ -42,7 +42,7 @@ def test_a_project_that_is_a_scratch_directory_counts_as_the_project() -> None:
     assert Regions(RelPath(b"tmp"), (RelPath(b"tmp"),)).of(b"tmp/a") is Region.PROJECT
 
 
-def test_what_lies_in_two_regions_counts_as_outside() -> None:
+def test_a_change_with_paths_in_two_regions_counts_as_outside() -> None:
     assert REGIONS.of_all((b"home/u/p/a", b"tmp/a")) is Region.OUTSIDE
     assert REGIONS.of_all((b"tmp/a", b"tmp/b")) is Region.SCRATCH
 

@@ -30,7 +30,7 @@ def note_file(directory: bytes) -> Path:
     return Path(os.fsdecode(os.path.join(directory, NAME)))
 
 
-def test_what_was_noted_last_counts_for_the_next_reader(directory: bytes) -> None:
+def test_the_owner_noted_last_counts_for_the_next_reader(directory: bytes) -> None:
     owners = Owners(directory)
     assert owners.of == {}
     assert not note_file(directory).exists()

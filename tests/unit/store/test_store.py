@@ -315,7 +315,9 @@ def test_collect_removes_many_from_several_shards_at_once(room: bytes) -> None:
     assert store.next_ino == 1301
 
 
-def test_what_cannot_be_removed_among_many_is_an_error(room: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_inode_that_cannot_be_removed_among_many_is_an_error(
+    room: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = Store(room + b"/files")
     numbers = [add_file(store) for _ in range(1100)]
     os.unlink(store.path(numbers[600]))

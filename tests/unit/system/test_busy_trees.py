@@ -56,7 +56,7 @@ def test_all_kinds_of_files_go_and_the_directory_stays(top: tuple[Path, int]) ->
     assert open_descriptors() == before
 
 
-def test_what_a_link_leads_to_stays(top: tuple[Path, int], tmp_path: Path) -> None:
+def test_the_target_of_a_link_stays_when_the_tree_is_emptied(top: tuple[Path, int], tmp_path: Path) -> None:
     directory, fd = top
     (tmp_path / "other").mkdir()
     (tmp_path / "other/file").write_text("x")

@@ -125,7 +125,7 @@ def conflict(made: Path) -> None:
         lambda made: git(made, "update-index", "--skip-worktree", "a"),
     ],
 )
-def test_what_somebody_has_done_to_an_index_is_seen(tmp_path: Path, change: Callable[[Path], object]) -> None:
+def test_a_changed_index_is_not_the_same(tmp_path: Path, change: Callable[[Path], object]) -> None:
     made = repository(tmp_path)
     before = read(made)
     change(made)

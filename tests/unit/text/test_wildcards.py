@@ -12,7 +12,7 @@ from yolofs.config.trust import Surroundings, settle_settings
 from yolofs.text.wildcards import Wildcards
 
 
-def test_what_fits_is_what_fnmatch_says() -> None:
+def test_names_fit_a_wildcard_as_fnmatch_says() -> None:
     chosen = dice("wildcards")
     for _ in range(3_000):
         patterns = ["".join(chosen.choices("ab*?[]!", k=chosen.randint(0, 5))) for _ in range(2)]

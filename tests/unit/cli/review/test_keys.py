@@ -76,7 +76,7 @@ def test_a_drop_is_asked_about_and_has_a_note(model: ReviewModel) -> None:
     assert (list(wish.what), wish.title, wish.note, wish.is_told) == ([(b"p/x", True)], "x", "why", True)
 
 
-def test_what_the_host_would_run_is_not_accepted_with_its_directory() -> None:
+def test_a_file_that_the_host_would_run_is_not_accepted_with_its_directory() -> None:
     model = ReviewModel()
     marks = {RelPath(b"p/d/hook"): (Mark.GIT,)}
     model.compared(comparison(change(b"p/d/b"), change(b"p/d/hook"), marks=marks))
@@ -87,7 +87,7 @@ def test_what_the_host_would_run_is_not_accepted_with_its_directory() -> None:
     assert model.message == "what the host would run or trust is accepted one by one"
 
 
-def test_what_turns_out_to_be_run_by_the_host_is_accepted_no_longer() -> None:
+def test_a_file_that_turns_out_to_be_run_by_the_host_is_accepted_no_longer() -> None:
     model = ReviewModel()
     early = comparison(change(b"p/hook"))
     model.compared(msgspec.structs.replace(early, has_marks=False))

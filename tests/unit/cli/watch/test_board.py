@@ -78,7 +78,7 @@ def test_the_card_that_takes_the_place_of_another_has_to_be_looked_at_first(boar
     assert board.key("n") == answer(2, "deny")
 
 
-def test_what_joined_a_group_just_now_is_not_answered_with_it(board: Board, clock: HandClock) -> None:
+def test_an_ask_that_joined_a_group_just_now_is_not_answered_with_it(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/a"))
     board.take(ask(2, b"/d/b", group=1))
     show(board, clock)
@@ -213,7 +213,7 @@ def test_a_path_that_the_card_has_cut_is_shown_whole_by_a_look(board: Board, clo
     assert "what it holds" in "".join(lines)
 
 
-def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board, clock: HandClock) -> None:
+def test_warnings_about_the_rules_are_shown_where_there_is_room(board: Board, clock: HandClock) -> None:
     board.take(WarningsInfo((".yolofs.toml:2: not TOML; the rules that it had before stay in force",)))
     assert "warning: .yolofs.toml:2: not TOML" in text(board)
     board.take(ask(1, b"/d/e/a"))
@@ -224,7 +224,7 @@ def test_what_is_wrong_with_the_rules_is_shown_where_there_is_room(board: Board,
     assert "warning" not in text(board)
 
 
-def test_what_was_answered_just_once_is_told(board: Board, clock: HandClock) -> None:
+def test_asks_that_were_answered_only_once_are_told(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/e/a"))
     show(board, clock)
     board.key("s")
@@ -273,7 +273,7 @@ def test_v_looks_at_the_file_and_keys_do_nothing_without_a_card(board: Board, cl
     assert board.key("v") == LookAtPath(b"/d/\xff")
 
 
-def test_what_was_looked_at_is_not_shown_with_another_card(board: Board, clock: HandClock) -> None:
+def test_a_look_at_a_file_is_not_shown_with_another_card(board: Board, clock: HandClock) -> None:
     board.take(ask(1, b"/d/harmless", group=1))
     board.take(ask(2, b"/d/secret", group=2))
     show(board, clock)
@@ -357,7 +357,7 @@ def test_a_card_says_of_each_rule_that_it_is_one_of_why(board: Board) -> None:
     assert lines[at + 1] == '            asked, as /d/3 is "ask" (rules.toml:1)'
 
 
-def test_what_is_at_stake_is_told_of_each_path_of_a_card(board: Board, clock: HandClock) -> None:
+def test_a_card_tells_the_size_of_the_file_at_each_of_its_paths(board: Board, clock: HandClock) -> None:
     for number, size in ((1, 12), (2, None), (3, 20_000)):
         one = ask(number, b"/d/%d" % number, group=1, operation="write")
         board.take(msgspec.structs.replace(one, size=size))

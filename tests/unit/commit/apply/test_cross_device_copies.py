@@ -47,7 +47,7 @@ def refused(scribe: CommitScribe, commits: Path, path: bytes, plan: Plan | None 
     assert refusal.value.filename == path
 
 
-def test_what_goes_to_one_disk_is_counted_together(scribe: CommitScribe, tmp_path: Path) -> None:
+def test_copies_to_one_disk_are_counted_together(scribe: CommitScribe, tmp_path: Path) -> None:
     (tmp_path / "base/e").write_bytes(os.urandom(LARGE))
     scribe.rename(b"d", b"far/d")
     check(scribe, tmp_path / "commits")
@@ -69,7 +69,7 @@ def test_what_is_taken_out_of_a_directory_before_is_not_counted_with_it(scribe: 
 
 
 @pytest.mark.parametrize("way", ["removed", "replaced"])
-def test_what_is_kept_on_the_disk_of_the_session_is_counted(scribe: CommitScribe, tmp_path: Path, way: str) -> None:
+def test_files_kept_on_the_disk_of_the_session_are_counted(scribe: CommitScribe, tmp_path: Path, way: str) -> None:
     """The session lies on the small disk."""
     (tmp_path / "base/d/more").write_bytes(os.urandom(LARGE))
     commits = tmp_path / "base/far"
@@ -81,7 +81,9 @@ def test_what_is_kept_on_the_disk_of_the_session_is_counted(scribe: CommitScribe
     refused(scribe, commits, b"d/large")
 
 
-def test_what_an_undo_brings_back_from_the_disk_of_the_session_is_counted(scribe: CommitScribe, tmp_path: Path) -> None:
+def test_files_that_an_undo_brings_back_from_the_disk_of_the_session_are_counted(
+    scribe: CommitScribe, tmp_path: Path
+) -> None:
     kept = tmp_path / "commits/1/replaced"
     kept.mkdir(parents=True)
     for slot in (5, 6):

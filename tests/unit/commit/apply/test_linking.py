@@ -99,7 +99,7 @@ def test_roots_copy_has_whatever_owner_and_group(place: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o044, 0o444, 0o244])
-def test_what_its_owner_may_not_read_and_write_is_copied(place: Path, mode: int) -> None:
+def test_a_store_inode_that_its_owner_may_not_read_and_write_is_copied(place: Path, mode: int) -> None:
     assert not is_linked(place, lambda path: os.chmod(path, mode))
     assert is_linked(place, lambda path: os.chmod(path, 0o600))
 

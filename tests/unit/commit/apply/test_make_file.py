@@ -145,7 +145,7 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(
     assert os.listdir(place + b"/new") == []
 
 
-def test_what_is_no_regular_file_is_not_opened(store: Store) -> None:
+def test_a_store_inode_that_is_no_regular_file_is_not_opened(store: Store) -> None:
     fifo = open_inode(store, store.create_special(stat.S_IFIFO | 0o640))
     assert (fifo.fd, fifo.metadata.st.st_mode) == (-1, stat.S_IFIFO | 0o640)
     link = open_inode(store, store.create_symlink(b"target"))

@@ -51,7 +51,9 @@ HOST: dict[str, tuple[Callable[[CommitScribe], object], bytes, set[bytes]]] = {
 
 
 @pytest.mark.parametrize("what", HOST)
-def test_what_the_host_did_meanwhile_is_kept_and_named(scribe: CommitScribe, parking: bytes, what: str) -> None:
+def test_rolling_back_keeps_and_names_what_the_host_did_meanwhile(
+    scribe: CommitScribe, parking: bytes, what: str
+) -> None:
     work(scribe)
     before = whole(scribe)
     act, path, content = HOST[what]
@@ -125,7 +127,7 @@ def test_a_changed_link_is_kept_where_it_is_the_last_name(scribe: CommitScribe, 
     assert {node.content for node in scan(parking + b"/found").values()} >= {b"the host's"}
 
 
-def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+def test_a_host_edit_before_a_file_is_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
     """The copy that was made of it before the first step is not what the file holds by then."""
     work(scribe)
     expected = scribe.expected()
@@ -138,7 +140,7 @@ def test_what_the_host_wrote_before_a_file_is_rewritten_is_kept(scribe: CommitSc
     assert b"the host's" in {node.content for node in scan(parking + b"/replaced").values()}
 
 
-def test_what_the_host_wrote_into_a_file_that_is_half_rewritten_is_kept(scribe: CommitScribe, parking: bytes) -> None:
+def test_a_host_edit_of_a_half_rewritten_file_is_kept(scribe: CommitScribe, parking: bytes) -> None:
     work(scribe)
     expected = scribe.expected()
     number, name = next((n, step.path) for n, step in enumerate(scribe.plan().steps) if isinstance(step, Rewrite))
@@ -167,7 +169,7 @@ def test_only_what_the_host_left_alone_is_told_as_restored(scribe: CommitScribe,
     assert known == {b"c", b"a"}
 
 
-def test_what_the_host_wrote_into_a_rewritten_file_is_kept_once_however_often_it_is_tried(
+def test_a_host_edit_of_a_rewritten_file_is_kept_once_however_often_rolling_back_is_tried(
     scribe: CommitScribe, parking: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(scribe)

@@ -13,7 +13,7 @@ from yolofs.paths import RelPath
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2, 5])
-def test_what_is_noted_after_a_torn_line_is_read(tmp_path: Path, lost: int) -> None:
+def test_a_note_after_a_torn_line_is_read(tmp_path: Path, lost: int) -> None:
     directory, note = os.fsencode(tmp_path), tmp_path / os.fsdecode(UNSET)
     unset_metadata.add(directory, UNSET, RelPath(b"first"), ("times",))
     note.write_bytes(note.read_bytes()[: -lost or None])

@@ -229,7 +229,7 @@ def test_a_file_moved_away_may_change_its_content(scribe: RealTimeScribe, base: 
     assert conflicts(scribe) == []
 
 
-def test_what_lies_in_a_directory_that_the_host_moved_cannot_be_committed(scribe: RealTimeScribe, base: Path) -> None:
+def test_a_file_in_a_directory_that_the_host_moved_cannot_be_committed(scribe: RealTimeScribe, base: Path) -> None:
     scribe.write(b"d/sub/new", b"")
     scribe.remove(b"d/sub/y")
     scribe.rename(b"a", b"d/sub/a")

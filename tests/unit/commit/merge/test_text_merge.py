@@ -45,12 +45,14 @@ def merge_texts(ours: bytes, was: bytes | None, theirs: bytes) -> Merged:
         (b"", b"a\n", b"a\n", b""),
     ],
 )
-def test_what_both_changed_apart_is_in_the_result(ours: bytes, was: bytes, theirs: bytes, merged: bytes) -> None:
+def test_changes_of_both_sides_to_different_lines_are_in_the_result(
+    ours: bytes, was: bytes, theirs: bytes, merged: bytes
+) -> None:
     assert merge_texts(ours, was, theirs) == (merged, 0)
 
 
 @pytest.mark.usefixtures("way")
-def test_what_both_changed_otherwise_stands_between_marks() -> None:
+def test_lines_that_both_sides_changed_differently_stand_between_marks() -> None:
     merged = merge_texts(b"1\nours\n3\n", b"1\n2\n3\n", b"1\ntheirs\n3\n")
     assert merged == (b"1\n<<<<<<< staged\nours\n=======\ntheirs\n>>>>>>> base\n3\n", 1)
     assert has_marks(merged.content)
@@ -74,13 +76,13 @@ def test_lines_without_an_end_get_one_between_marks() -> None:
 
 
 @pytest.mark.usefixtures("way")
-def test_what_both_made_anew_is_one_conflict_unless_it_is_the_same() -> None:
+def test_a_text_that_both_sides_made_is_one_conflict_unless_it_is_the_same() -> None:
     assert merge_texts(b"a\n", None, b"b\n") == (b"<<<<<<< staged\na\n=======\nb\n>>>>>>> base\n", 1)
     assert merge_texts(b"", None, b"b\n").conflicts == 1
     assert merge_texts(b"a\n", None, b"a\n") == (b"a\n", 0)
 
 
-def test_what_is_no_text_or_too_long_is_told() -> None:
+def test_a_binary_or_too_long_file_is_told_as_not_merged() -> None:
     assert why_not_text(b"a\0b", b"a") == "it is no text"
     assert why_not_text(b"a" * (MOST_MERGED_BYTES + 1)) == "it has more than 4 MiB"
     assert why_not_text(b"\xff\xfe", b"") == ""

@@ -62,7 +62,7 @@ def test_a_plan_survives_json() -> None:
     assert Plan.decode(PLAN.encode()) == PLAN
 
 
-def test_what_is_no_plan_is_refused() -> None:
+def test_a_malformed_plan_is_refused() -> None:
     with pytest.raises(YolofsError, match=r"this is not the plan of a commit: .*truncated"):
         Plan.decode(PLAN.encode()[:-5])
 
@@ -87,7 +87,7 @@ def test_what_is_no_plan_is_refused() -> None:
         ((MakeDirectory(A, StoreIno(0)),), "0 is no number of a store inode"),
     ],
 )
-def test_what_no_plan_could_mean_is_refused(steps: tuple[Step, ...], said: str) -> None:
+def test_a_plan_with_impossible_steps_is_refused(steps: tuple[Step, ...], said: str) -> None:
     with pytest.raises(YolofsError, match="this is not the plan of a commit: ") as caught:
         Plan.decode(Plan(b"/base", steps).encode())
     assert said in caught.value.message

@@ -91,7 +91,7 @@ def test_a_file_that_was_changed_in_a_removed_directory_goes_with_it(scribe: Com
 # ---- a state said anew
 
 
-def test_what_lies_in_a_directory_that_is_dropped_is_dropped_too(scribe: CommitScribe) -> None:
+def test_files_in_a_dropped_directory_are_dropped_too(scribe: CommitScribe) -> None:
     scribe.mkdir(b"new")
     scribe.mkdir(b"new/sub")
     scribe.write(b"new/sub/x", b"x\n")

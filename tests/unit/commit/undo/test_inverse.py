@@ -273,7 +273,7 @@ def test_what_was_moved_does_not_come_back_to_a_directory_that_is_gone(commits: 
 
 @pytest.mark.parametrize("force", [False, True])
 @pytest.mark.parametrize("leaves_link", [False, True])
-def test_what_lies_in_a_directory_that_the_host_has_moved_stays_where_it_is(
+def test_files_in_a_directory_that_the_host_has_moved_stay_where_they_are(
     commits: Commits, leaves_link: bool, force: bool
 ) -> None:
     scribe = commits.scribe
@@ -322,7 +322,7 @@ def test_what_was_moved_out_of_a_removed_directory_that_is_not_kept_any_more_sta
 
 
 @pytest.mark.parametrize("name", [b"a", b"g1"], ids=["replaced", "written in place"])
-def test_what_is_not_kept_any_more_is_told_and_stays(commits: Commits, name: bytes) -> None:
+def test_a_change_whose_old_file_is_not_kept_any_more_is_told_and_stays(commits: Commits, name: bytes) -> None:
     commits.scribe.write(name, b"staged")
     plan = commits.commit(1)
     (number,) = (step.number for step in plan.steps if isinstance(step, Create | Rewrite))

@@ -125,7 +125,7 @@ def test_leave_for_one_kind_of_change_is_none_for_another() -> None:
     run(test)
 
 
-def test_what_one_process_asks_below_one_directory_is_one_group() -> None:
+def test_asks_of_one_process_below_one_directory_are_one_group() -> None:
     async def test(driver: Driver) -> None:
         with process() as other:
             asks = await driver.asks(b"/d/a", b"/d/b", b"/d/e/c", b"/x/a")

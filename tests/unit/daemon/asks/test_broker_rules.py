@@ -104,7 +104,7 @@ def test_a_rule_that_would_settle_nothing_as_a_nearer_one_asks_is_not_made() -> 
     assert driver.answers == {b"/d/s/a": [Decision.AGAIN]}
 
 
-def test_what_a_rule_for_a_group_leaves_open_is_told() -> None:
+def test_asks_that_a_rule_for_a_group_leaves_open_are_told() -> None:
     async def test(driver: Driver) -> None:
         driver.install([PathRule(b"/d/s", RuleState.ASK, ".yolofs.toml:3")], lasting=False)
         asks = await driver.asks(b"/d/s", b"/d/a")

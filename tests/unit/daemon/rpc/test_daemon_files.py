@@ -13,7 +13,7 @@ from yolofs.daemon.rpc import daemon_files as files
 from yolofs.daemon.rpc import endpoint
 
 
-def test_what_is_published_can_be_read_back_whatever_the_bytes(tmp_path: Path) -> None:
+def test_the_published_daemon_file_reads_back_whatever_bytes_its_paths_have(tmp_path: Path) -> None:
     directory = os.fsencode(tmp_path)
     described = files.describe(1, 2, b"/run/\xff/control.sock", b"/run/\xff/mnt", b"/")
     files.publish(directory, described)

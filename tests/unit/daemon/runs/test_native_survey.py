@@ -53,7 +53,7 @@ def test_whatever_belongs_to_a_session_is_found(tmp_path: Path) -> None:
     assert found == set(map(Path, ("anywhere", "home/yolofs", "disk/.yolofs-1000", "old/.yolofs", "project/.yolofs")))
 
 
-def test_what_lies_too_deep_for_a_path_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_directory_too_deep_for_a_path_counts_as_an_obstacle(tmp_path: Path) -> None:
     """A program in a sandbox gets there step by step."""
     with steps_down(tmp_path) as steps:
         for _ in steps:

@@ -79,7 +79,9 @@ KERNELS = {
 
 
 @pytest.mark.parametrize(("minor", "offered", "accepted", "more"), KERNELS.values(), ids=KERNELS)
-def test_what_each_kernel_offers_is_used(minor: int, offered: int, accepted: Init, more: Init) -> None:
+def test_each_kernel_gets_the_flags_that_it_offers_and_yolofs_uses(
+    minor: int, offered: int, accepted: Init, more: Init
+) -> None:
     assert agreed(minor, offered)[:2] == (min(minor, 39), accepted)
     assert agreed(minor, offered, xattrs=True)[:2] == (min(minor, 39), accepted | more)
 
@@ -92,7 +94,7 @@ def test_access_control_lists_are_agreed_only_together_with_the_umask(missing: I
 
 
 @pytest.mark.parametrize("refused", [1 << 16, 1 << 17, 1 << 24], ids=["writeback", "no open", "no opendir"])
-def test_what_would_make_the_view_wrong_is_never_accepted(refused: int) -> None:
+def test_flags_that_would_make_the_view_wrong_are_never_accepted(refused: int) -> None:
     _, accepted, _ = agreed(45, 0x7FFFFFFB)
     assert not int(accepted) & refused
 

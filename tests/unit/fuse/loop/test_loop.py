@@ -173,7 +173,7 @@ class TestPost:
         assert idents == [thread.ident]
         end(loop, thread)
 
-    def test_what_is_posted_before_the_start_is_run(self, loop: DeviceLoop) -> None:
+    def test_a_function_posted_before_the_start_is_run(self, loop: DeviceLoop) -> None:
         ran: list[int] = []
         for number in range(3):
             loop.post(ran.append, number)
