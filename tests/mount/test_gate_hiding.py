@@ -27,6 +27,7 @@ from tests.mount.gate_tools import (
 )
 from tests.mount.in_process import MountedView
 from yolofs.access.questions import Operation
+from yolofs.fuse.trace import Trace
 from yolofs.rules import NameRule, Rule, RuleIndex, RuleSet, RuleState, SuffixRule
 
 pytestmark = pytest.mark.mount
@@ -38,6 +39,41 @@ def fill(view: MountedView) -> None:
     os.makedirs(at(view, "top/s/deep/deeper"))
     for path in ("top/s/file", "top/s/deep/deeper/x", "top/free", "top/s/deep/open"):
         Path(at(view, path)).write_text("x" * 77)
+
+
+def test_a_hidden_name_is_asked_for_once_and_shows_as_soon_as_the_rules_say_so(base: Path, mounted: Mounter) -> None:
+    (base / "top").mkdir()
+    (base / "top/secret").write_text("x")
+    trace, rule = Trace(), path_rule(base, "top/secret", HIDDEN)
+    view = mounted(book=book(base, rule), base_timeout_s=3600.0, trace=trace)
+    secret = at(view, "top/secret")
+    for _ in range(2):
+        with refused(errno.ENOENT):
+            os.stat(secret)
+        before = trace.counts()["lookup"]
+        for _ in range(5):
+            with refused(errno.ENOENT):
+                os.stat(secret)
+            with refused(errno.ENOENT):
+                os.open(secret, os.O_RDONLY)
+        assert trace.counts()["lookup"] == before
+        with refused():
+            os.open(secret, os.O_WRONLY | os.O_CREAT)
+        replace_rules(view)
+        assert Path(secret).read_text() == "x"
+        replace_rules(view, rule)
+
+
+def test_a_hidden_name_in_a_staged_directory_is_asked_for_each_time(base: Path, mounted: Mounter) -> None:
+    """A travel may put such a directory elsewhere, where the name is not hidden."""
+    trace = Trace()
+    view = mounted(book=book(base, path_rule(base, "top/secret", HIDDEN)), trace=trace)
+    os.mkdir(at(view, "top"))
+    before = trace.counts().get("lookup", 0)
+    for _ in range(3):
+        with refused(errno.ENOENT):
+            os.stat(at(view, "top/secret"))
+    assert trace.counts()["lookup"] == before + 3
 
 
 @pytest.mark.parametrize("kind", ["path", "name", "suffix"])

@@ -227,7 +227,8 @@ def test_a_kept_listing_does_not_tell_a_name_that_a_rule_hides_since(base: Path,
     hidden = RuleSet((allowed, path_rule(base, "d/b", RuleState.HIDDEN)))
     view.mount.invalidate(view.mount.call(lambda: view.mount.gate.replace_rules(RuleIndex(hidden)))())
     assert look(directory) == {name: of for name, of in shown.items() if name != "b"}
-    view.mount.call(lambda: view.mount.gate.replace_rules(RuleIndex(RuleSet((allowed,)))))
+    shows = RuleSet((allowed,))
+    view.mount.invalidate(view.mount.call(lambda: view.mount.gate.replace_rules(RuleIndex(shows)))())
     assert look(directory) == shown
 
 

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from yolofs.access.gate import Gate
@@ -18,14 +19,16 @@ from yolofs.session.session import Session, SessionAccess
 
 
 @contextlib.contextmanager
-def handlers_of(base: Path) -> Iterator[Handlers]:
-    """Give handlers for the view of ``base``, without a mount."""
+def handlers_of(base: Path, *, clock: Callable[[], float] = time.monotonic) -> Iterator[Handlers]:
+    """Give handlers for the view of ``base``, without a mount; by ``clock`` the gate counts
+    seconds.
+    """
     root = os.fsencode(base)
     Session.create(root)
     with Session.open(root, SessionAccess.WRITE, root=root) as session:
         state = session.present()
         overlay = Overlay(session.base, session.store, session.journal, state.tree, fresh_from=state.fresh_from)
-        gate = Gate(overlay, RuleBook(RuleSet((PathRule(b"/", RuleState.ALLOW, "test"),))))
+        gate = Gate(overlay, RuleBook(RuleSet((PathRule(b"/", RuleState.ALLOW, "test"),))), clock)
         yield Handlers(overlay, gate, Lifetimes(session.base, staged_s=1, base_s=1))
         overlay.close()
 

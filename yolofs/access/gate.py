@@ -36,6 +36,8 @@ _FOUND = 1_000
 """Of how many such files it is remembered which names were found."""
 _FOUND_S = 1.0
 """For how long, in seconds: base may change as long unnoticed anyway."""
+HIDDEN_TOLD = 1_000
+"""How many hidden names the kernel may keep as absent at a time."""
 NOTED = 20_000
 """How many different accesses that rules allowed are kept in memory."""
 _NOTED_BITS = {Operation.READ: 1, Operation.EXECUTE: 2, Operation.LIST: 4}
@@ -70,6 +72,10 @@ class Gate:
         self._clock = clock
         self._found: dict[RelPath, tuple[float, list[RelPath], bool]] = {}
         """What base was found to have of files with hard links, until when that is good."""
+        self._told_absent: dict[tuple[int, bytes], float] = {}
+        """The hidden names that the kernel may keep as absent, each by its directory's number, and
+        until when; the oldest first.
+        """
         overlay.inodes.watch_directories(self._directory_moved)
 
     @contextlib.contextmanager
@@ -121,6 +127,22 @@ class Gate:
         judged = directory.judgement
         verdict = judged.verdict if judged.version == book.version else self.verdict(directory)
         return book.shows(verdict, name)
+
+    def may_stay_absent(self, directory: Inode, name: bytes, lifetime_s: float) -> bool:
+        """Tell whether the kernel may keep for so long that a hidden name is not there.
+
+        If so, it is among the names that :meth:`replace_rules` has it forget.
+        """
+        told, now = self._told_absent, self._clock()
+        place = directory.number, name
+        told.pop(place, None)
+        if len(told) >= HIDDEN_TOLD:
+            oldest = next(iter(told))
+            if told[oldest] > now:
+                return False
+            del told[oldest]
+        told[place] = now + lifetime_s
+        return True
 
     def shown(self, directory: Inode, names: list[bytes]) -> list[bytes]:
         """Return those of a directory's ``names`` that may be looked up."""
@@ -308,11 +330,19 @@ class Gate:
         """Put other rules in force.
 
         Returns a function that finds the names that the kernel must forget, as they are hidden
-        now.  It walks over all known inodes, so it is for another thread.
+        now, or were and may not be any more.  It walks over all known inodes, so it is for another
+        thread.
         """
         before = self.book.sources
         self.book.adopt(index)
-        return lambda: hidden_since(before, self.book, self._overlay)
+        told, self._told_absent = self._told_absent, {}
+
+        def stale() -> Invalidation:
+            found = hidden_since(before, self.book, self._overlay)
+            found.entries.extend(told)
+            return found
+
+        return stale
 
     # ---- inside
 

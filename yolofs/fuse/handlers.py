@@ -39,9 +39,7 @@ MAX_READ = 1 << 20
 
 
 _ABSENT = EntryReply(None, 0.0, 0.0)
-"""A hidden name: the kernel asks again each time, so that it need not be told when the rules
-change.
-"""
+"""A hidden name that the kernel asks for again each time."""
 _CONTENT_XATTRS = (b"user.", b"trusted.")
 """What begins so is content, and judged as such; other extended attributes are looked at as stat(2)
 looks.
@@ -95,7 +93,7 @@ class Handlers:
             inode.lookups += 1
             return self._answer(directory, name, attr)
         if not self.gate.shows(directory, name):
-            return _ABSENT
+            return self._hidden(directory, name)
         found = self.overlay.lookup(directory, name)
         if found is None:
             return self._answer(directory, name, None)
@@ -103,6 +101,19 @@ class Handlers:
             self.overlay.forget(found[0].number, 1)
             raise UncountedError(found[0])
         return self._answer(directory, name, found[1])
+
+    def _hidden(self, directory: Inode, name: bytes) -> EntryReply:
+        """Return that a hidden name is not there.
+
+        The kernel may keep that for as long as of a name that base does not have.  Not in a
+        directory that is staged, where that is long: a travel may put it elsewhere.
+        """
+        if directory.staged is not None or directory.source is None:
+            return _ABSENT
+        lifetime_s = self._lifetimes.of_name(directory, is_stable=False)
+        if lifetime_s <= 0 or not self.gate.may_stay_absent(directory, name, lifetime_s):
+            return _ABSENT
+        return EntryReply(None, lifetime_s, 0.0)
 
     def forget(self, items: Sequence[tuple[int, int]]) -> None:
         """Take back look-ups: pairs of inode number and count."""

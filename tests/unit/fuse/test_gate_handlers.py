@@ -17,7 +17,7 @@ from tests.support.plain_handlers import handlers_of
 from yolofs.access.refusals import UndecidedError
 from yolofs.fuse.handlers import Handlers
 from yolofs.overlay.inodes import ROOT_NUMBER
-from yolofs.rules import RuleState, SuffixRule
+from yolofs.rules import RuleIndex, RuleState, SuffixRule
 
 
 @pytest.fixture
@@ -193,3 +193,29 @@ def test_a_handle_for_writing_is_good_for_sizes_and_times_only(base: Path, handl
         with refused():
             handlers.setattr(number, mode, uid, gid, None, None, None, is_open=True)
     handlers.release(opened.handle)
+
+
+def test_only_so_many_hidden_names_may_be_kept_and_each_is_forgotten_with_other_rules(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("yolofs.access.gate.HIDDEN_TOLD", 3)
+    (base / "d").mkdir()
+    now_s = [0.0]
+    with handlers_of(base, clock=lambda: now_s[0]) as handlers:
+        gate = handlers.gate
+        hides = rule_set(base, SuffixRule(b".key", RuleState.HIDDEN, "test:1"))
+        gate.book.replace(hides)
+        directory = look_up(handlers, "d")
+
+        def kept(*numbers: int) -> list[bool]:
+            answers = [handlers.lookup(directory, b"%d.key" % number) for number in numbers]
+            assert all(answer.attr is None for answer in answers)
+            return [answer.name_timeout_s > 0 for answer in answers]
+
+        assert kept(1, 2, 3, 4, 1, 2) == [True, True, True, False, True, True]
+        now_s[0] = 1.5  # the kernel asks for all of them anew
+        assert kept(4, 1) == [True, True]
+        told = {name for number, name in gate.replace_rules(RuleIndex(hides))().entries if number == directory}
+        assert {b"4.key", b"1.key"} <= told
+        assert gate.replace_rules(RuleIndex(hides))().entries == []
+        assert kept(5, 6, 7, 8) == [True, True, True, False]
