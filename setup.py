@@ -30,6 +30,8 @@ COMPILED = [
     "yolofs/fuse/direct/kernel_protocol.py",
     "yolofs/fuse/direct/replies.py",
     "yolofs/fuse/handlers.py",
+    "yolofs/fuse/loop/spin.py",
+    "yolofs/fuse/loop/timers.py",
     "yolofs/journal/checksums.py",
     "yolofs/journal/codec.py",
     "yolofs/journal/file.py",

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 
 _REQUESTS_IN_A_ROW = 64
 """After this many requests in a row the loop looks for what else has happened."""
+_MOST_POLLED_FIRST = 15
+"""How many requests are polled for before the device is read first again."""
 
 
 class DeviceClosedError(Exception):
@@ -82,6 +84,8 @@ class DeviceLoop:
         self._device_fd = -1
         self._device_readable: Events = []  # what poll() returns if the device is readable and nothing else happened
         self._serve_one: Callable[[], bool] | None = None  # reads the device by itself
+        self._vain = 0  # grows with each read that found nothing, until one finds something
+        self._polls_first = 0  # before how many requests the device is not read on the chance that there is one
         self._device_waiter: Task | None = None  # has the turn, and is suspended
         self._parked: deque[Task] = deque()  # wait for the turn
         self._pause_count = 0
@@ -472,12 +476,21 @@ class DeviceLoop:
             self._has_served |= serve_one()
             return self._poll_others(0)
         for _ in range(_REQUESTS_IN_A_ROW):
-            if serve_one():
-                self._has_served = self._is_warm = True
+            is_served = False
+            if self._polls_first:
+                self._polls_first -= 1
+            elif serve_one():
+                is_served = True
+                self._vain //= 2
             else:
+                self._polls_first = self._vain = min(2 * self._vain + 1, _MOST_POLLED_FIRST)
+            if not is_served:
                 events = self._wait(self._poll_all)
                 if events != self._device_readable:
                     return events
+                is_served = serve_one()
+            if is_served:
+                self._has_served = self._is_warm = True
             if ready or self._is_held or inbox.has_letters or (timers.heap and timers.is_due()):
                 break
         return self._poll_others(0)

@@ -9,7 +9,7 @@ want the CPU meanwhile.  Both are learned:
   twice the usual gap.
 * From the spins themselves.  Between two looks at the device the CPU is offered to others
   (``sched_yield``).  If that takes long, somebody else has used it, and for some milliseconds there
-  is no spinning at all.
+  is no spinning at all; for longer each time that the next try finds the same.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _MAX_SKIPPED = 64
 _CONTENDED_S = 25e-6
 """Offering the CPU takes about 1 µs if nobody wants it."""
 _BACK_OFF_S = 10e-3
+_LONGEST_BACK_OFF_S = 0.32
 
 
 class Poll(Protocol):
@@ -38,7 +39,7 @@ class Poll(Protocol):
 class Spin:
     """Polls for at most ``longest_s`` seconds (0: never), as long as that has paid off recently."""
 
-    __slots__ = ("_clock", "_free_from", "_gap_s", "_skip", "_skipped", "longest_s")
+    __slots__ = ("_back_off_s", "_clock", "_free_from", "_gap_s", "_skip", "_skipped", "longest_s")
 
     def __init__(self, longest_s: float, clock: Callable[[], float]) -> None:
         self.longest_s = longest_s
@@ -47,6 +48,7 @@ class Spin:
         self._skip = 0
         self._skipped = 0
         self._free_from = 0.0
+        self._back_off_s = _BACK_OFF_S
 
     def poll(self, poll: Poll) -> Events:
         """Return what happened during the spin; nothing if it was not worth while, or nothing
@@ -76,7 +78,9 @@ class Spin:
                 self._skip = 0
                 return events
             if now - before > _CONTENDED_S:
-                self._free_from = now + _BACK_OFF_S
+                is_again = now - self._free_from < self._back_off_s
+                self._back_off_s = min(2 * self._back_off_s, _LONGEST_BACK_OFF_S) if is_again else _BACK_OFF_S
+                self._free_from = now + self._back_off_s
                 return events
         self._gap_s = min(self.longest_s, self._gap_s * 1.25)
         self._skip = min(_MAX_SKIPPED, 2 * self._skip + 1)

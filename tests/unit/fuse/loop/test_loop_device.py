@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -26,6 +29,35 @@ class TestDevice:
         until(lambda: device.served)
         assert not os.get_blocking(device.fd)
         end(loop, thread)
+
+    def test_where_requests_come_one_by_one_the_device_is_seldom_read_in_vain(self, loop: DeviceLoop) -> None:
+        client, device = socket.socketpair()
+        reads: list[bool] = []
+
+        def serve_one() -> bool:
+            with contextlib.suppress(BlockingIOError):
+                device.send(device.recv(1))
+                reads.append(True)
+                return True
+            reads.append(False)
+            return False
+
+        async def main() -> None:
+            loop.serve_device(device.fileno(), serve_one)
+            await loop.create_future()
+
+        with client, device:
+            thread = loop.start(main())
+            for _ in range(100):
+                client.send(b"x")
+                assert client.recv(1) == b"x"
+                time.sleep(1e-3)  # until the loop has looked for the next one
+            client.send(b"x" * 100)
+            assert len(client.recv(100, socket.MSG_WAITALL)) == 100
+            loop.stop()
+            thread.wait()
+        assert reads.count(True) == 200
+        assert reads.count(False) <= 30
 
     def test_a_loop_serves_one_device(self, loop: DeviceLoop, device: Device) -> None:
         async def main() -> None:

@@ -97,3 +97,14 @@ def test_spinning_stops_when_others_want_the_cpu() -> None:
     assert device.looks == looks  # the poll that blocks is all, while no spin is tried
     device.now_s += 1
     assert [device.after_request(5e-6)[0] for _ in range(5)][-1]
+
+
+def test_where_others_use_the_cpu_each_time_it_is_seldom_offered() -> None:
+    device = Device()
+    device.look_s = 1e-3
+    begun_s = device.now_s
+    tries = sum(device.after_request(20e-3)[1] > 0 for _ in range(1000))
+    assert tries <= 15 + (device.now_s - begun_s) / 0.32
+    device.look_s = 1e-6
+    found = [device.after_request(20e-6)[0] for _ in range(50_000)]
+    assert all(found[-1000:])
