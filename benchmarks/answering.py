@@ -56,7 +56,9 @@ class Requests:
         self._loop = DeviceLoop(spin_us=0)
         freeing = Freeing(self._loop.call_later)
         handlers, current_run = Handlers(self._overlay, gate, lifetimes), CurrentRun(lambda _: 0)
-        self._overlay.serve(is_shared=False, lately_ns=0, later=self._loop.call_later, run_of_request=current_run.run)
+        self._overlay.serve(
+            is_shared=False, lately_ns=0, hold_ns=0, later=self._loop.call_later, run_of_request=current_run.run
+        )
         served = Served(handlers, self._loop, NobodyToAsk(), freeing, current_run)
         options = MountOptions(allow_other=False, drops_pages_itself=False, xattrs=False)
         self._adapter = Pyfuse3Transport(served, options).adapter

@@ -45,6 +45,12 @@ _LATELY_NS = 1_000_000
 """See :attr:`yolofs.overlay.recent_looks.RecentLooks.lately_ns`: requests that belong together come
 within less.
 """
+_MOST_HELD_NS = 20_000_000
+"""How long a base directory is held at most (:mod:`yolofs.overlay.held_directories`): a compiler
+looks for several headers in each.
+"""
+_HELD_OF_TIMEOUT = 1e9 / 50
+"""What part of the time that the kernel may trust names of base for, in ns for each second."""
 
 
 class NobodyToAsk:
@@ -100,6 +106,7 @@ class Mount:
         overlay.serve(
             is_shared=allow_other,
             lately_ns=_LATELY_NS,
+            hold_ns=max(_LATELY_NS, min(_MOST_HELD_NS, int(base_timeout_s * _HELD_OF_TIMEOUT))),
             later=self.loop.call_later,
             run_of_request=current_run.run,
             close_removed=self._freeing.close,

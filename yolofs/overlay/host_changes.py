@@ -39,6 +39,7 @@ def stale_after(overlay: Overlay, changes: Iterable[HostChange]) -> Invalidation
     found there.
     """
     stale = Invalidation([], [], [], [])
+    overlay.held.let_go()  # else the kernel could be told anew of a directory that is gone
     finder = BasePlaces(overlay.tree)
     for change in changes:
         path = finder.path_of(change.path)

@@ -133,6 +133,7 @@ class Overlay(Layers):
         *,
         is_shared: bool,
         lately_ns: int,
+        hold_ns: int,
         later: CallLater,
         run_of_request: Callable[[], int],
         close_removed: Callable[[int], object] = os.close,
@@ -140,7 +141,7 @@ class Overlay(Layers):
         """Work for a mount; the arguments are what the parts have under these names."""
         self.attributes.is_shared = is_shared
         self.looks.lately_ns = lately_ns
-        self.held.hold_for(lately_ns, later)
+        self.held.hold_for(hold_ns, later)
         self.recording.run_of_request = run_of_request
         self.removal.close_removed = close_removed
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.plain_handlers import handlers_of
 from yolofs.fuse.handlers import Handlers
+from yolofs.overlay.host_changes import HostChange, stale_after
+from yolofs.paths import RelPath
 
 HOUR_NS = 3600 * 10**9
 
@@ -99,6 +101,17 @@ def test_after_a_moment_the_hosts_directory_is_looked_up(handlers: Handlers, bas
     (base / "d3").rename(base / "aside")
     (base / "d3").mkdir()
     (base / "d3/file").write_text("another")
+    assert size_of(handlers, b"file", directory) == 7
+
+
+def test_with_a_notice_the_hosts_directory_is_looked_up_at_once(handlers: Handlers, base: Path) -> None:
+    """Else the kernel would be told anew, and for long, what was there before."""
+    directory = number_of(handlers, b"d3")
+    assert size_of(handlers, b"file", directory) == 1
+    (base / "d3").rename(base / "aside")
+    (base / "d3").mkdir()
+    (base / "d3/file").write_text("another")
+    stale_after(handlers.overlay, [HostChange(RelPath(b"d3"), is_name=True)])
     assert size_of(handlers, b"file", directory) == 7
 
 
