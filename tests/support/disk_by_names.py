@@ -193,6 +193,9 @@ class DiskByNames(pyfuse3.Operations):
         old, new = self._below(parent_inode_old, name_old), self._below(parent_inode_new, name_new)
         _do(lambda: os.rename(old, new))
         self._forget(new)
+        self._moved(old, new)
+
+    def _moved(self, old: bytes, new: bytes) -> None:
         for path in [path for path in self._nodes if path == old or path.startswith(old + b"/")]:
             node = self._nodes.pop(path)
             self._nodes[new + path[len(old) :]] = node
@@ -235,14 +238,18 @@ def _do(act: Callable[[], T]) -> T:
         return act()
 
 
-def main() -> None:
-    source, mountpoint, numbers = sys.argv[1:]
-    options = {"fsname=by-names", "default_permissions", "allow_other"}
-    pyfuse3.init(DiskByNames(os.fsencode(source), Numbers(numbers)), mountpoint, options)
+def serve(disk: DiskByNames, mountpoint: str) -> None:
+    """Mount a disk, and serve it until it is unmounted."""
+    pyfuse3.init(disk, mountpoint, {"fsname=by-names", "default_permissions", "allow_other"})
     try:
         trio.run(pyfuse3.main)
     finally:
         pyfuse3.close()
+
+
+def main() -> None:
+    source, mountpoint, numbers = sys.argv[1:]
+    serve(DiskByNames(os.fsencode(source), Numbers(numbers)), mountpoint)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ In the order in which a commit goes through them::
     plan/  which object goes where
       overridden_names  what base has now at every name of the tree
       seen_twice   no name of base is changed at two places
+      spellings    nor under two spellings, where the disk takes them for one
       survivors    which object of base lives on under which name of the view
       kept_objects  what earlier commits keep of base, as something that a tree can show
       planner      the plan

@@ -29,6 +29,7 @@ from yolofs.commit.plan.plan import (
     Step,
 )
 from yolofs.commit.plan.seen_twice import check_once
+from yolofs.commit.plan.spellings import check_spellings
 from yolofs.commit.plan.survivors import Survivors
 from yolofs.errors import ConflictError, NotPreparedError, YolofsError
 from yolofs.paths import ROOT, RelPath, display, is_below
@@ -48,14 +49,16 @@ def plan_commit(tree: Tree, base: Base, store: StorePaths, *, names: Sequence[Ov
     Raises:
         ConflictError: something staged has no place any more, or its data was in base and is gone.
         YolofsError: one name of base would be changed at two places
-            (:mod:`yolofs.commit.plan.seen_twice`); a directory would have to move, and cannot, as
-            it holds the session itself or a mount; or the plan is wrong, and base would lose a name
+            (:mod:`yolofs.commit.plan.seen_twice`), or under two spellings
+            (:mod:`yolofs.commit.plan.spellings`); a directory would have to move, and cannot, as it
+            holds the session itself or a mount; or the plan is wrong, and base would lose a name
             (:mod:`yolofs.commit.plan.last_check`).
         NotPreparedError: the plan is wrong as base has changed since ``names`` were looked at.
         OSError: base or the store cannot be read.
     """
     names = names if names is not None else list(survey(tree, base))
     check_once(names, base)
+    check_spellings(names, base)
     plan = _Planner(tree, base, store, names).plan()
     try:
         check_names(plan, tree, base)
