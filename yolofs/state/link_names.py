@@ -8,7 +8,6 @@ which reaches all of its names.
 
 from __future__ import annotations
 
-import errno
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -17,6 +16,7 @@ from yolofs.paths import RelPath, join, split
 from yolofs.state.tree import Staged
 from yolofs.store.base import Base, open_noatime
 from yolofs.system.disks import FilesOnDisks, OnDisk
+from yolofs.system.syscalls import PATH_MAX
 
 MOST_SEARCHED = 100_000
 """How many names are looked at; a tenth of a second or so."""
@@ -154,17 +154,16 @@ class _Search:
     def _read_one(self, directory: RelPath) -> list[RelPath]:
         """Take in what is in a directory and return its subdirectories.
 
-        What lies too deep for a path, as anybody may make it, is passed over like what may not be
-        read.
+        What lies too deep for a path is passed over like what may not be read: anybody may make
+        that, and the way to each such directory takes as long as the path.
         """
         subdirectories: list[RelPath] = []
-        try:
-            fd = open_noatime(self._base.path(directory), os.O_RDONLY | os.O_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
+        path_of_it = self._base.path(directory)
+        if len(path_of_it) >= PATH_MAX:
             return subdirectories
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
+        try:
+            fd = open_noatime(path_of_it, os.O_RDONLY | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             return subdirectories
         try:
             with os.scandir(fd) as entries:
@@ -187,12 +186,7 @@ class _Search:
         return subdirectories
 
     def _take(self, path: RelPath) -> None:
-        try:
-            st = self._base.look(path)
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
-            return
+        st = self._base.look(path)
         if st is None:
             return
         if self._any_of is not None:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import msgspec
 
 from yolofs.store import file_data
-from yolofs.system.syscalls import open_by_no_link
+from yolofs.system.syscalls import PATH_MAX, open_by_no_link
 
 _NOT_PERMITTED = frozenset({errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL, errno.E2BIG, errno.ERANGE})
 """What writing an xattr answers if this user, or the other filesystem, may not hold it."""
@@ -197,6 +197,12 @@ def copy_metadata(src: bytes, dst: bytes, *, st: os.stat_result | None = None, t
 
 def read_metadata(src: bytes | int | PathDescriptor, *, st: os.stat_result | None = None) -> Metadata:
     """Return the metadata of a path or descriptor; ``st`` is used instead of looking it up."""
+    if isinstance(src, bytes) and len(src) >= PATH_MAX:
+        fd = open_by_no_link(src, os.O_PATH)
+        try:
+            return read_metadata(PathDescriptor(fd), st=st)
+        finally:
+            os.close(fd)
     if st is None:
         st = _stat(src.fd if isinstance(src, PathDescriptor) else src)
     xattrs, unread = [], []

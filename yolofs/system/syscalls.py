@@ -14,6 +14,9 @@ from typing import Final
 
 import msgspec
 
+PATH_MAX: Final = 4096
+"""So many bytes has a path that the kernel takes, at most, with a NUL at its end."""
+
 _RENAME_NOREPLACE: Final = 1
 _RENAME_EXCHANGE: Final = 2
 _FALLOC_FL_KEEP_SIZE: Final = 1
@@ -80,7 +83,7 @@ def open_by_no_link(path: bytes, flags: int) -> int:
     Raises:
         OSError: as open(2); ELOOP if any component is a symbolic link, the last one too.
     """
-    if not _has_openat2():
+    if len(path) >= PATH_MAX or not _has_openat2():
         return _open_by_components(path, flags)
     how = _how(flags)
     while (fd := _syscall(_OPENAT2, _AT_FDCWD, path, how, _HOW_BYTES)) < 0:
@@ -169,12 +172,29 @@ def is_on_overlay(target: bytes | int) -> bool:
     """Tell whether something is on OverlayFS: once that has made its copy of a thing, it tells that
     one's birth.
     """
-    fd = os.open(target, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC) if isinstance(target, bytes) else target
+    fd = _hold(target) if isinstance(target, bytes) else target
     try:
         return _type_of_disk(fd) == _OVERLAYFS
     finally:
         if isinstance(target, bytes):
             os.close(fd)
+
+
+def _hold(path: bytes) -> int:
+    """Return a descriptor of what is at a path, a link itself, however deep it lies."""
+    if len(path) >= PATH_MAX:
+        return open_by_no_link(path, os.O_PATH)
+    return os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _lstat(path: bytes) -> os.stat_result:
+    if len(path) < PATH_MAX:
+        return os.lstat(path)
+    fd = _hold(path)
+    try:
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
 
 
 def is_in_user_space(fd: int) -> bool:
@@ -221,7 +241,7 @@ def fresh_ctime_ns(target: bytes | int) -> int:
     """
     found = _statx(target, _STATX_CTIME, _AT_STATX_FORCE_SYNC)
     if not int.from_bytes(found[:4], sys.byteorder) & _STATX_CTIME:
-        return (os.fstat(target) if isinstance(target, int) else os.lstat(target)).st_ctime_ns
+        return (os.fstat(target) if isinstance(target, int) else _lstat(target)).st_ctime_ns
     seconds = int.from_bytes(found[96:104], sys.byteorder, signed=True)
     return seconds * 10**9 + int.from_bytes(found[104:108], sys.byteorder)
 
@@ -269,7 +289,7 @@ def device_and_mount(path: bytes) -> tuple[int, int]:
     """
     found = _statx(path, _STATX_MNT_ID)
     is_told = int.from_bytes(found[:4], sys.byteorder) & _STATX_MNT_ID
-    return os.lstat(path).st_dev, int.from_bytes(found[144:152], sys.byteorder) if is_told else 0
+    return _lstat(path).st_dev, int.from_bytes(found[144:152], sys.byteorder) if is_told else 0
 
 
 def device_and_type(target: bytes | int) -> tuple[int, int]:
@@ -296,6 +316,12 @@ def _statx(target: bytes | int, mask: int, flags: int = 0) -> bytes:
     statx = getattr(_libc, "statx", None)  # glibc has it from 2.28
     found = ctypes.create_string_buffer(_STATX_BYTES)
     if isinstance(target, bytes):
+        if len(target) >= PATH_MAX:
+            fd = _hold(target)
+            try:
+                return _statx(fd, mask, flags)
+            finally:
+                os.close(fd)
         failed = statx is not None and statx(_AT_FDCWD, target, flags | _AT_SYMLINK_NOFOLLOW, mask, found)
     else:
         failed = statx is not None and statx(target, b"", flags | _AT_EMPTY_PATH, mask, found)

@@ -35,6 +35,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.paths import ROOT, RelPath, is_below_any, split
 from yolofs.system import syscalls
+from yolofs.system.deep_paths import DeepPaths
 from yolofs.system.disks import disk_key
 from yolofs.system.plain_files import is_there
 
@@ -165,7 +166,8 @@ def check_steps(plan: Plan, commits: bytes, moves: Moves) -> Ready:
     Raises:
         OSError: one cannot; its ``filename`` is the path in base.
     """
-    return _ReadyCheck(plan, commits, moves).check()
+    with DeepPaths() as deep:
+        return _ReadyCheck(plan, commits, moves, deep).check()
 
 
 class _HiddenError(Exception):
@@ -173,8 +175,9 @@ class _HiddenError(Exception):
 
 
 class _ReadyCheck:
-    def __init__(self, plan: Plan, commits: bytes, moves: Moves) -> None:
+    def __init__(self, plan: Plan, commits: bytes, moves: Moves, deep: DeepPaths) -> None:
         self._plan = plan
+        self._deep = deep
         self._commits = commits
         self._root = plan.root
         self._moves = moves
@@ -385,7 +388,7 @@ class _ReadyCheck:
             raise _HiddenError from None
 
     def _at(self, path: RelPath) -> bytes:
-        return os.path.join(self._root, path) if path else self._root
+        return self._deep.near(os.path.join(self._root, path)) if path else self._root
 
 
 def _is_first(step: Rewrite | SetMetadata) -> bool:

@@ -19,8 +19,9 @@ from yolofs.state.hard_links import staged_for
 from yolofs.state.link_names import find_names
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.as_read import StorePaths
-from yolofs.store.base import Base
+from yolofs.store.base import Base, read_link
 from yolofs.store.owners import Giving
+from yolofs.system.deep_paths import DeepPaths
 
 
 class Survivors:
@@ -262,7 +263,7 @@ class Survivors:
         if stat.S_ISREG(old.st_mode):
             return old.st_nlink > 1 or staged.links == 1 or self._keeps_owner(home, old, new) or self._is_fixed(home)
         if stat.S_ISLNK(old.st_mode):
-            return os.readlink(self._base.path(home)) == os.readlink(self._store.path(staged.ino))
+            return read_link(self._base.path(home)) == os.readlink(self._store.path(staged.ino))
         return old.st_rdev == new.st_rdev
 
     def _keeps_owner(self, home: RelPath, old: os.stat_result, new: os.stat_result) -> bool:
@@ -271,18 +272,24 @@ class Survivors:
         """
         if self._giving.may_give(old.st_uid, old.st_gid) or (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
             return False
-        return old.st_uid == os.geteuid() or os.access(self._base.path(home), os.W_OK, effective_ids=True)
+        if old.st_uid == os.geteuid():
+            return True
+        with DeepPaths() as deep:
+            return os.access(deep.near(self._base.path(home)), os.W_OK, effective_ids=True)
 
     def _is_fixed(self, home: RelPath) -> bool:
         """Tell whether a file may be written, and nothing be put in its place: its directory is
         another user's.
         """
-        path, directory = self._base.path(home), self._base.path(split(home)[0])
-        st, me = os.lstat(directory), os.geteuid()
-        if me in (0, st.st_uid) or not os.access(path, os.W_OK, effective_ids=True):  # ours is opened for a commit
+        st, me = self._base.lstat(split(home)[0]), os.geteuid()
+        if me in (0, st.st_uid):  # ours is opened for a commit
             return False
-        is_sticky = st.st_mode & stat.S_ISVTX and os.lstat(path).st_uid != me
-        return bool(is_sticky) or not os.access(directory, os.W_OK | os.X_OK, effective_ids=True)
+        with DeepPaths() as deep:
+            path = deep.near(self._base.path(home))
+            if not os.access(path, os.W_OK, effective_ids=True):
+                return False
+            is_sticky = st.st_mode & stat.S_ISVTX and os.lstat(path).st_uid != me
+            return bool(is_sticky) or not os.access(os.path.dirname(path), os.W_OK | os.X_OK, effective_ids=True)
 
 
 def _file(st: os.stat_result) -> tuple[int, int]:
