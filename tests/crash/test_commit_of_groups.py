@@ -31,6 +31,7 @@ from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import FinishDirectory, Step
 from yolofs.commit.plan.plan_text import plan_lines
 from yolofs.commit.plan.script import script
+from yolofs.commit.select.selection import Selection
 from yolofs.errors import RolledBackError
 from yolofs.overlay import Owner
 from yolofs.paths import RelPath
@@ -385,6 +386,29 @@ def test_setgid_of_a_closed_directory_that_cannot_be_given_back_is_told(place: P
             left_out = commit(session).left_out
         assert [left_out.get(RelPath(path)) for path in (b"closed", b"closed/sub")] == [("mode",), ("mode",)]
         assert _modes(project) == [0o555, 0o555]
+
+    as_user(place, act)
+
+
+def test_setgid_that_a_kept_directory_has_lost_is_told_by_the_undo_that_brings_it_back(place: Path) -> None:
+    """It was opened up to be removed."""
+    project = _closed(place / "project")
+
+    def act() -> None:
+        view = CoreDriver(project)
+        view.unlink(b"closed/sub/in")
+        for path in (b"closed/sub", b"closed"):
+            view.rmdir(path)
+        view.create(b"other", b"other", 0o644)
+        view.close()
+        with Session.open(project, SessionAccess.WRITE) as session:
+            assert commit(session).left_out == {b"closed": ("mode",)}
+        with Session.open(project, SessionAccess.WRITE) as session:
+            only = Selection(session.regions, paths=(RelPath(b"other"),))
+            assert undo(session, choose_commit(session, 1), selection=only).left_out == {}
+        with Session.open(project, SessionAccess.WRITE) as session:
+            assert undo(session, choose_commit(session, 1)).left_out == {b"closed": ("mode",)}
+        assert _modes(project) == [0o555, 0o2555]
 
     as_user(place, act)
 

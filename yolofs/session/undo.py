@@ -226,6 +226,10 @@ def prepare_undo(
     return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store)
 
 
+def _selected(left_out: dict[RelPath, tuple[str, ...]], selection: Selection | None) -> dict[RelPath, tuple[str, ...]]:
+    return {path: what for path, what in left_out.items() if selection is None or selection.has(path)}
+
+
 def _concerns(selection: Selection | None, path: RelPath) -> bool:
     """Tell whether what lies at a path matters to a selection: it is selected, or something in it
     is.
@@ -410,7 +414,7 @@ def _undo(
         result,
         number=number,
         steps=outcome.steps,
-        left_out=inverse.left_out | composed.left_out | outcome.left_out,
+        left_out=_selected(inverse.left_out, selection) | composed.left_out | outcome.left_out,
         unfinished=unfinished,
     )
 

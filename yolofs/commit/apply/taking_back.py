@@ -205,12 +205,12 @@ def _undo_one(
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)
     except OSError as error:
-        raise _not_taken_back(error, parking, index, f", to {describe_step(plan.steps[index], plan.root)}") from error
+        raise _not_taken_back(error, parking, index, f", to {describe_step(plan.steps[index], plan.root)},") from error
 
 
 def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") -> CommitError:
     return CommitError(
-        f"step {index + 1} of the commit{what}, could not be undone: {reason_and_path(error)}",
+        f"step {index + 1} of the commit{what} could not be undone: {reason_and_path(error)}",
         done=index,
         directory=parking,
         hint="nothing is lost; fix that, then: yolofs commit --roll-back",

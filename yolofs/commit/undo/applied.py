@@ -164,6 +164,16 @@ class Applied:
         was = {looks[:2] for looks in self._looks_kept(number)}
         return not was or not stat.S_ISREG(kept.st_mode) or (kept.st_size, kept.st_mtime_ns) in was
 
+    def is_mode_kept(self, number: int, kept: os.stat_result) -> bool:
+        """Tell whether what it keeps in a slot has the mode that it had in base; where that is not
+        known it is taken for kept.
+
+        A setgid directory that is opened up to be kept loses setgid if its owner is not in its
+        group.
+        """
+        modes = {looks[2] for looks in self._looks_kept(number)}
+        return not modes or kept.st_mode in modes
+
     def changed_in_place(self, file: OnDisk) -> int | None:
         """Return the index of the last step that has changed content or metadata of a file of base
         that keeps its inode number; None if there is none.

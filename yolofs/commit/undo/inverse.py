@@ -151,6 +151,8 @@ class _Inverting(LinksAgain, AsRecords):
             return
         if not self._applied.is_kept_as_it_was(number, kept):
             self._found.as_now.append(slot)
+        if not self._applied.is_mode_kept(number, kept):
+            self._found.left_out[slot] = ("mode",)
         thing = KeptObject(self._applied.number, number)
         top = b"%d" % number
         if top in self._applied.parted:
