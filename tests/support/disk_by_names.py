@@ -238,7 +238,7 @@ def _do(act: Callable[[], T]) -> T:
         return act()
 
 
-def serve(disk: DiskByNames, mountpoint: str) -> None:
+def serve_disk(disk: DiskByNames, mountpoint: str) -> None:
     """Mount a disk, and serve it until it is unmounted."""
     pyfuse3.init(disk, mountpoint, {"fsname=by-names", "default_permissions", "allow_other"})
     try:
@@ -249,7 +249,7 @@ def serve(disk: DiskByNames, mountpoint: str) -> None:
 
 def main() -> None:
     source, mountpoint, numbers = sys.argv[1:]
-    serve(DiskByNames(os.fsencode(source), Numbers(numbers)), mountpoint)
+    serve_disk(DiskByNames(os.fsencode(source), Numbers(numbers)), mountpoint)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support.disk_by_names import DiskByNames, Numbers, serve
+from tests.support.disk_by_names import DiskByNames, Numbers, serve_disk
 from tests.support.required import do_without
 
 CHECKOUT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def disk_without_case(directory: Path) -> Iterator[Path]:
 def main() -> None:
     source, mountpoint = sys.argv[1:]
     disk: Any = DiskWithoutCase(os.fsencode(source), Numbers.OF_NAMES)
-    serve(disk, mountpoint)
+    serve_disk(disk, mountpoint)
 
 
 if __name__ == "__main__":

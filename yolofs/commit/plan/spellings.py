@@ -31,7 +31,7 @@ def check_spellings(names: Sequence[OverriddenName], base: Base) -> None:
     paths = {name.path for name in names}
     paths.update(name.natural for name in names if name.natural is not None)
     if len(set(map(_folded, paths))) < len(paths):
-        _Check(base).check(paths)
+        _SpellingCheck(base).check(paths)
 
 
 def _folded(name: bytes) -> bytes:
@@ -45,7 +45,7 @@ def _folded(name: bytes) -> bytes:
     return name.lower().rstrip(b". ")
 
 
-class _Check:
+class _SpellingCheck:
     def __init__(self, base: Base) -> None:
         self._base = base
         self._folding: dict[RelPath, bool] = {}
