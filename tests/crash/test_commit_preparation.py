@@ -18,6 +18,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import by_first_name, walk_tree
 from tests.security.planting import interrupt_commit, session_of
 from tests.support.fault_points import points
+from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import execution, steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
@@ -169,6 +170,31 @@ def test_the_hint_of_an_undo_without_room_is_to_repeat_the_undo(
             f"make room where {os.fsdecode(session.directory)} lies, or begin with what makes room "
             "(yolofs undo 1 PATH...), then: yolofs undo 1"
         )
+
+
+def test_a_commit_without_room_for_what_is_in_a_new_directory_names_the_disk_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with memory_directory() as elsewhere:
+        assert elsewhere.stat().st_dev != tmp_path.stat().st_dev
+        project = elsewhere / "project"
+        project.mkdir()
+        view = CoreDriver(os.fsencode(project))
+        view.mkdir(b"new", 0o755)
+        view.create(b"new/x", b"much", 0o640)
+        view.close()
+
+        def no_room(*_: object) -> None:
+            raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), bytes(project / "new/x"))
+
+        monkeypatch.setattr(steps.Steps, "make", no_room)
+        with Session.open(os.fsencode(project), SessionAccess.WRITE) as session:
+            with pytest.raises(NotPreparedError) as raised:
+                commit(session)
+            assert raised.value.hint == (
+                f"make room where {os.fsdecode(session.directory)} or {project} lies, or begin with what makes room "
+                "(yolofs commit PATH...), then: yolofs commit"
+            )
 
 
 def test_an_undo_that_cannot_begin_offers_to_undo_other_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

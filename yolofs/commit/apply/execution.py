@@ -349,7 +349,9 @@ def _make_room(parking: bytes, root: bytes, error: OSError) -> str:
     session = _session_of(parking)
     where = f"{display(session)} lies"
     directory = os.path.dirname(_named(error, root, parking))
-    with contextlib.suppress(OSError):  # it is new, too
+    while not os.path.isdir(directory):  # it is new, too
+        directory = os.path.dirname(directory)
+    with contextlib.suppress(OSError):
         if os.lstat(directory).st_dev != os.lstat(session).st_dev:
             where = f"{display(session)} or {display(directory)} lies"
     return f"make room where {where}, or begin with what makes room (yolofs commit PATH...), then: yolofs commit"
