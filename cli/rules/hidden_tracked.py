@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator
 
 from yolofs.changes.changes import Change, Side
 from yolofs.cli.rules.hidden_changes import hidden_paths
-from yolofs.cli.show.git_new_objects import read_side
-from yolofs.hostcode import git_index
 from yolofs.paths import RelPath, absolute, display, in_shell
 from yolofs.session.session import Session
 from yolofs.store.as_read import StoreFiles
@@ -32,6 +30,8 @@ def tracked_lines(project: bytes) -> list[str]:
     """Return what tells of the files that a project's repository tracks and that a rule hides, and
     the commands that show them to programs.
     """
+    from yolofs.hostcode import git_index
+
     try:
         tracked = _names(read_plain(os.path.join(project, _INDEX), git_index.MOST_BYTES))
     except OSError:
@@ -71,6 +71,9 @@ def _lost(session: Session, changes: Collection[Change]) -> Iterator[RelPath]:
 
 
 def _names_of(side: Side | None, store: StoreFiles) -> frozenset[bytes] | None:
+    from yolofs.cli.show.git_new_objects import read_side  # for the few lists in which an index has changed
+    from yolofs.hostcode import git_index
+
     data = read_side(side, store, git_index.MOST_BYTES) if side is not None else None
     return _names(data) if data is not None else None
 
@@ -79,6 +82,8 @@ def _names(index: bytes) -> frozenset[bytes] | None:
     """Return what an index tracks, None if that cannot be told; nothing outside of its work tree:
     anybody may have written it.
     """
+    from yolofs.hostcode import git_index
+
     names = git_index.names(index)
     return frozenset(name for name in names if not git_index.leads_out(name)) if names is not None else None
 
