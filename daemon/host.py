@@ -56,6 +56,7 @@ from yolofs.session.lock import MOUNT
 from yolofs.session.session import Session, SessionAccess
 from yolofs.state.tree import Staged
 from yolofs.system.mounts import unmount
+from yolofs.system.own_names import SESSION_LINK
 
 log = logging.getLogger("yolofs.daemon")
 T = TypeVar("T")
@@ -164,7 +165,7 @@ class Host:
         )
         files.publish(self._session.directory, described)
         put_link(self._session.project, self._session.directory)
-        exclude_from_git(self._session.project)
+        exclude_from_git(self._session.project, SESSION_LINK)
 
     def close(self) -> None:
         """Unmount if that is not done yet, give the session back and remove every trace; twice does

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from yolofs.errors import NotPreparedError, YolofsError, reason
 from yolofs.paths import display, is_below
-from yolofs.registry.state import state_directory
+from yolofs.registry.state import state_above, state_directory
 
 _OF_DISKS = {
     errno.EIO: "the disk reports an error: read what the system's log says about it (dmesg)",
@@ -82,7 +82,7 @@ def gone_said(root: bytes, *, besides: bytes, again: str) -> Iterator[None]:
 
 def _hint(number: int | None, names: list[bytes]) -> str:
     try:
-        directory = state_directory()
+        directory = next(filter(None, map(state_above, names)), None) or state_directory()
     except YolofsError:  # which would have been said before
         return ""
     state = display(directory)

@@ -12,6 +12,7 @@ from yolofs.cli.options import start_directory
 from yolofs.cli.output import say
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.which_project import check_outside_mounts
+from yolofs.cli.rules.hidden_tracked import tracked_lines
 from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_or_warned
 from yolofs.cli.sessions.starting import offer_settings, start
 from yolofs.errors import UsageError
@@ -47,7 +48,8 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
 
     The session holds everything that is staged. It lies in ~/.local/state/yolofs, or at the top of
     the disk that the project is on, where programs that work in the project cannot reach it. The
-    project gets a .yolofs.toml for settings, and a link .yolofs that leads to the session.
+    project gets a .yolofs.toml for settings, and a link .yolofs that leads to the session. In a git
+    repository, two lines in .git/info/exclude have git ignore them.
 
     LIST is one or more of claude, codex, gemini, copilot, cursor and opencode, with commas between
     them. For each agent, init adds a hook to the agent's settings in DIR, and a marked block with a
@@ -64,5 +66,7 @@ def command(directory: bytes | None, agents: str, state: bytes | None, adopted: 
     start(project, os.path.abspath(os.path.join(start_directory(), state)) if state is not None else None, adopted)
     offer_settings(project)
     say_what_waits(len(waiting_or_warned(project)))
+    for line in tracked_lines(project):
+        say(line)
     install_each(project, names)
     say("next: yolofs run -- COMMAND, or yolofs mount")

@@ -15,6 +15,7 @@ from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project.connection import connected, warn_of_other_version
 from yolofs.cli.project.project import find_project, session_directory, warnings_of
 from yolofs.cli.rules.hidden_changes import hiding_of
+from yolofs.cli.rules.hidden_tracked import untracked_lines
 from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
@@ -87,6 +88,8 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
             path_display = PathDisplay(session.base.root, session.base.relative(session.project))
             short = None if unfolds or not changes else _shortener(session, path_display)
             emit_changes(changes, path_display, session.regions, marks, shortener=short)
+            for line in untracked_lines(session, changes):
+                say(line)
             emit_drift(drift, path_display)
             say_left_out(left_out)
             say_hidden(hidden)

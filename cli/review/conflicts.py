@@ -169,13 +169,21 @@ def _names(paths: Sequence[RelPath]) -> str:
     return names if len(paths) <= 3 else f"{names} and {len(paths) - 3} more"
 
 
+def shows(session: Session, generation: Generation) -> bool:
+    """Tell whether the view shows just what a generation was: nothing was staged since, or it was
+    taken back.
+    """
+    timeline = session.timeline
+    return not session.has_unsnapshotted() and timeline.shown_by(timeline.present) == timeline.shown_by(generation)
+
+
 def travel_back(session: Session, done: DoneInView) -> None:
     """Show again what the view showed before conflicts were settled, with what is known of base.
 
     Raises:
         UsageError: something has changed since; nothing is done.
     """
-    if session.timeline.present != done.after or session.has_unsnapshotted():
+    if not shows(session, done.after):
         raise UsageError(
             f"something was staged since, so {done.title} is not taken back",
             hint=f"yolofs travel {done.before} shows all as it was before",

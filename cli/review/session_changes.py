@@ -22,7 +22,7 @@ from yolofs.cli.project.project import changing
 from yolofs.cli.review.accepted import AcceptedPart
 from yolofs.cli.review.change_tree import Key, key_of
 from yolofs.cli.review.comparison import Comparison
-from yolofs.cli.review.conflicts import ConflictLines, tell, travel_back
+from yolofs.cli.review.conflicts import ConflictLines, shows, tell, travel_back
 from yolofs.cli.review.effects import Carried, DoneInView, Drop, Page, PickedOrAll, Prepare, Stop
 from yolofs.cli.review.reader import Reader
 from yolofs.cli.show.folding import ChangeLine
@@ -193,10 +193,11 @@ def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tupl
 
 
 def take_last_back(reader: Reader, done: DoneInView) -> str:
-    """Stage again what was there before a drop or an edit, where nothing has changed since.
+    """Show again what was there before a drop or an edit: by a travel if nothing was staged since,
+    as that leaves a rename a rename; else by staging it at the same paths.
 
     Raises:
-        UsageError: something has; nothing is done.
+        UsageError: something has changed there since; nothing is done.
     """
     with changing(reader.project, LoanKind.COMMIT if done.travels else LoanKind.RESTORE) as (session, _):
         if session.journal.form.key != done.journal:
@@ -204,17 +205,24 @@ def take_last_back(reader: Reader, done: DoneInView) -> str:
         if done.travels:
             travel_back(session, done)
             return f"taken back: {done.title}"
-        trees = session.states(done.after, None)
-        if compare(*trees, session.base, session.store, paths=done.paths):
-            raise UsageError(
-                f"{done.title} has changed since, so it is not taken back",
-                hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
-            )
-        restore(session, named_state(session, str(done.before)), done.paths, _BACK)
+        if shows(session, done.after):
+            session.travel(str(done.before))
+        else:
+            _restore(session, done)
         if done.feedback is not None:
             with contextlib.suppress(OSError):
                 feedback.withdraw(session.directory, done.feedback)
     return f"taken back: {done.title}"
+
+
+def _restore(session: Session, done: DoneInView) -> None:
+    trees = session.states(done.after, None)
+    if compare(*trees, session.base, session.store, paths=done.paths):
+        raise UsageError(
+            f"{done.title} has changed since, so it is not taken back",
+            hint=f"what was there before is generation {done.before}: yolofs restore --from {done.before} PATH",
+        )
+    restore(session, named_state(session, str(done.before)), done.paths, _BACK)
 
 
 # ---- committing

@@ -6,7 +6,7 @@ would take.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from yolofs.changes.changes import Change
@@ -49,9 +49,22 @@ def hiding_of(project: bytes, changes: Collection[Change], root: bytes, *, shows
     """Return what tells which paths of some changes the user has had hidden, as
     :func:`yolofs.cli.rules.in_force.hiding` does.
     """
-    if shows_all or options().guard is not None:
-        return None
     asked = frozenset(absolute(root, path) for change in changes for path in change.paths)
+    return _guard_of(project, asked) if not shows_all else None
+
+
+def hidden_paths(project: bytes, paths: Iterable[bytes]) -> set[bytes]:
+    """Return which of some absolute paths the user has had hidden; none if somebody's guard
+    tells.
+    """
+    asked = frozenset(paths)
+    guard = _guard_of(project, asked)
+    return {path for path in asked if not guard.may_see(path)} if guard is not None else set()
+
+
+def _guard_of(project: bytes, asked: frozenset[bytes]) -> PathGuard | None:
+    if options().guard is not None:
+        return None
     if len(asked) <= _MOST:
         with connected(project) as client:
             if client is not None:

@@ -14,6 +14,7 @@ from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.counting import counts
 from yolofs.cli.output import progress, say
 from yolofs.cli.project.which_project import session_directory
+from yolofs.cli.rules.hidden_tracked import untracked_lines
 from yolofs.cli.run.changes_of_others import ChangesByRun, also_text, divide_by_run, meanwhile, meanwhile_fields
 from yolofs.cli.run.early_summary import EarlySummary
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, refusals_folded
@@ -290,6 +291,7 @@ def _lines(
     left_out = len(work.own) - len(own)
     if left_out:
         lines.append(f"and {left_out} in scratch directories: {see} --scratch")
+    lines += untracked_lines(session, work.own)
     if others:
         lines += ["meanwhile, by others:", *others]
     undo = f"yolofs travel {span.before}" + (" (what others did since goes, too)" if others or work.also else "")

@@ -10,6 +10,7 @@ from yolofs.cli.project.which_project import unregistered
 from yolofs.config.load import FILE_NAME
 from yolofs.errors import UsageError
 from yolofs.paths import display, in_shell
+from yolofs.registry.link import exclude_from_git
 from yolofs.registry.search import has_earlier_layout, session_above, session_of
 from yolofs.session.session import Session
 
@@ -73,10 +74,15 @@ def start(project: bytes, state: bytes | None, is_adopted: bool) -> None:
 
 
 def offer_settings(project: bytes) -> None:
-    """Write the settings file if there is none, and say so; if that cannot be done, warn."""
+    """Write the settings file if there is none, have git ignore it, and say so; if it cannot be
+    written, warn.
+    """
+    name = os.fsencode(FILE_NAME)
     try:
-        if write_settings(os.path.join(project, os.fsencode(FILE_NAME))):
+        if write_settings(os.path.join(project, name)):
             say(f"wrote {FILE_NAME}, for settings and rules of this project; it has none yet")
+            if exclude_from_git(project, name):
+                say(f"git ignores it, by a line in .git/info/exclude; to share it: git add -f {FILE_NAME}")
     except OSError as error:  # a project that one may only read can be worked on in a view all the same
         warn(f"{FILE_NAME} cannot be written: {error.strerror}; without it all settings are the default")
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _DOT_GIT = b".git"
 _CACHE = b"__pycache__"
 _COMPILED = (b".pyc", b".pyo")
+_COME_OR_GO = frozenset({ChangeKind.ADDED, ChangeKind.DELETED, ChangeKind.TYPE})
+"""The kinds by which a directory may come or go."""
 _NAMED = 3
 _NAMES_WIDTH = 60
 
@@ -163,7 +165,7 @@ def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]
         else:
             line = ChangeLine(change, [])
             lines.append(line)
-        for came_or_went in _holds_all(change):
+        for came_or_went in _holds_all(change) if kind in _COME_OR_GO else ():
             if came_or_went is ChangeKind.DELETED or _dot_git_of(change) is None:
                 holders[came_or_went, change.path] = line
     return lines

@@ -98,6 +98,7 @@ class WholeScreen:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, stop_signals.StoppedError(number))
+        loop.add_signal_handler(signal.SIGCONT, self._continued)
         loop.set_exception_handler(self._failed)
         try:
             await self._app.run_async(pre_run=begin, set_exception_handler=False)
@@ -119,6 +120,18 @@ class WholeScreen:
     def suspend(self) -> None:
         """Stop, as Ctrl-Z does to a program; the shell's ``fg`` goes on with it."""
         self._app.suspend_to_background()
+
+    def _continued(self) -> None:
+        """Take the terminal as it was: somebody has stopped this process, and the shell has had the
+        terminal meanwhile.
+
+        In the background the kernel stops us again here.
+        """
+        if not self._app.is_running or self._app.is_done:
+            return
+        self._app.input.raw_mode().__enter__()  # what the terminal is given back as, run() knows
+        self._app.renderer.clear()
+        self._app.invalidate()
 
     def redraw(self) -> None:
         """Have the screen drawn anew soon."""

@@ -8,8 +8,10 @@ command.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -124,6 +126,8 @@ class Notifier:
                     env={**os.environ, TEXT_VARIABLE: text},
                     check=False,
                     umask=0o077,  # that of the daemon is 0
+                    start_new_session=True,
+                    deliver_cancel=_kill_all,
                 )
         except OSError as error:
             return f"notify: {error}, so nobody is told of asks"
@@ -132,3 +136,9 @@ class Notifier:
         if done.returncode:
             return f"notify: the command ended with exit code {done.returncode}, so nobody is told of asks"
         return ""
+
+
+async def _kill_all(process: trio.Process) -> None:
+    """End a command with all that it has started: a shell that is ended leaves its children."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

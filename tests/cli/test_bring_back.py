@@ -128,6 +128,25 @@ def test_a_restore_is_taken_back_by_a_travel(yolofs: Program) -> None:
         assert (view / "a.txt").read_text() == "changed\n"
 
 
+def test_what_is_partly_in_base_and_partly_copied_comes_back_in_one_generation(yolofs: Program) -> None:
+    (yolofs.project / "one").write_text("one\n")
+    (yolofs.project / "more").mkdir()
+    (yolofs.project / "more/two").write_text("two\n")
+    with yolofs.mounted() as view:
+        (view / "one").unlink()
+        (view / "one").mkdir()
+        (view / "more").rename(view / "renamed")
+        (view / "more").symlink_to("renamed")
+        yolofs("snapshot", "work")
+        yolofs("restore", "one", "more")
+        assert (view / "one").read_text() == "one\n"
+        assert (view / "more/two").read_text() == "two\n"
+    named = [line.rpartition("snapshot  ")[2] for line in yolofs("log").out.splitlines()]
+    assert named == ["work", "restored from base"]
+    yolofs("travel", "work")
+    assert "one" in yolofs("status").out
+
+
 def test_restore_takes_the_number_of_a_run_for_what_that_left(yolofs: Program) -> None:
     with yolofs.mounted("--root", "/") as mountpoint:
         view = mountpoint / str(yolofs.project).lstrip("/")

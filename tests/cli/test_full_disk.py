@@ -97,6 +97,18 @@ def test_on_a_full_disk_each_command_says_where_to_make_room(program: Program, d
     assert (program.project / "a").read_text() == "changed\n"
 
 
+def test_the_state_directory_of_the_session_is_named_where_it_is_not_the_users_own(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = disk.path / "apart"
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "own"))
+    (tmp_path / "project").mkdir()
+    program = Program(tmp_path / "project")
+    program("init", "--state", apart)
+    disk.fill()
+    assert f"keeps its files in {apart}: make room there" in program("mount", "--root", ".", code=11).err
+
+
 def test_a_daemon_on_a_full_disk_says_where_to_make_room(program: Program, disk: Disk) -> None:
     with program.mounted("--root", ".") as view:
         (view / "a").write_text("changed again\n")

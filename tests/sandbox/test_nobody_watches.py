@@ -312,6 +312,18 @@ def test_a_command_that_fails_has_told_nobody(home: Path, tmp_path: Path) -> Non
         assert "notify" not in asking("status").err
 
 
+def test_what_the_command_has_started_ends_with_it(home: Path, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    replace_text(home / ".config/yolofs/config.toml", f"notify = 'sleep 1000 & echo $! > {started}; wait'\n")
+    with session(tmp_path) as asking, start(["run", "cat", "secret/a"], asking.project) as process:
+        wait_until(lambda: started.exists() and started.read_text().endswith("\n"), "the command is at work")
+        with connected(asking) as calls:
+            (ask,) = wait_for_asks(calls, 1)
+            calls.answer(AnswerParams(ask.id, "deny"))
+        process.communicate(timeout=60)
+    wait_until(lambda: not Path(f"/proc/{started.read_text().strip()}").exists(), "it has ended with the daemon")
+
+
 def test_a_path_cannot_become_a_part_of_the_command(asking: Program, home: Path, tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     name = f"$(touch {trap.name}); touch {trap.name} #'\"`touch {trap.name}`".replace("/", "_")

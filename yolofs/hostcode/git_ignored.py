@@ -23,7 +23,6 @@ from yolofs.paths import ROOT, RelPath, is_below, join, split
 from yolofs.store.base import Base
 from yolofs.system.host_programs import find_program
 from yolofs.system.plain_files import read_plain
-from yolofs.text.git_index_format import OddIndexError, entries
 
 _TIMEOUT_S = 10.0
 """How long git may take, for all repositories together."""
@@ -37,7 +36,6 @@ _MOST_REPOSITORIES = 16
 _GITDIR = b"gitdir:"
 _PLAINLY = b"./"
 """Before a path, as git takes one that begins with a colon for a pattern."""
-_HASH_BYTES = (20, 32)
 
 
 class CheckedPath(msgspec.Struct, frozen=True):
@@ -203,10 +201,8 @@ def _read_index(git: bytes) -> list[bytes] | None:
         return []
     except OSError:
         return None
-    for size in _HASH_BYTES:
-        with contextlib.suppress(OddIndexError):
-            return sorted(entry.name.rstrip(b"/") for entry in entries(data[:-size], size))
-    return None
+    names = git_index.names(data)
+    return sorted(name.rstrip(b"/") for name in names) if names is not None else None
 
 
 def _make_repository(directory: bytes, common: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Git's index: whether ``git checkout`` writes what it names into the work tree alone.
+"""Git's index: what it names, and whether ``git checkout`` writes that into the work tree alone.
 
 Git checks names when it puts them into the index, not when it takes them out.  If something else
 wrote the index, it may name ``.git/hooks/pre-commit``, or a path outside of the work tree, and
@@ -7,13 +7,26 @@ wrote the index, it may name ``.git/hooks/pre-commit``, or a path outside of the
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 from yolofs.text.git_index_format import OddIndexError, entries
 
 MOST_BYTES: Final = 1 << 27
 """What is longer is not looked at, and so is not harmless."""
+_HASH_BYTES = (20, 32)
 _NAMES_OUT = frozenset({b"", b".", b"..", b".git"})
+
+
+def names(data: bytes) -> list[bytes] | None:
+    """Return the names that an index has, in its order, None if it is odd.
+
+    A directory of a sparse index ends in a slash.
+    """
+    for hash_bytes in _HASH_BYTES:
+        with contextlib.suppress(OddIndexError):
+            return [entry.name for entry in entries(data[:-hash_bytes], hash_bytes)]
+    return None
 
 
 def is_harmless(data: bytes, hash_bytes: int) -> bool:
@@ -23,12 +36,13 @@ def is_harmless(data: bytes, hash_bytes: int) -> bool:
     ``hash_bytes``: how long the repository's hashes are.
     """
     try:
-        return not any(b"\0" in entry.name or _leads_out(entry.name) for entry in entries(data, hash_bytes))
+        return not any(b"\0" in entry.name or leads_out(entry.name) for entry in entries(data, hash_bytes))
     except OddIndexError:
         return False
 
 
-def _leads_out(name: bytes) -> bool:
+def leads_out(name: bytes) -> bool:
+    """Tell whether a name lies outside of the work tree, or in a directory ``.git``."""
     # A directory of a sparse index ends in a slash; of a split index some entries have no name.
     plain = name[:-1] if name.endswith(b"/") else name
     if b".git" not in plain and b"." not in plain and b"//" not in plain:

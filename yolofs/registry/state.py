@@ -62,6 +62,16 @@ def state_directory() -> bytes:
     return os.path.join(os.path.normpath(above), STATE_NAME)
 
 
+def state_above(path: bytes) -> bytes | None:
+    """Return the state directory that an absolute path lies in, None if it lies in none."""
+    while not os.path.lexists(os.path.join(path, STATE_MARK)):
+        above = os.path.dirname(path)
+        if above == path:
+            return None
+        path = above
+    return path
+
+
 def has_chosen_state() -> bool:
     """Tell whether the user has said where the state directory is to be, whatever disk a project is
     on.

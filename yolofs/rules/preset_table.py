@@ -71,7 +71,7 @@ SECTIONS: tuple[PresetSection, ...] = (
         RuleState.HIDDEN,
         (
             "**/.env",
-            "programs go on without it; git takes a tracked one for deleted: allow that by its path",
+            "programs go on without it; git takes a tracked one for deleted, as `status` tells: allow that by its path",
         ),
         "**/.env.local",
         "**/.env.development.local",

@@ -285,7 +285,7 @@ def move_into_state(earlier: EarlierSession, named: bytes | None = None) -> Foun
         else:
             register(entry, state)
     put_link(project, session)
-    exclude_from_git(project)
+    exclude_from_git(project, SESSION_LINK)
     return FoundProject(project, entry)
 
 

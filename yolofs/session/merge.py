@@ -172,8 +172,8 @@ def _settle(
     return restated.dropped
 
 
-def let_base_win(session: Session, paths: Collection[RelPath], name: bytes) -> None:
-    """Show base again at some paths, durably; ``name`` is that of the new generation.
+def let_base_win(session: Session, paths: Collection[RelPath]) -> None:
+    """Show base again at some paths, durably; the caller writes the marker of the new generation.
 
     A mount of the session must be paused.
 
@@ -182,7 +182,7 @@ def let_base_win(session: Session, paths: Collection[RelPath], name: bytes) -> N
     """
     authors = authors_of(session.live_changes)
     restated = restate(session.state(), session.base, session.store, authors, dropped=paths)
-    _replace_journal(session, restated.records, b"", name)
+    _replace_journal(session, restated.records)
 
 
 def _unmerged(session: Session, tree: Tree, unmerged: Mapping[RelPath, StoreIno]) -> dict[StoreIno, Rebased]:
@@ -260,13 +260,16 @@ def _mtime_ns(session: Session, merge: Merge) -> int:
     return staged_ns if was_set else merge.theirs.st.st_mtime_ns
 
 
-def _replace_journal(session: Session, records: Sequence[Keep], name_before: bytes, name_after: bytes) -> None:
+def _replace_journal(
+    session: Session, records: Sequence[Keep], name_before: bytes = b"", name_after: bytes | None = None
+) -> None:
     """Go on with another state, durably and at once: no crash leaves a part of it.
 
-    The names are those of the generations before and after it.
+    The names are those of the generations before and after it; None: the latter has no marker yet.
     """
     now = coarse_clock_ns()
     with journal_copy(session) as new:
         before = [Snapshot(now, name_before)] if session.has_unsnapshotted() else []
-        new.append(*before, marker_of_whole_state(now), *records, Snapshot(now, name_after))
+        after = [Snapshot(now, name_after)] if name_after is not None else []
+        new.append(*before, marker_of_whole_state(now), *records, *after)
         new.keep()

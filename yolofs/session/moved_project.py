@@ -30,6 +30,7 @@ from yolofs.session.opening import finish_move
 from yolofs.session.root import MOVED_JOURNAL, SessionFile, read_session_file, write_session_file
 from yolofs.state import checkpoint
 from yolofs.store.base import Base
+from yolofs.system.own_names import SESSION_LINK
 from yolofs.system.plain_files import is_there
 
 _BATCH = 1000
@@ -75,7 +76,7 @@ def move_session(found: FoundProject) -> FoundProject:
         ) from None
     remove_link(old, session)
     put_link(new, session)
-    exclude_from_git(new)
+    exclude_from_git(new, SESSION_LINK)
     return FoundProject(new, after)
 
 

@@ -58,10 +58,9 @@ def restore(session: Session, source: NamedState, paths: Sequence[RelPath], name
     session.snapshot(if_changed=True)
     before = session.timeline.present
     try:
-        if source.tree is not None:
-            _drop(session, source.tree, paths, name)
+        is_dropped = source.tree is not None and _drop(session, source.tree, paths)
         left_out = _copy(session, source, paths)
-        session.snapshot(name, if_changed=True)
+        session.snapshot(name, if_changed=not is_dropped)
         session.store.sync()
         session.journal.sync()
     except BaseException as error:
@@ -171,17 +170,18 @@ def _shows(entry: Entry | None, staged: Staged) -> bool:
     return entry.base is not None and entry.base == natural_path(entry)
 
 
-def _drop(session: Session, source: Tree, paths: Sequence[RelPath], name: bytes) -> None:
+def _drop(session: Session, source: Tree, paths: Sequence[RelPath]) -> bool:
     """Take out the changes of those paths at which base shows what is to come back, as far as they
-    stand alone.
+    stand alone; return whether there were any.
     """
     wanted = frozenset(path for path in paths if _is_of_base(source, path))
     if not wanted:
-        return
+        return False
     units = Units(session.state(), session.base, session.store)
     alone = [unit for unit in units.all if all(is_below_any(path, wanted) for path in unit.paths)]
     if alone:
-        let_base_win(session, {path for unit in alone for path in unit.paths}, name)
+        let_base_win(session, {path for unit in alone for path in unit.paths})
+    return bool(alone)
 
 
 def _is_of_base(source: Tree, path: RelPath) -> bool:

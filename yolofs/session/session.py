@@ -117,7 +117,7 @@ class Session(States):
         if started.is_new and not is_there(journal):  # else the next open knows what it begins with
             Journal.create(journal).close()
         put_link(started.found.project, directory)
-        exclude_from_git(started.found.project)
+        exclude_from_git(started.found.project, SESSION_LINK)
         return started
 
     @classmethod

@@ -26,6 +26,23 @@ def test_d_drops_a_file_with_a_note_and_u_takes_that_back(yolofs: Program, view:
         assert not (view / "gone.txt").exists()
 
 
+def test_drops_that_are_taken_back_leave_a_rename_a_rename(yolofs: Program, view: Path) -> None:
+    (view / "src/b.py").rename(view / "src/renamed.py")
+    before = yolofs("status").out.partition("\n\n")[2]
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious", "4 changes")
+        for name in ("renamed.py", "new.txt"):
+            at(terminal, name)
+            terminal.type("d\r")
+            terminal.wait_for_screen(f"dropped src/{name}")
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: src/new.txt", "3 changes")
+        terminal.type("u")
+        terminal.wait_for_screen("taken back: src/renamed.py", "4 changes")
+    assert yolofs("status").out.partition("\n\n")[2] == before
+    assert "R  src/b.py -> src/renamed.py" in before
+
+
 def test_escape_drops_nothing(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import DEADLINE_S, Program
+from tests.cli.program import COMMAND, DEADLINE_S, Program
 from tests.cli.review.reviewing import at, review
 from tests.cli.terminal import Terminal
 
@@ -99,6 +100,31 @@ def test_the_review_stays_usable_at_60_by_15(yolofs: Program, view: Path) -> Non
         terminal.type("l ")
         terminal.wait_for_screen("x┃+line two")
         assert all(len(line) <= 60 for line in terminal.screen.splitlines())
+
+
+@pytest.mark.parametrize("number", [signal.SIGTSTP, signal.SIGSTOP])
+def test_a_review_that_others_have_stopped_is_drawn_again_as_it_was(
+    yolofs: Program, view: Path, number: signal.Signals
+) -> None:
+    """And it hears keys at once, though the shell has had the terminal meanwhile."""
+    command = ["setsid", "--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]
+    with Terminal(yolofs.project, [], command=command, PS1="outside> ", HISTFILE="") as shell:
+        shell.wait_for("outside> ")
+        shell.type(f"{shlex.join(COMMAND)} review\n")
+        shell.wait_for_screen("yolofs review: 3 changes", "-precious", "q quit")
+        at(shell, "a.py")
+        shell.wait_for_screen("+line two")
+        before = shell.screen
+        for _ in range(2):
+            os.killpg(shell.foreground, number)
+            shell.wait_for_screen("Stopped")
+            shell.type("stty sane; echo between=$((40 + 2))\n")
+            shell.wait_for_screen("between=42")
+            shell.type("fg\n")
+            shell.wait_for_screen("yolofs review: 3 changes", gone="between")
+            assert shell.screen == before
+        shell.type("l")
+        shell.wait_for_screen("┃+line two")
 
 
 @pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])

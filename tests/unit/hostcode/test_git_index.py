@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.hostcode.git_indexes import index
 from yolofs.hostcode.git_index import is_harmless
 
 OUT = [
@@ -32,22 +33,6 @@ def git(directory: Path, *words: str) -> str:
     environment = {**os.environ, "HOME": str(directory.parent), "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(["git", *words], cwd=directory, check=True, capture_output=True, text=True, env=environment)
     return done.stdout
-
-
-def index(*names: str, version: int = 2, hash_bytes: int = 20) -> bytes:
-    """Return an index as git reads it, with entries of these names."""
-    parts = [struct.pack(">4sII", b"DIRC", version, len(names))]
-    before = b""
-    for name in map(os.fsencode, names):
-        head = bytes(24) + struct.pack(">I", 0o100755) + bytes(12 + hash_bytes)
-        head += struct.pack(">H", min(len(name), 0xFFF))
-        if version == 4:
-            parts.append(head + bytes([len(before)]) + name + b"\0")
-        else:
-            parts.append(head + name + bytes(8 - (len(head) + len(name)) % 8))
-        before = name
-    content = b"".join(parts)
-    return content + (hashlib.sha1 if hash_bytes == 20 else hashlib.sha256)(content).digest()
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
