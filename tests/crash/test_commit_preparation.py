@@ -177,6 +177,7 @@ def test_a_commit_without_room_for_what_is_in_a_new_directory_names_the_disk_of_
 ) -> None:
     with memory_directory() as elsewhere:
         assert elsewhere.stat().st_dev != tmp_path.stat().st_dev
+        monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "state"))
         project = elsewhere / "project"
         project.mkdir()
         view = CoreDriver(os.fsencode(project))
