@@ -272,7 +272,7 @@ def _read_usual(line: bytes) -> Record | None:
 
 def _read_usual_path(field: bytes) -> RelPath:
     """Read a path that has no space, ``#`` or control character in it."""
-    path = field if b"%" not in field and field.isascii() else unquote_field(field)
+    path = field if field.find(b"%") < 0 and field.isascii() else unquote_field(field)
     return RelPath(path) if has_simple_names(path) else parse_relpath(path)
 
 

@@ -54,14 +54,18 @@ def unquote_field(field: bytes) -> bytes:
 
 
 def has_simple_names(path: bytes) -> bool:
-    """Tell cheaply that ``path`` surely is a good relative path below base; most are."""
+    """Tell cheaply that ``path`` surely is a good relative path below base; most are.
+
+    ``in`` would take four times as long as ``find``: Python tries bytes for a number first, and
+    writes the text of an error.
+    """
     return (
         0 < len(path) <= NAME_MAX
         and path[0] != 0x2F  # a slash
         and path[-1] != 0x2F
-        and b"//" not in path
-        and b"\0" not in path
-        and ((path[0] != 0x2E and b"/." not in path) or not _has_dots(path))
+        and path.find(b"//") < 0
+        and path.find(b"\0") < 0
+        and ((path[0] != 0x2E and path.find(b"/.") < 0) or not _has_dots(path))
     )
 
 

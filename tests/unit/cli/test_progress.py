@@ -6,7 +6,7 @@ import io
 
 import pytest
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 
 from yolofs.cli import progress
 
@@ -27,3 +27,34 @@ def test_ctrl_c_while_the_bar_appears_leaves_the_cursor_to_be_seen(monkeypatch: 
         update(1, 5000)
     assert HIDDEN in seen.getvalue()
     assert seen.getvalue().rindex(SHOWN) > seen.getvalue().rindex(HIDDEN)
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how much was done each time that the bar was told."""
+    found: list[int] = []
+    really_update = Progress.update
+
+    def update(bar: Progress, task: TaskID, *, completed: int, total: int) -> None:
+        found.append(completed)
+        really_update(bar, task, completed=completed, total=total)
+
+    monkeypatch.setattr(Progress, "update", update)
+    return found
+
+
+def test_of_many_things_the_bar_is_told_now_and_then_and_at_the_end(told: list[int]) -> None:
+    with progress.bar("working") as update:
+        for done in range(1, 20_001):
+            update(done, 20_000)
+    assert len(told) < 1000
+    assert told[0] == 1
+    assert told[-1] == 20_000
+
+
+def test_of_few_things_the_bar_is_told_each(told: list[int]) -> None:
+    """One of them may take long."""
+    with progress.bar("working") as update:
+        for done in range(1, 11):
+            update(done, 10)
+    assert told == list(range(1, 11))

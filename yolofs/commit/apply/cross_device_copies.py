@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from yolofs.commit.plan.kept_objects import KeptObject
 from yolofs.commit.plan.moves import Moves
-from yolofs.commit.plan.plan import Create, Duplicate, Fetch, Link, Park, Place, Plan, Remove, Rewrite
+from yolofs.commit.plan.plan import Fetch, Park, Place, Plan, Remove, Rewrite
 from yolofs.paths import RelPath, display, split
 from yolofs.system import syscalls
 from yolofs.system.disk_usage import size_text
@@ -66,7 +66,7 @@ class _CopyCheck:
         self._moves = moves
         self._own = syscalls.device_and_mount(commits)
         self._devices: dict[bytes, _Device | None] = {}
-        self._out = {self._at(step.path) for step in plan.steps if isinstance(step, Park | Remove)}
+        self._out = {self._at(step.path) for step in (*plan.of(Park), *plan.of(Remove))}
         self._needed: dict[int, int] = {}
         """Bytes, by device."""
 
@@ -75,11 +75,10 @@ class _CopyCheck:
             self._need(
                 copy.path, copy.target, sum(self._look(copy, thing) for thing in self._things_in(copy)), copy.source
             )
-        for step in self._plan.steps:
-            if isinstance(step, Rewrite):
-                path = step.path if step.is_first else self._moves.before(step.path)
-                if path is not None:
-                    self._check_growth(path, store_path(step.ino))
+        for step in self._plan.of(Rewrite):
+            path = step.path if step.is_first else self._moves.before(step.path)
+            if path is not None:
+                self._check_growth(path, store_path(step.ino))
 
     def _check_growth(self, path: RelPath, source: bytes) -> None:
         """Check that there is room for as much as a file grows by that is written in place."""
@@ -88,26 +87,23 @@ class _CopyCheck:
             self._need(path, os.path.dirname(self._at(path)), max(0, growth))
 
     def _copies(self) -> Iterator[_Copy]:
-        parks = {step.number: step for step in self._plan.steps if isinstance(step, Park)}
-        fetches = {step.number: step for step in self._plan.steps if isinstance(step, Fetch)}
-        for step in self._plan.steps:
-            match step:
-                case Remove():
-                    yield from self._if_far(step.path, self._at(step.path), self._commits)
-                case Place() if step.number in parks:
-                    source = parks[step.number].path
-                    yield from self._if_far(source, self._at(source), self._ground(step.path))
-                case Place():
-                    fetch = fetches[step.number]
-                    kept = KeptObject(fetch.commit, fetch.slot, fetch.inside).path(self._commits)
-                    yield from self._if_far(step.path, kept, self._ground(step.path))
-                case _:
-                    pass
-            if isinstance(step, Create | Place | Link | Duplicate) and step.replaced is not None:
-                above = self._moves.before(split(step.path)[0])
-                if above is not None:
-                    replaced = RelPath(os.path.join(above, split(step.path)[1]))
-                    yield from self._if_far(replaced, self._at(replaced), self._commits)
+        parks = {step.number: step for step in self._plan.of(Park)}
+        fetches = {step.number: step for step in self._plan.of(Fetch)}
+        for removal in self._plan.of(Remove):
+            yield from self._if_far(removal.path, self._at(removal.path), self._commits)
+        for place in self._plan.of(Place):
+            if place.number in parks:
+                source = parks[place.number].path
+                yield from self._if_far(source, self._at(source), self._ground(place.path))
+            else:
+                fetch = fetches[place.number]
+                kept = KeptObject(fetch.commit, fetch.slot, fetch.inside).path(self._commits)
+                yield from self._if_far(place.path, kept, self._ground(place.path))
+        for step in self._plan.replacing:
+            above = self._moves.before(split(step.path)[0])
+            if above is not None:
+                replaced = RelPath(os.path.join(above, split(step.path)[1]))
+                yield from self._if_far(replaced, self._at(replaced), self._commits)
 
     def _if_far(self, path: RelPath, source: bytes, target: bytes) -> Iterator[_Copy]:
         here, there = self._device(os.path.dirname(source)), self._device(target)

@@ -44,15 +44,15 @@ class Identified(Steps):
     def __init__(self, plan: Plan, store: StoreFiles, directory: bytes, *, durable: bool) -> None:
         """Prepare as :class:`Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
-        self._parks = {step.number: step for step in plan.steps if isinstance(step, Park)}
-        self._fetches = {step.number: step for step in plan.steps if isinstance(step, Fetch)}
-        self._changed_paths = {step.path for step in plan.steps if isinstance(step, Rewrite | SetMetadata)}
+        self._parks = {step.number: step for step in plan.of(Park)}
+        self._fetches = {step.number: step for step in plan.of(Fetch)}
+        self._changed_paths = {step.path for step in (*plan.of(Rewrite), *plan.of(SetMetadata))}
         self._births: dict[int, int] = {}
         self._is_settled = False
         """Whether all steps are done for certain, and names in the store may be gone."""
         self._notes = _read_notes(map(os.fsencode, os.listdir(self._new.fd)))
         """The inode numbers that are noted, by what is noted of them; the folder may be large."""
-        self._places = {step.number: step for step in plan.steps if isinstance(step, Place)}
+        self._places = {step.number: step for step in plan.of(Place)}
 
     def recall_made(self, ready: Ready) -> None:
         """Take note of all that was made before the first step, also if that was taken away again,

@@ -58,11 +58,9 @@ class Keeping(Preparing):
             OSError: it cannot be prepared, or base cannot be opened.
         """
         super().__init__(plan, store, directory, durable=durable)
-        self._given_modes = {
-            step.path for step in plan.steps if isinstance(step, FinishDirectory) and step.ino is not None
-        }
+        self._given_modes = {step.path for step in plan.of(FinishDirectory) if step.ino is not None}
         """Of these directories the plan says which mode they are to have."""
-        self._out_paths = {step.path for step in plan.steps if isinstance(step, Park | Remove)}
+        self._out_paths = {step.path for step in (*plan.of(Park), *plan.of(Remove))}
         self._set_aside: dict[int, Spot] = {}
         """Where things are that could not be moved to ``parked``, by number."""
         self._numbers_names: dict[int, bool] = {}

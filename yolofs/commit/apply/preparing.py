@@ -131,13 +131,14 @@ class Preparing(Places):
         is left out.
         """
         births = dict(births)
-        for step in self._plan.steps:
-            made = self._made.get(getattr(step, "number", -1))
-            if made is None or isinstance(step, Rewrite) or made.is_link:
+        rewritten = {step.number for step in self._plan.of(Rewrite)}
+        directories = {step.number for step in self._plan.of(MakeDirectory)}
+        for number, made in self._made.items():
+            if made.folder == LINKED or number in rewritten:
                 continue
             known = births.pop(made.inode, None)
-            if isinstance(step, MakeDirectory) and known is None:
-                birth_ns = syscalls.birth_ns(self._at(self._made_at(step.number)))
+            if number in directories and known is None:
+                birth_ns = syscalls.birth_ns(self._at(self._made_at(number)))
                 births.update({made.inode: birth_ns} if birth_ns is not None else {})
         return births
 
@@ -183,8 +184,8 @@ class Preparing(Places):
     @property
     def _store_names(self) -> Iterator[tuple[Create, MadeObject]]:
         made = self._made
-        for step in self._plan.steps:
-            if isinstance(step, Create) and (one := made.get(step.number)) is not None and one.folder == LINKED:
+        for step in self._plan.of(Create):
+            if (one := made.get(step.number)) is not None and one.folder == LINKED:
                 yield step, one
 
     @property

@@ -192,8 +192,8 @@ class _ReadyCheck:
         self._overlays: dict[bytes, bool] = {}
         self._last: tuple[RelPath, RelPath | None] = ROOT, ROOT
         """The directory of the plan that was asked for last, and where base has it."""
-        self._out = frozenset(step.path for step in plan.steps if isinstance(step, Park | Remove))
-        self._places = {step.number: step.path for step in plan.steps if isinstance(step, Place)}
+        self._out = frozenset(step.path for step in (*plan.of(Park), *plan.of(Remove)))
+        self._places = {step.number: step.path for step in plan.of(Place)}
 
     def check(self) -> Ready:
         for step in self._plan.steps:

@@ -154,11 +154,11 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
     def _close_kept(self) -> None:
         """Do the same with directories that are in ``replaced`` now."""
         modes = {before.inode: before.mode for before in self._before}
-        for step in self._plan.steps:
-            inode = step.inode if isinstance(step, Remove) else getattr(step, "replaced", None)
+        for step in (*self._plan.of(Remove), *self._plan.replacing):
+            inode = step.inode if isinstance(step, Remove) else step.replaced
             if inode not in modes:
                 continue
-            kept = Spot(self._replaced, b"%d" % getattr(step, "number", 0))
+            kept = Spot(self._replaced, b"%d" % step.number)
             with contextlib.suppress(FileNotFoundError):
                 st = os.stat(kept.name, dir_fd=self._replaced.fd, follow_symlinks=False)
                 if st.st_ino == inode:
@@ -181,11 +181,8 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
         Raises:
             OSError: the folders of the commit cannot be worked in.
         """
-        first = {
-            step.inode
-            for step in self._plan.steps
-            if isinstance(step, Rewrite | SetMetadata) and step.inode is not None and _is_first(step)
-        }
+        first = {step.inode for step in self._plan.of(Rewrite) if step.is_first}
+        first.update(step.inode for step in self._plan.of(SetMetadata) if step.inode is not None)
         parted = part_links.parted_from(self._parking) if first else {}
         return part_links.copy_apart(self._replaced.path, self._new.path, self._originals, first, parted)
 

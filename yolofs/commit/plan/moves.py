@@ -14,24 +14,20 @@ class Moves:
     """The moves of one plan."""
 
     def __init__(self, plan: Plan) -> None:
-        parked = {step.number: step.path for step in plan.steps if isinstance(step, Park)}
+        parked = {step.number: step.path for step in plan.of(Park)}
         self._old: dict[RelPath, RelPath | None] = {}
         """By new path: where it was; None for what is made."""
         self._new: dict[RelPath, RelPath | None] = {}
         """By old path: where it comes to be; None for what goes."""
-        for step in plan.steps:
-            match step:
-                case Place():
-                    old = parked.get(step.number)  # None for what an undo has fetched
-                    self._old[step.path] = old
-                    if old is not None:
-                        self._new[old] = step.path
-                case MakeDirectory() | Create() | Duplicate() | Link():
-                    self._old[step.path] = None
-                case Remove():
-                    self._new[step.path] = None
-                case _:
-                    pass
+        for step in plan.of(Remove):
+            self._new[step.path] = None
+        for made in (plan.of(MakeDirectory), plan.of(Create), plan.of(Duplicate), plan.of(Link)):
+            self._old.update((step.path, None) for step in made)
+        for place in plan.of(Place):
+            old = parked.get(place.number)  # None for what an undo has fetched
+            self._old[place.path] = old
+            if old is not None:
+                self._new[old] = place.path
 
     def before(self, path: RelPath) -> RelPath | None:
         """Return where base has, before the commit, what the plan names by its new ``path``; None

@@ -24,9 +24,11 @@ they tell, after a crash, whether a step was done.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterator
-from typing import TypeAlias, assert_never
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 import msgspec
 
@@ -192,12 +194,41 @@ Step: TypeAlias = (
 )
 
 
-class Plan(msgspec.Struct, frozen=True):
+S = TypeVar("S", bound=_Step)
+
+
+class Plan(msgspec.Struct, frozen=True, dict=True):
     """All that one commit does to the base directory ``root`` (absolute), in order."""
 
     root: bytes
     steps: tuple[Step, ...] = ()
     version: int = VERSION
+
+    def of(self, kind: type[S]) -> list[S]:
+        """Return the steps of one kind, in order.
+
+        Nearly all steps of a large plan are of another kind than the one looked for, so they are
+        told apart once for all who ask.
+        """
+        return self._by_kind.get(kind, [])
+
+    @functools.cached_property
+    def replacing(self) -> list[Create | Place | Link | Duplicate]:
+        """The steps that put something in the place of something else."""
+        kinds: list[Sequence[Create | Place | Link | Duplicate]] = [
+            self.of(Create),
+            self.of(Place),
+            self.of(Link),
+            self.of(Duplicate),
+        ]
+        return [step for steps in kinds for step in steps if step.replaced is not None]
+
+    @functools.cached_property
+    def _by_kind(self) -> dict[type[_Step], list[Any]]:
+        found: defaultdict[type[_Step], list[Any]] = defaultdict(list)
+        for step in self.steps:
+            found[type(step)].append(step)
+        return dict(found)
 
     def lines(self) -> Iterator[str]:
         """Yield one line for each step, with paths relative to base."""
