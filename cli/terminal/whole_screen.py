@@ -130,7 +130,10 @@ class WholeScreen:
         if not self._app.is_running or self._app.is_done:
             return
         self._app.input.raw_mode().__enter__()  # what the terminal is given back as, run() knows
-        self._app.renderer.clear()
+        if self._app.renderer.last_rendered_screen is not None:
+            self._app.renderer.erase(leave_alternate_screen=False)  # the other screen is the shell's
+            self.output.erase_screen()
+            self.output.cursor_goto(0, 0)
         self._app.invalidate()
 
     def redraw(self) -> None:
