@@ -333,7 +333,7 @@ def test_what_nobody_waits_for_takes_the_cpu_when_nobody_else_wants_it(top: Path
         sys.path.insert(0, {os.path.dirname(native_survey.__file__)!r})
         from native_survey import be_idle
         be_idle()
-        print(os.sched_getscheduler(0) == os.SCHED_IDLE)
+        print(os.sched_getscheduler(0) == os.SCHED_IDLE, flush=True)
         os.execvp("ionice", ["ionice", "-p", str(os.getpid())])
     """
     done = subprocess.run(
