@@ -114,9 +114,9 @@ def _wide_lines(text: str) -> Iterator[int]:
 
 
 MEASURED = {
-    "edit, build, snapshot; build 60 sources; unpack 1,000 files; copy them": [
+    "edit, build, snapshot; build 400 sources; unpack 1,000 files; copy them": [
         "edit 10 files, make, snapshot; C project of 60 sources and 30 headers",
-        "make -j2; C project of 60 sources and 30 headers",
+        "make -j2; C project of 400 sources",
         "untar; 1,000 files",
         "cp -r; 1,000 files of base",
     ],
@@ -155,4 +155,4 @@ def _rounded(figure: str) -> str:
 def _rows(text: str) -> dict[str, list[str]]:
     """Return the cells of all rows of a page's tables, by the first one."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
-    return {first: rest for first, *rest in rows}
+    return {first.removesuffix(" *"): rest for first, *rest in rows}
