@@ -51,7 +51,7 @@ def test_ctrl_c_ends_the_command_and_the_shell_around_goes_on(shell: Terminal) -
 
 
 def test_ctrl_c_reaches_a_command_that_handles_it_and_only_that(shell: Terminal) -> None:
-    script = "trap 'echo caught; exit 9' INT; echo rea''dy; while :; do sleep 0.05; done"
+    script = "trap 'echo cau''ght; exit 9' INT; echo rea''dy; while :; do sleep 0.05; done"
     type_line(shell, f'{YOLOFS} run -- bash -c "{script}"; echo code=$?')
     shell.wait_for("ready\n")
     shell.type("\x03")
