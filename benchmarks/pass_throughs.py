@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.cleaning import GRACE_S, mount_taken_away, unmount
 from benchmarks.columns import Column, View
 from benchmarks.processor_time import Servers, mounted_by
+from benchmarks.results import FLOOR
 
 
 class _PassedView(View):
@@ -71,9 +72,9 @@ def yardsticks(directory: Path, build: Path) -> list[Column]:
         flags = subprocess.run(
             ["pkg-config", "--cflags", "--libs", "fuse3"], check=True, capture_output=True, text=True
         ).stdout.split()
-        binary = str(build / "floor")
+        binary = str(build / FLOOR)
         subprocess.run(["gcc", "-O2", "-w", "-o", binary, directory / "floor.c", *flags], check=True)
-        columns.append(PassThrough("floor", [binary]))
+        columns.append(PassThrough(FLOOR, [binary]))
     if (directory / "pyfloor.py").exists():
         command = [sys.executable, str(directory / "pyfloor.py")]
         columns.append(PassThrough("pyfloor", command, LOOP="mini", SPIN_US="60"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.results import PEER, REFERENCE, Results, Row
+from benchmarks.results import FLOOR, PEER, REFERENCE, Results, Row
 
 SHARE = "and, last, processor time of the server for each second of the work's own in the plain directory"
 
@@ -83,11 +83,15 @@ def _requests(row: Row) -> str:
 
 def as_markdown(results: Results) -> str:
     """Return a table: times in the plain directory and multiples of it in the first mode; in each
-    mode yolofs as a multiple of fuse-overlayfs; in the last one the serial shares of both.
+    mode yolofs as a multiple of fuse-overlayfs; in the last one yolofs as a multiple of
+    the pass-through, if it was measured, and the serial shares of fuse-overlayfs and yolofs.
     """
     modes = _modes(results)
     others = [column for column in results.columns if column != REFERENCE]
-    head = [REFERENCE, *others, *(f"yolofs / {PEER}, {mode}" for mode in modes), f"serial share, {PEER}; yolofs"]
+    beside = [(PEER, mode) for mode in modes]
+    beside += [(FLOOR, modes[-1])] if FLOOR in others else []
+    head = [REFERENCE, *others, *(f"yolofs / {column}, {mode}" for column, mode in beside)]
+    head.append(f"serial share, {PEER}; yolofs")
     lines = ["| | " + " | ".join(head) + " |", "|---" * (len(head) + 1) + "|"]
     for row in results.rows:
         if row.mode != modes[0]:
@@ -95,7 +99,7 @@ def as_markdown(results: Results) -> str:
         plain = row.median(REFERENCE)
         cells = [duration(plain) if plain is not None else "-"]
         cells += [_times(row, column) for column in others]
-        ratios = [results.row(row.name, row.title, mode).ratio("yolofs", PEER) for mode in modes]
+        ratios = [results.row(row.name, row.title, mode).ratio("yolofs", column) for column, mode in beside]
         cells += [multiple(ratio) if ratio is not None else "-" for ratio in ratios]
         shares = [results.row(row.name, row.title, modes[-1]).serial_share(column) for column in (PEER, "yolofs")]
         cells += ["; ".join(multiple(share) if share is not None else "-" for share in shares)]

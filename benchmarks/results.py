@@ -9,6 +9,8 @@ import msgspec
 
 REFERENCE = "plain"
 PEER = "fuse-overlayfs"
+FLOOR = "floor"
+"""A pass-through in C, which stages nothing."""
 
 
 class Requests(msgspec.Struct, frozen=True):

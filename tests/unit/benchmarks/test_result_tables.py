@@ -64,6 +64,17 @@ def test_the_table_for_the_docs_has_ratios_and_serial_shares(results: Results) -
     ]
 
 
+def test_the_table_for_the_docs_has_yolofs_beside_the_pass_through() -> None:
+    made = Results({}, "quick", 1, ["plain", "overlayfs", "yolofs", "floor"], {})
+    for mode, floor_s in (("free", 8e-6), ("pinned", 5e-6)):
+        made.row("open", "open", mode).seconds = {"plain": [1e-6], "yolofs": [10e-6], "floor": [floor_s]}
+    head, _, line = result_tables.as_markdown(made).splitlines()
+    assert "yolofs / floor, pinned | serial share" in head
+    assert "/ floor, free" not in head
+    assert "/ overlayfs" not in head
+    assert line == "| open | 1.00 µs | - | x10.0 | x8.00 | - | - | 2.00 | -; - |"
+
+
 def test_where_a_server_is_kept_busy_the_requests_that_it_answers_in_a_second_are_told(results: Results) -> None:
     row = results.rows[0]
     row.requests_each, row.server_s = 2, {"yolofs": [1.0]}
