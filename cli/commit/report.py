@@ -15,6 +15,7 @@ from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, unused_text
 from yolofs.cli.commit.named_paths import check_paths
 from yolofs.cli.guard import PathGuard, hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
+from yolofs.cli.show.first_lines import MOST_LINES, first_lines
 from yolofs.cli.show.folding import is_time_alone
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes, is_marked
@@ -36,8 +37,6 @@ from yolofs.session.session import Session
 from yolofs.state.regions import Region
 from yolofs.state.tree import Tree
 
-_LISTED = 20
-"""How many changes that are held back are listed; how many more there are is said."""
 _PATHS_IN_HINT = 4
 _WHERE = {
     Region.PROJECT: ("in the project", "yolofs commit"),
@@ -244,10 +243,9 @@ def warn_of_cut_links(session: Session, split: Split, looked: BaseLook) -> None:
     with contextlib.suppress(YolofsError):  # the commit itself says why there is no plan
         plan = plan_commit(split.taken, session.base, session.store, names=looked.names)
         cut = find_cut_links(plan, session.base)
-        for one in cut[:_LISTED]:
-            warn(_cut_text(one, session.base.root))
-        if len(cut) > _LISTED:
-            warn(f"{len(cut) - _LISTED} more files with hard links move to another disk or mount")
+        more = "files with hard links move to another disk or mount"
+        for line in first_lines(cut, lambda one: _cut_text(one, session.base.root), more):
+            warn(line)
 
 
 def _cut_text(link: CutLink, root: bytes) -> str:
@@ -270,10 +268,11 @@ def say_unchanged(session: Session, shown: CommitPreview) -> None:
     """
     held_back = [path for one in shown.held_back for path in one.paths]
     unchanged = [path for path in shown.unchanged if not any(is_below(path, top) for top in held_back)]
-    for path in unchanged[:_LISTED]:
-        say(f"{display(absolute(session.base.root, path))}: nothing is staged there")
-    if len(unchanged) > _LISTED:
-        say(f"… and at {len(unchanged) - _LISTED} more of the paths")
+    root = session.base.root
+    for line in first_lines(
+        unchanged, lambda path: f"{display(absolute(root, path))}: nothing is staged there", "paths"
+    ):
+        say(line)
     for text in shown.excluded.unused:
         say(unused_text(text))
 
@@ -330,12 +329,14 @@ def say_stays(session: Session, shown: CommitPreview) -> None:
         say("what the host would run or trust, which stays unless it is named (or --trusted):")
     for reason, paths in alike.items():  # how to name them is said at the end
         why = reason if len(paths) == 1 else reason.replace("it has", "they have", 1)
-        say(f"  {_named(session, sorted(paths))}: {why}")
+        say(f"  {named_paths(sorted(paths), session.base.root)}: {why}")
     others_held_back = [one for one in shown.held_back if not one.unnamed]
-    for one in others_held_back[:_LISTED]:
-        say(f"  {_named(session, one.paths)}: {one.reason}{_hint(session, one)}")
-    if len(others_held_back) > _LISTED:
-        say(f"  … and {len(others_held_back) - _LISTED} more that cannot go alone: yolofs status --scratch")
+    for line in first_lines(
+        others_held_back,
+        lambda one: f"{named_paths(one.paths, session.base.root)}: {one.reason}{_hint(session, one)}",
+        "that cannot go alone: yolofs status --scratch",
+    ):
+        say(f"  {line}")
 
 
 def _waiting(session: Session) -> frozenset[RelPath]:
@@ -357,15 +358,16 @@ def _goes_along(change: Change, held_back: Collection[RelPath]) -> bool:
     return bool(above)
 
 
-def _named(session: Session, paths: Sequence[RelPath]) -> str:
-    shown = ", ".join(display(absolute(session.base.root, path)) for path in paths[:_PATHS_IN_HINT])
+def named_paths(paths: Sequence[RelPath], root: bytes) -> str:
+    """Return the first of some paths, and how many more there are."""
+    shown = ", ".join(display(absolute(root, path)) for path in paths[:_PATHS_IN_HINT])
     return shown + (f" and {len(paths) - _PATHS_IN_HINT} more" if len(paths) > _PATHS_IN_HINT else "")
 
 
 def _hint(session: Session, held_back: HeldBack) -> str:
     """Return the command that takes it, too."""
     paths: list[RelPath] = sorted({*held_back.paths, *held_back.needs})
-    if not held_back.needs or len(paths) > _LISTED:
+    if not held_back.needs or len(paths) > MOST_LINES:
         return "; yolofs commit --outside --scratch"
     return f"; {_command(session.base.root, paths)}"
 
@@ -378,7 +380,7 @@ def _next_command(
     root: bytes, paths: Sequence[RelPath], options: Sequence[str], *, is_later: bool, if_many: str
 ) -> str:
     """Return the command that takes what stays; ``if_many``: where its paths are too many."""
-    command = _command(root, paths, options) if len(paths) <= _LISTED else if_many
+    command = _command(root, paths, options) if len(paths) <= MOST_LINES else if_many
     return f"as it is now: {command}" if is_later else command
 
 

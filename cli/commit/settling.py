@@ -16,6 +16,7 @@ from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.changes.patch import write_patch
 from yolofs.cli.output import can_ask, choose, emit_bytes, say
 from yolofs.cli.show.drift_lines import drift_text
+from yolofs.cli.show.first_lines import first_lines
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import PathDisplay, notes_text, summary
 from yolofs.commit.merge.drift_descriptions import describe_drift
@@ -29,7 +30,6 @@ from yolofs.session.commit import BaseLook, conflict_error
 from yolofs.session.merge import MODE_MADE_AGAIN, before_merge, merges_at, settle_conflicts
 from yolofs.session.session import Session
 
-_LISTED = 20
 _NAMED = 3
 _UNMERGED = "what was staged before the merge"
 _LOST = f"{_UNMERGED} is not kept any more, so its marks have to be taken out"
@@ -98,18 +98,10 @@ class SettledConflicts(NamedTuple):
 
     def say(self, session: Session) -> None:
         """Print what is no longer staged, and which files no longer have marks."""
-        path_display = _place(session)
-        for path in self.unmerged[:_LISTED]:
-            say(f"{path_display.show_path(path)}: {_UNMERGED} is taken, without later edits")
-        for path in self.made_again[:_LISTED]:
-            say(f"{path_display.show_path(path)}/: made again, {_MADE_AGAIN}")
-        if len(self.made_again) > _LISTED:
-            say(f"… and {len(self.made_again) - _LISTED} more directories")
-        for path in self.dropped[:_LISTED]:
-            taken = "base's version is taken; what was staged there is a generation: yolofs log"
-            say(f"{path_display.show_path(path)}: {taken}")
-        if len(self.dropped) > _LISTED:
-            say(f"… and at {len(self.dropped) - _LISTED} more paths")
+        taken = "base's version is taken; what was staged there is a generation: yolofs log"
+        _say_each(session, [(path, f"{_UNMERGED} is taken, without later edits") for path in self.unmerged])
+        _say_each_directory(session, [(path, f"made again, {_MADE_AGAIN}") for path in self.made_again])
+        _say_each(session, [(path, taken) for path in self.dropped])
 
     def check(self, session: Session) -> None:
         """Check that every conflict is settled.
@@ -119,17 +111,12 @@ class SettledConflicts(NamedTuple):
         """
         if not self._unsettled:
             return
-        path_display, root = _place(session), session.base.root
-        for path in self.marked[:_LISTED]:
-            marked = "both sides changed the same lines; both stand between marks in the view"
-            say(f"{path_display.show_path(path)}: {marked}")
-        for one in self.refused[:_LISTED]:
-            say(f"{path_display.show_path(one.paths[0])}: {one.reason}, so it is not merged")
-        for path in self.lost[:_LISTED]:
-            say(f"{path_display.show_path(path)}: {_LOST}")
-        for path in self.without_content[:_LISTED]:
-            say(f"{path_display.show_path(path)}: {_WITHOUT_CONTENT}")
-        names = _named(root, sorted((*self.marked, *self.lost)))
+        marked = "both sides changed the same lines; both stand between marks in the view"
+        _say_each(session, [(path, marked) for path in self.marked])
+        _say_each(session, [(one.paths[0], f"{one.reason}, so it is not merged") for one in self.refused])
+        _say_each(session, [(path, _LOST) for path in self.lost])
+        _say_each(session, [(path, _WITHOUT_CONTENT) for path in self.without_content])
+        names = _named(session.base.root, sorted((*self.marked, *self.lost)))
         edit = f'take the marks out: yolofs run -- "$EDITOR" {names}; then: yolofs commit {names}' if names else ""
         s = "s" if len(self._unsettled) == 1 else ""
         raise self._error(session, f"stay{s} staged", edit)
@@ -140,7 +127,6 @@ class SettledConflicts(NamedTuple):
         Raises:
             ConflictError: of some nothing would; the hint is what to do about these.
         """
-        path_display = _place(session)
         lines = [(path, "it merges: what both sides changed would be applied") for path in self.merged]
         lines += [(path, "base's version would be taken") for path in self.dropped]
         lines += [(path, f"{_UNMERGED} would be taken") for path in self.unmerged]
@@ -148,14 +134,8 @@ class SettledConflicts(NamedTuple):
         lines += [(path, f"{_WITHOUT_CONTENT}, so it would stay staged") for path in self.without_content]
         lines += [(path, "both sides changed the same lines, and it would get marks there") for path in self.marked]
         lines += [(one.paths[0], f"{one.reason}, so it would not be merged") for one in self.refused]
-        for path in self.made_again[:_LISTED]:
-            say(f"{path_display.show_path(path)}/: it would be made again, {_MADE_AGAIN}")
-        for path, text in lines[:_LISTED]:
-            say(f"{path_display.show_path(path)}: {text}")
-        if len(lines) > _LISTED:
-            say(f"… and {len(lines) - _LISTED} more paths")
-        if len(self.made_again) > _LISTED:
-            say(f"… and {len(self.made_again) - _LISTED} more directories")
+        _say_each_directory(session, [(path, f"it would be made again, {_MADE_AGAIN}") for path in self.made_again])
+        _say_each(session, lines)
         if self._unsettled:
             raise self._error(session, "would stay staged", "")
 
@@ -246,10 +226,8 @@ class ConflictWish:
         open_ones = [path for path in texts if path not in self._chosen]
         if len(open_ones) > 1:
             say(f"{len(open_ones)} paths have changed in base, too:")
-            for path in open_ones[:_LISTED]:
-                say(f"  {texts[path]}")
-            if len(open_ones) > _LISTED:
-                say(f"  … and {len(open_ones) - _LISTED} more")
+            for line in first_lines(open_ones, texts.__getitem__, "paths"):
+                say(f"  {line}")
         for path in open_ones:
             way = _ask_about(session, path, texts[path], may_be_ours=path not in looked.without_content)
             if way is None:
@@ -366,6 +344,19 @@ def _named(root: bytes, paths: Sequence[RelPath]) -> str:
 
 def _place(session: Session) -> PathDisplay:
     return PathDisplay(session.base.root, session.base.relative(session.project))
+
+
+def _say_each(session: Session, lines: Sequence[tuple[RelPath, str]]) -> None:
+    """Print what is to say of each path, for as many as a list may have."""
+    path_display = _place(session)
+    for line in first_lines(lines, lambda one: f"{path_display.show_path(one[0])}: {one[1]}", "paths"):
+        say(line)
+
+
+def _say_each_directory(session: Session, lines: Sequence[tuple[RelPath, str]]) -> None:
+    path_display = _place(session)
+    for line in first_lines(lines, lambda one: f"{path_display.show_path(one[0])}/: {one[1]}", "directories"):
+        say(line)
 
 
 def _ask_about(session: Session, path: RelPath, text: str, *, may_be_ours: bool) -> ConflictChoice | None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from yolofs.changes.changes import Change
-from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
+from yolofs.cli.commit.report import named_paths, warn_of_left_out, warn_of_unfinished
 from yolofs.cli.output import say
+from yolofs.cli.show.first_lines import MOST_LINES, first_lines
 from yolofs.cli.show.json_forms import text_fields
 from yolofs.cli.show.listing import PathDisplay, emit_changes
 from yolofs.cli.show.marking import marks_of
@@ -20,8 +21,6 @@ from yolofs.session.commit_counts import read_runs_of_commit
 from yolofs.session.ended_commits import EndedCommit
 from yolofs.session.session import Session
 from yolofs.session.undo import PreparedUndo, UndoResult
-
-_LISTED = 20
 
 
 def show_undo(
@@ -41,34 +40,34 @@ def show_undo(
 
 
 def _say_stays(stays: Mapping[RelPath, str], copies: Sequence[RelPath], root: bytes) -> None:
-    for path, why in sorted(stays.items())[:_LISTED]:
-        say(f"stays: {display(absolute(root, path))}: {why}")
-    if len(stays) > _LISTED:
-        say(f"and {len(stays) - _LISTED} more that stay")
-    for path in copies[:_LISTED]:
-        say(f"note: {display(absolute(root, path))} comes back as a file of its own: no other name of it was found")
+    for line in first_lines(
+        sorted(stays.items()), lambda one: f"stays: {display(absolute(root, one[0]))}: {one[1]}", "that stay"
+    ):
+        say(line)
+    alone = "comes back as a file of its own: no other name of it was found"
+    for line in first_lines(copies, lambda path: f"note: {display(absolute(root, path))} {alone}", "that do"):
+        say(line)
 
 
 def _say_as_now(paths: Sequence[RelPath], number: int, root: bytes) -> None:
-    for path in paths[:_LISTED]:
-        say(
-            f"note: {display(absolute(root, path))} comes back as it is now, and not as it was before commit {number}:"
-            " somebody has written to it since"
-        )
-    if len(paths) > _LISTED:
-        say(f"and {len(paths) - _LISTED} more that come back as they are now")
+    why = f"comes back as it is now, and not as it was before commit {number}: somebody has written to it since"
+    more = "that come back as they are now"
+    for line in first_lines(paths, lambda path: f"note: {display(absolute(root, path))} {why}", more):
+        say(line)
 
 
 def _say_held_back(number: int, held_back: Sequence[HeldBack], root: bytes) -> None:
     """Print what stays because it can only be undone together with others, and the command that
     undoes all of it.
     """
-    for one in held_back[:_LISTED]:
-        shown = ", ".join(display(absolute(root, path)) for path in one.paths[:_LISTED])
-        together = " ".join(in_shell(absolute(root, path)) for path in sorted({*one.paths, *one.needs})[:_LISTED])
-        say(f"stays: {shown}: {one.reason}; yolofs undo {number} {together}")
-    if len(held_back) > _LISTED:
-        say(f"and {len(held_back) - _LISTED} more that go only together with others")
+
+    def text(one: HeldBack) -> str:
+        names = sorted({*one.paths, *one.needs})
+        together = [in_shell(absolute(root, path)) for path in names] if len(names) <= MOST_LINES else []
+        return f"stays: {named_paths(one.paths, root)}: {one.reason}; yolofs undo {' '.join([str(number), *together])}"
+
+    for line in first_lines(held_back, text, "that go only together with others"):
+        say(line)
 
 
 def report_undo(result: UndoResult, root: bytes, *, applies_again: bool) -> None:

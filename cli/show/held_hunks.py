@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from yolofs.cli.show.first_lines import MOST_LINES
 from yolofs.cli.show.hunk_lines import hunk_fields
 from yolofs.errors import UnnamedError
 from yolofs.paths import absolute, display
 from yolofs.session.selecting import HeldHunk
-
-_LISTED = 20
 
 
 def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
@@ -23,7 +22,7 @@ def check_held(held: Sequence[HeldHunk], root: bytes, command: str) -> None:
         return
     what = "1 hunk stays as it is, as it goes" if len(held) == 1 else f"{len(held)} hunks stay as they are, as they go"
     needs = dict.fromkeys(name for one in held for name in (one.hunk.id, *one.needs))
-    hint = f"{command} {' '.join(f'--hunk {name}' for name in needs)}" if len(needs) <= _LISTED else "yolofs hunks"
+    hint = f"{command} {' '.join(f'--hunk {name}' for name in needs)}" if len(needs) <= MOST_LINES else "yolofs hunks"
     first = f"{held[0].hunk.kind.value} {display(absolute(root, held[0].hunk.path))}: {held[0].reason}"
     raise UnnamedError(f"{what} only together with others ({first})", hint=hint)
 
