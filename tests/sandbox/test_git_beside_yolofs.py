@@ -102,3 +102,10 @@ def test_an_index_from_elsewhere_has_nothing_told_of_files_outside(tmp_path: Pat
     git(project, "init", "-q")
     (project / ".git/index").write_bytes(index("../.env", "a/../../.env", str(tmp_path / ".env")))
     assert "rule hides" not in Program(project)("init").err
+
+
+def test_an_index_with_a_name_that_no_file_can_have_does_not_stop_init(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".env").write_text("A=1\n")
+    (tmp_path / ".git/index").write_bytes(index(".env", "x\0y"))
+    assert Program(tmp_path)("init").err.splitlines()[-1].startswith("next:")

@@ -14,19 +14,33 @@ from yolofs.text.git_index_format import OddIndexError, entries
 
 MOST_BYTES: Final = 1 << 27
 """What is longer is not looked at, and so is not harmless."""
+_MOST_NAME_BYTES = MOST_BYTES
+"""Of all names together.  Version 4 tells a name by what it shares with the one before: gigabytes of
+them may be in an index that is smaller than this.
+"""
 _HASH_BYTES = (20, 32)
 _NAMES_OUT = frozenset({b"", b".", b"..", b".git"})
 
 
 def names(data: bytes) -> list[bytes] | None:
-    """Return the names that an index has, in its order, None if it is odd.
+    """Return the names that an index has, in its order, None if it is odd: no path has a zero byte.
 
     A directory of a sparse index ends in a slash.
     """
     for hash_bytes in _HASH_BYTES:
         with contextlib.suppress(OddIndexError):
-            return [entry.name for entry in entries(data[:-hash_bytes], hash_bytes)]
+            return _paths(data[:-hash_bytes], hash_bytes)
     return None
+
+
+def _paths(data: bytes, hash_bytes: int) -> list[bytes]:
+    found, left = [], _MOST_NAME_BYTES
+    for entry in entries(data, hash_bytes):
+        left -= len(entry.name)
+        if left < 0 or b"\0" in entry.name:
+            raise OddIndexError
+        found.append(entry.name)
+    return found
 
 
 def is_harmless(data: bytes, hash_bytes: int) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.hostcode.git_indexes import index
-from yolofs.hostcode.git_index import is_harmless
+from yolofs.hostcode.git_index import MOST_BYTES, is_harmless, names
 
 OUT = [
     ".git/hooks/post-checkout",
@@ -51,6 +51,22 @@ def test_a_damaged_index_is_not_harmless(cut: int) -> None:
     assert not is_harmless(b"X" + data[1:], 20)
     assert not is_harmless(data.replace(b"\0\0\0\2", b"\0\0\0\5", 1), 20)
     assert not is_harmless(index(".git\0"), 20)
+
+
+def test_an_index_with_a_name_that_no_file_can_have_tells_no_names() -> None:
+    assert names(index("a", "b")) == [b"a", b"b"]
+    assert names(index("a", "x\0y", "z")) is None
+
+
+def test_a_small_index_that_tells_more_names_than_memory_should_hold_tells_none() -> None:
+    """In version 4 a name is told by what it shares with the one before."""
+    long = "a" * 4000
+    count = MOST_BYTES // len(long) + 1
+    data = index(long, version=4)
+    first, entry = data[12:-20], bytes(24) + struct.pack(">I", 0o100755) + bytes(32) + struct.pack(">H", 0xFFF)
+    bomb = struct.pack(">4sII", b"DIRC", 4, count) + first + (entry + b"\1b\0") * (count - 1) + bytes(20)
+    assert len(bomb) < 1 << 22
+    assert names(bomb) is None
 
 
 def test_git_writes_a_hook_that_an_index_names(tmp_path: Path) -> None:
