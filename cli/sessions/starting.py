@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from yolofs.cli.output import say, warn
@@ -100,7 +101,7 @@ def _repository_above(project: bytes) -> bytes | None:
 
 
 def write_settings(path: bytes) -> bool:
-    """Write the settings file if there is none; return whether there was none.
+    """Write the settings file durably, if there is none; return whether there was none.
 
     Raises:
         OSError: it cannot be written.
@@ -109,6 +110,13 @@ def write_settings(path: bytes) -> bool:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     except FileExistsError:
         return False
-    with open(fd, "wb") as file:
-        file.write(SETTINGS)
+    try:
+        with open(fd, "wb") as file:
+            file.write(SETTINGS)
+            file.flush()
+            os.fsync(fd)
+    except OSError:  # no empty file is left, which a later init would take for the user's
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        raise
     return True

@@ -181,3 +181,17 @@ def test_a_project_that_was_moved_follows_as_soon_as_it_can_be_written_down(
     assert "M  a" in program("status").out
     program("commit", "--yes")
     assert (moved / "a").read_text() == "changed\n"
+
+
+def test_settings_for_which_there_is_no_room_leave_no_empty_file(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("YOLOFS_STATE", str(tmp_path / "own"))
+    program = Program(disk.path / "project")
+    program.project.mkdir()
+    disk.fill()
+    assert ".yolofs.toml cannot be written: No space left on device" in program("init").err
+    assert not (program.project / ".yolofs.toml").exists()
+    disk.make_room()
+    assert "wrote .yolofs.toml" in program("init").err
+    assert (program.project / ".yolofs.toml").read_text().startswith("# Settings")
