@@ -7,6 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,7 @@ import pytest
 from tests.cli.program import Program
 from tests.crash.test_commit_every_line import exactly
 from tests.crash.test_commit_every_step import NOBODY, in_child
+from tests.crash.test_commit_signals import signalled
 from tests.crash.test_commit_taken_back import _APPEND, _IMMUTABLE, flagged
 from tests.property import core_driver
 from tests.property.core_driver import CoreDriver
@@ -26,6 +28,7 @@ from yolofs.errors import CommitError, NotPreparedError
 from yolofs.overlay import Owner
 from yolofs.session.commit import commit
 from yolofs.session.session import Session, SessionAccess
+from yolofs.session.undo import choose_commit, undo
 
 pytestmark = [
     pytest.mark.timeout(300),
@@ -224,3 +227,67 @@ def test_an_empty_directory_of_root_and_a_closed_one_of_the_user_are_moved(
     (disks.far / "gone/mine").mkdir()
     (disks.far / "gone/mine/x").write_text("x")
     commit_as_nobody(disks, monkeypatch, {"gone/empty": 0o755, "gone/mine": 0o555}, None)
+
+
+def rmdir_closed(view: CoreDriver) -> None:
+    view.rmdir(b"far/closed")
+
+
+def move_closed(view: CoreDriver) -> None:
+    view.rename(b"far/closed", b"moved")
+
+
+def move_closed_there(view: CoreDriver) -> None:
+    view.rename(b"closed", b"far/moved")
+
+
+@pytest.mark.parametrize("work", [rmdir_closed, move_closed, move_closed_there])
+def test_a_directory_that_forbids_writing_is_copied_to_another_disk_and_back_by_its_owner(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch, work: Callable[[CoreDriver], None]
+) -> None:
+    """A rename to another directory would need the permission to write in it."""
+    place = disks.project.parent
+    for closed in (disks.far / "closed", disks.project / "closed"):
+        closed.mkdir()
+        closed.chmod(0o555)
+    for path in (place, place / "state", disks.project, disks.far, *disks.project.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    monkeypatch.setattr(core_driver, "OWNER", Owner(NOBODY, NOBODY))
+
+    def check() -> None:
+        view = CoreDriver(bytes(disks.project))
+        work(view)
+        view.close()
+        before = modes(disks)
+        for _ in range(2):
+            with Session.open(bytes(disks.project), SessionAccess.WRITE) as session:
+                commit(session)
+            assert modes(disks) != before
+            with Session.open(bytes(disks.project), SessionAccess.WRITE) as session:
+                undo(session, choose_commit(session, None))
+            assert modes(disks) == before
+
+    assert in_child(check, is_root=False) == 0
+
+
+def modes(disks: Disks) -> dict[str, int]:
+    """Return the modes of all directories of the project but its own."""
+    return {str(path): path.stat().st_mode for path in disks.project.rglob("*") if path.is_dir()}
+
+
+@pytest.mark.parametrize("way", ["--continue", "--roll-back"])
+def test_what_a_commit_that_did_not_begin_has_made_on_another_disk_goes_by_either_way_on(
+    disks: Disks, way: str
+) -> None:
+    view = CoreDriver(bytes(disks.project))
+    view.create(b"far/new", b"new", 0o644)
+    view.close()
+    program = Program(disks.project)
+    before = exactly(disks.project)
+    signalled(disks.project, "yolofs.commit.apply.other_devices:FarFolders._make_in", signal.SIGKILL, "commit", "--yes")
+    assert exactly(disks.project) != before
+    said = program("commit", way).err
+    assert "commit 1 was stopped before it had begun; base is as it was, and all stays staged" in said
+    assert exactly(disks.project) == before
+    assert "nothing to do" in program("commit", way).err
+    assert "A  far/new" in program("status").out

@@ -171,9 +171,10 @@ class Places:
         return Spot(split(path)[0], self._aside + b"%d" % number)
 
     def _part_of(self, spot: Spot) -> Spot:
-        """Return where a copy is made that gets its name at ``spot`` when it is whole."""
-        directory = self._new if isinstance(spot.directory, Folder) else spot.directory
-        return Spot(directory, spot.name + _PART)
+        """Return where a copy is made that gets its name at ``spot`` when it is whole: in the same
+        directory, as one that forbids its owner to write cannot be renamed to another.
+        """
+        return Spot(spot.directory, spot.name + _PART)
 
     def _away(self, path: RelPath, number: int) -> Spot:
         """Return a hidden name beside ``path``, for what is replaced there and cannot be renamed to

@@ -228,6 +228,7 @@ class BackSteps(BackInPlace):
 
     def _put_removed_back(self, step: Remove, said: step_log.LoggedStep) -> None:
         kept, aside = self._in(self._replaced, step.number), self._shelter(step.path, step.number)
+        self._clear(self._part_of(kept))
         if self._inode(aside) is None:
             if self._is_still_there(step):
                 self._clear(kept)  # a copy
@@ -284,7 +285,7 @@ class BackSteps(BackInPlace):
         if is_copy:
             self._clear(source)
             syscalls.rename_noreplace(self._unlocked(copied), copied.name, self._fd(source), source.name)
-        parts = map(self._part_of, (beside, source, away))
+        parts = map(self._part_of, (beside, source, away, kept))
         for spot in (away, *parts, *([beside] if beside != source else [])):
             self._clear(spot)
 
