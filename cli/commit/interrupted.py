@@ -10,9 +10,10 @@ import click
 
 from yolofs.cli.commit.report import warn_of_left_out, warn_of_unfinished
 from yolofs.cli.output import ask, can_ask, check_can_ask, progress, say
-from yolofs.cli.project.project import changing, was_interrupted
+from yolofs.cli.project.project import changing, session_directory, was_interrupted
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.paths import display
+from yolofs.session.archive import commit_not_begun
 from yolofs.session.commit import discard_interrupted, finish_interrupted, roll_back_interrupted
 from yolofs.session.interrupted import CONTENTS, Interrupted
 from yolofs.session.session import Session, SessionAccess
@@ -54,7 +55,7 @@ def continue_commit(project: bytes) -> None:
     """
     found = _look(project)
     if found is None:
-        say("no commit was interrupted; nothing to do")
+        _end_what_had_not_begun(project)
         return
     if found.plan is None:
         raise found.error
@@ -68,12 +69,25 @@ def roll_commit_back(project: bytes) -> None:
     """
     found = _look(project)
     if found is None:
-        say("no commit was interrupted; nothing to do")
+        _end_what_had_not_begun(project)
         return
     if found.way_back is None:
         raise found.error_of_way_back
     say(found.text)
     _roll_back(project)
+
+
+def _end_what_had_not_begun(project: bytes) -> None:
+    """Remove what a commit has left that was stopped before it began, hidden folders in base too;
+    if there is none, say so.
+    """
+    number = commit_not_begun(session_directory(project))
+    if number is None:
+        say("no commit was interrupted; nothing to do")
+        return
+    with changing(project, LoanKind.COMMIT):
+        pass  # whoever opens a session to write removes that
+    say(f"commit {number} was stopped before it had begun; base is as it was, and all stays staged")
 
 
 def give_commit_up(project: bytes, *, asks: bool) -> None:

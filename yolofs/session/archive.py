@@ -332,6 +332,21 @@ def has_ended_journal(directory: bytes) -> bool:
     return end_of(directory, last) is not None and not _ends_another(commit, journal)
 
 
+def commit_not_begun(directory: bytes) -> int | None:
+    """Return the number of the commit that was stopped before it touched anything of base, and
+    whose directory is still there; None if there is none.
+    """
+    last = max(commit_numbers(directory), default=0)
+    commit = commit_directory(directory, last)
+    if not last or _is_put_away(commit):
+        return None
+    if is_there(os.path.join(commit, b"plan.json")):
+        return last if _was_never_begun(directory, last) else None
+    from yolofs.commit.apply.commit_directory import is_left_over  # imported late, see above
+
+    return last if is_there(os.path.join(directory, b"journal")) and is_left_over(commit) else None
+
+
 def finish_put_away(directory: bytes) -> None:
     """Put the journal away for a commit that ended and died just before it could; make a new one if
     none is left.
@@ -348,20 +363,12 @@ def finish_put_away(directory: bytes) -> None:
     path = os.path.join(directory, b"journal")
     last = max(commit_numbers(directory), default=0)
     commit = commit_directory(directory, last)
-    has_plan = last and not _is_put_away(commit) and is_there(os.path.join(commit, b"plan.json"))
-    if has_plan and _was_never_begun(directory, last):
+    if commit_not_begun(directory) is not None:
         from yolofs.commit.apply.commit_directory import remove_before_it_begins
 
         remove_before_it_begins(commit)
         last = max(commit_numbers(directory), default=0)
         commit = commit_directory(directory, last)
-    elif last and not has_plan and is_there(path):
-        from yolofs.commit.apply.commit_directory import is_left_over, remove_before_it_begins
-
-        if is_left_over(commit):
-            remove_before_it_begins(commit)
-            last = max(commit_numbers(directory), default=0)
-            commit = commit_directory(directory, last)
     if has_ended_journal(directory):
         os.rename(path, os.path.join(commit, b"journal"))
     elif (lost := journal_loss(directory)) is not None:
