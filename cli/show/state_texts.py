@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from functools import cached_property
 
 from yolofs.cli.show.git_new_objects import read_side
@@ -24,8 +25,20 @@ class StateTexts:
         self._tree = tree
 
     def __call__(self, path: RelPath) -> bytes | None:
-        """Return the content of a file, None if there is none."""
-        file = self._files.look(path)
+        """Return the content of a file, None if there is none: as a ref may be called anything in
+        git's packed ones, its path may be one that no file can have.
+
+        Raises:
+            OSError: base cannot be read.
+        """
+        if b"\0" in path:
+            return None
+        try:
+            file = self._files.look(path)
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            return None
         return read_side(file.side, self.store) if file is not None else None
 
     @cached_property

@@ -241,7 +241,7 @@ class GitFiles:
         it a repository (``git init --separate-git-dir``) or a worktree of a bare one, if that one
         has nothing to run either.
         """
-        if text is None or not text.startswith(b"gitdir: "):
+        if text is None or not text.startswith(b"gitdir: ") or b"\0" in text:  # to git it ends there
             return False
         target = text.removeprefix(b"gitdir: ").rstrip(b"\r\n")
         place = RelPath(self._look.in_base(_normal(directory, target))[1:])

@@ -167,7 +167,7 @@ class Repositories:
         path = self._base.path(join(top, b".git"))
         if stat.S_ISREG(_mode_of(path)):
             with contextlib.suppress(OSError):
-                text = read_plain(path, _MOST_IGNORE_BYTES)
+                text = _without_end(read_plain(path, _MOST_IGNORE_BYTES))
                 if text.startswith(_GITDIR):
                     return os.path.normpath(os.path.join(os.path.dirname(path), text[len(_GITDIR) :].strip()))
         return path
@@ -175,8 +175,14 @@ class Repositories:
     def _common_directory(self, top: RelPath) -> bytes:
         git = self._git_directory(top)
         with contextlib.suppress(OSError):
-            return os.path.normpath(os.path.join(git, read_plain(os.path.join(git, b"commondir"), 1 << 16).strip()))
+            text = _without_end(read_plain(os.path.join(git, b"commondir"), 1 << 16))
+            return os.path.normpath(os.path.join(git, text.strip()))
         return git
+
+
+def _without_end(text: bytes) -> bytes:
+    """Return what git reads of a file that leads to a directory: a zero byte ends it."""
+    return text.partition(b"\0")[0]
 
 
 def _within(path: RelPath, top: RelPath) -> bytes:

@@ -106,7 +106,7 @@ class Links:
     def _settings_elsewhere(self, path: bytes) -> list[bytes]:
         """Return where the settings are of a submodule or worktree, whose ``.git`` is a file."""
         try:
-            text = read_plain(path, MOST_BYTES)
+            text = read_plain(path, MOST_BYTES).partition(b"\0")[0]  # to git it ends there
         except OSError:
             return []
         target = os.path.join(os.path.dirname(path), text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
