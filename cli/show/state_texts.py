@@ -31,7 +31,7 @@ class StateTexts:
         Raises:
             OSError: base cannot be read.
         """
-        if b"\0" in path:
+        if 0 in path:
             return None
         try:
             file = self._files.look(path)

@@ -1,5 +1,5 @@
-"""Files of git's, of a repository from elsewhere or written by an agent, hold paths that no file can
-have: with a zero byte, or too long.  No command ends with that.
+"""Files of git's, of a repository from elsewhere or written by an agent, hold paths that no file
+can have: with a zero byte, or too long.  No command ends with that.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from yolofs.text.git_index_format import OddIndexError, entries
 MOST_BYTES: Final = 1 << 27
 """What is longer is not looked at, and so is not harmless."""
 _MOST_NAME_BYTES = MOST_BYTES
-"""Of all names together.  Version 4 tells a name by what it shares with the one before: gigabytes of
-them may be in an index that is smaller than this.
+"""Of all names together.  Version 4 tells a name by what it shares with the one before: gigabytes
+of them may be in an index that is smaller than this.
 """
 _HASH_BYTES = (20, 32)
 _NAMES_OUT = frozenset({b"", b".", b"..", b".git"})
