@@ -221,7 +221,27 @@ def _read_text(text: str, name: str, table: type[Table]) -> Table:
         raise ConfigError(f"{name}: not TOML: a number has thousands of digits") from None
     except RecursionError:
         raise ConfigError(f"{name}: not TOML: nested too deeply") from None
+    found = _ZERO.search(text)
+    if found is not None and _has_zero(data):
+        line = text.count("\n", 0, found.start()) + 1
+        raise ConfigError(f"{name}:{line}: {found[0]} is a zero byte, which no path and no name has")
     return read_settings(CheckedFile(name, text, table), data, table)
+
+
+_ZERO = re.compile(r"\\(?:u0{4}|U0{8})")
+
+
+def _has_zero(value: object) -> bool:
+    """Tell whether a text of a TOML document has a zero byte, which only an escape can spell."""
+    match value:
+        case str():
+            return "\0" in value
+        case dict():
+            return any(_has_zero(one) for pair in value.items() for one in pair)
+        case list():
+            return any(map(_has_zero, value))
+        case _:
+            return False
 
 
 _EMPTY_TABLES = frozenset({"[mount]", "[run]", "[diff]", "[keep_commits]", "[rules]"})

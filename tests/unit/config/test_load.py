@@ -133,12 +133,20 @@ STATES = 'expected "allow", "read-only", "write-ask", "ask", "deny" or "hidden"'
         ("root = 'a'\nroot = 'b'\n\n[diff]", ":2: not TOML: Cannot overwrite a value (column 11)"),
         ("root = '/'\nx = [1,", ":2: not TOML: Invalid value at the end of the file"),
         (f"x = {'9' * 5000}", ": not TOML: a number has thousands of digits"),
+        # no path has it
+        ('\nroot = "/a\\u0000b"', ":2: \\u0000 is a zero byte, which no path and no name has"),
+        ('[rules]\n"a\\U00000000" = "ask"', ":2: \\U00000000 is a zero byte, which no path and no name has"),
+        ('scratch = ["a", "b\\u0000"]', ":1: \\u0000 is a zero byte, which no path and no name has"),
     ],
 )
 def test_a_mistake_in_the_settings_is_told_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse(text.encode())
     assert caught.value.message == f".yolofs.toml{message}"
+
+
+def test_what_only_looks_like_a_zero_byte_is_none() -> None:
+    assert parse(rb"scratch = ['a\u0000']").scratch == (r"a\u0000",)
 
 
 def test_deep_nesting_is_an_error_and_no_crash() -> None:
