@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout.controls import UIContent, UIControl
 
@@ -311,7 +310,9 @@ class _ReviewScreen:
         try:
             async with self._acting:
                 texts = await asyncio.to_thread(self._worker.texts, command)
-                text = await run_in_terminal(lambda: self._in_terminal(lambda: self._worker.edit(command, texts)))
+                text = await self._screen.give_terminal(
+                    lambda: self._in_terminal(lambda: self._worker.edit(command, texts))
+                )
         except (YolofsError, OSError) as error:
             self._model.failed(_text(error))
             self._screen.redraw()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import termios
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
-from prompt_toolkit.application import Application
+from prompt_toolkit.application import Application, run_in_terminal
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import Layout, Window
@@ -22,6 +23,8 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.defaults import create_output
 
 from yolofs.system import stop_signals
+
+T = TypeVar("T")
 
 _ESCAPE_S = 0.05
 """How long after an escape byte the rest of a key may still come."""
@@ -98,6 +101,7 @@ class WholeScreen:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.leave, stop_signals.StoppedError(number))
+        loop.add_signal_handler(signal.SIGTSTP, self.suspend)
         loop.add_signal_handler(signal.SIGCONT, self._continued)
         loop.set_exception_handler(self._failed)
         try:
@@ -118,8 +122,27 @@ class WholeScreen:
             self._app.exit(exception=error) if error is not None else self._app.exit()
 
     def suspend(self) -> None:
-        """Stop, as Ctrl-Z does to a program; the shell's ``fg`` goes on with it."""
-        self._app.suspend_to_background()
+        """Give the terminal back, and stop with all of our process group, as Ctrl-Z does to a
+        program; the shell's ``fg`` goes on with it.
+
+        Somebody else's SIGTSTP does the same.  Of SIGSTOP nobody hears, so that leaves the screen
+        to the shell.
+        """
+        self.start(self.give_terminal(lambda: os.kill(0, signal.SIGTSTP)))
+
+    async def give_terminal(self, work: Callable[[], T]) -> T:
+        """Carry out what has the terminal until it ends, and return what it returns: the shell's
+        screen is shown meanwhile, and Ctrl-Z stops us at once.
+        """
+
+        def whole() -> T:
+            heard = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            try:
+                return work()
+            finally:
+                signal.signal(signal.SIGTSTP, heard)
+
+        return await run_in_terminal(whole)
 
     def _continued(self) -> None:
         """Take the terminal as it was: somebody has stopped this process, and the shell has had the

@@ -105,6 +105,9 @@ class _WatchScreen:
         self._screen.redraw()
 
     def _pressed(self, name: str) -> None:
+        if name == "c-z":
+            self._screen.suspend()
+            return
         if name in _DIGITS and int(name) - 1 not in self._choices:
             return
         if self._is_whole or name not in _DECIDING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -246,6 +247,24 @@ def test_a_watcher_that_was_stopped_catches_up(yolofs: Program, view: Path) -> N
             terminal.wait_for_screen("1 waiting", "secret/a", ARMED)
             terminal.type("y")
             terminal.wait_for_screen("nothing waits")  # reading on: a full terminal stops who writes to it
+            assert blocked.end() == ("first line\nsecond line\n", "")
+
+
+def test_ctrl_z_gives_the_watchers_terminal_to_the_shell_until_it_goes_on(yolofs: Program, view: Path) -> None:
+    command = ["setsid", "--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]
+    with Terminal(yolofs.project, [], command=command, size=(100, 24), PS1="outside> ", HISTFILE="") as shell:
+        shell.wait_for("outside> ")
+        shell.type(f"{shlex.join(COMMAND)} watch\n")
+        shell.wait_for_screen("nothing waits")
+        shell.type("\x1a")
+        shell.wait_for("Stopped")
+        assert shell.seen.rfind("\x1b[?1049l") > shell.seen.rfind("\x1b[?1049h") >= 0
+        with reader(view / "secret/a") as blocked:
+            wait_until(lambda: waiting(yolofs) == 1, "asked")
+            shell.type("fg\n")
+            shell.wait_for_screen("1 waiting", "secret/a", ARMED)
+            shell.type("y")
+            shell.wait_for_screen("nothing waits")
             assert blocked.end() == ("first line\nsecond line\n", "")
 
 

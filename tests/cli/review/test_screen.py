@@ -126,6 +126,46 @@ def test_a_review_that_others_have_stopped_is_drawn_again_as_it_was(
         shell.wait_for_screen("┃+line two")
 
 
+def test_a_review_that_others_ask_to_stop_gives_the_shell_its_screen_first(yolofs: Program, view: Path) -> None:
+    command = ["setsid", "--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]
+    with Terminal(yolofs.project, [], command=command, PS1="outside> ", HISTFILE="") as shell:
+        shell.wait_for("outside> ")
+        shell.type(f"{shlex.join(COMMAND)} review\n")
+        shell.wait_for_screen("yolofs review: 3 changes", "-precious", "q quit")
+        shell.type("j")
+        shell.wait_for_screen("2 changes")
+        for _ in range(2):
+            os.killpg(shell.foreground, signal.SIGTSTP)
+            shell.wait_for_screen("Stopped")
+            assert shell.seen.rfind("\x1b[?1049l") > shell.seen.rfind("\x1b[?1049h") >= 0
+            assert shell.seen.rfind("\x1b[?25h") > shell.seen.rfind("\x1b[?25l")
+            shell.type("fg\n")
+            shell.wait_for_screen("yolofs review: 3 changes", "2 changes")
+            assert shell.seen.rfind("\x1b[?1049h") > shell.seen.rfind("\x1b[?1049l")
+
+
+def test_an_editor_that_is_stopped_gives_the_terminal_back_to_the_shell(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nkill -TSTP $$\nsed -i s/two/TWO/ "$1"\n')
+    editor.chmod(0o755)
+    command = ["setsid", "--ctty", "--wait", "bash", "--norc", "--noprofile", "-i"]
+    with Terminal(yolofs.project, [], command=command, PS1="outside> ", HISTFILE="", EDITOR=str(editor)) as shell:
+        shell.wait_for("outside> ")
+        shell.type(f"{shlex.join(COMMAND)} review\n")
+        shell.wait_for_screen("yolofs review: 3 changes", "-precious", "q quit")
+        at(shell, "a.py")
+        shell.wait_for_screen("+line two")
+        shell.type("le")
+        shell.wait_for("has stopped; fg lets it go on")
+        shell.wait_for("Stopped")
+        shell.type("echo between=$((40 + 2))\n")
+        shell.wait_for("between=42")
+        shell.type("fg\n")
+        shell.wait_for_screen("+line TWO", "u takes it back")
+
+
 @pytest.mark.parametrize(("how", "code"), [("q", 0), ("\x03", 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 @pytest.mark.some(2)
 def test_at_every_end_the_terminal_is_given_back_as_it_was(
