@@ -10,13 +10,14 @@ from yolofs.changes.hunks import FileHunks, Hunk
 from yolofs.changes.picks import parse_picks
 from yolofs.cli.output import ask, can_ask, say
 from yolofs.cli.project.project import changing, reading_whole, relative_paths
-from yolofs.cli.terminal.at_terminal import ending_text, run_at_terminal
+from yolofs.cli.terminal.at_terminal import run_at_terminal
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.paths import Generation, RelPath, display
 from yolofs.session.selecting import Hunks, stage_text
 from yolofs.session.session import Session
 from yolofs.state.tree import Tree
+from yolofs.system.processes import ending_text
 from yolofs.system.work_directories import work_directory
 
 _EDITORS = ("GIT_EDITOR", "VISUAL", "EDITOR")

@@ -33,11 +33,12 @@ from yolofs.cli.review.session_changes import (
     stage_edit,
 )
 from yolofs.cli.show.listing import PathDisplay, is_marked
-from yolofs.cli.terminal.at_terminal import ending_text, run_at_terminal
+from yolofs.cli.terminal.at_terminal import run_at_terminal
 from yolofs.errors import UsageError, YolofsError, reason
 from yolofs.hostcode.code_files import patterns_anywhere
 from yolofs.paths import ROOT, RelPath, display, join
 from yolofs.system.plain_files import open_plain
+from yolofs.system.processes import ending_text
 from yolofs.system.work_directories import work_directory
 from yolofs.text.git_binary import is_binary, read_chunks
 

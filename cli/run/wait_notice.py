@@ -11,6 +11,7 @@ import contextlib
 import os
 import termios
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,8 @@ class _Waiting:
         self._run = run
         self._lock = threading.Lock()
         self._asks: dict[int, AskInfo] = {}
+        self._ends_s: dict[int, float] = {}
+        """When each of them gets the default."""
         self._timer: threading.Timer | None = None
         self._has_title = False
         """Whether the terminal's title says how much waits."""
@@ -85,6 +88,7 @@ class _Waiting:
     def asked(self, ask: AskInfo) -> None:
         with self._lock:
             self._asks[ask.id] = ask
+            self._ends_s[ask.id] = time.monotonic() + ask.left_ms / 1000
             if self._has_title:
                 self._set_title()
             if self._timer is None:
@@ -114,6 +118,7 @@ class _Waiting:
 
         with self._lock:
             first = next(iter(self._asks.values()), None)
+            ends_s = self._ends_s[first.id] if first is not None else 0.0
             count = len(self._asks)
             if first is not None and _is_full_screen():
                 self._set_title()
@@ -121,7 +126,7 @@ class _Waiting:
         if first is None:
             return
         more = f" (and {count - 1} more)" if count > 1 else ""
-        left_s = max(0, round(first.left_ms / 1000 - _GRACE_S))
+        left_s = max(0, round(ends_s - time.monotonic()))
         text = (
             f"yolofs: run {self._run} waits for an answer: {verb(first)} {path_text(first)}?{more}\n"
             f"yolofs: in another terminal: yolofs answer {first.id} allow|deny, or yolofs watch; "

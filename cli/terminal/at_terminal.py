@@ -39,11 +39,6 @@ def run_at_terminal(command: str, words: Sequence[bytes], environment: Mapping[s
             raise
 
 
-def ending_text(code: int) -> str:
-    """Return in words what :func:`run_at_terminal` returned."""
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-
-
 def _its_processes(pid: int) -> Iterator[int]:
     """Yield a process and those that it has started in our process group: what has another one is
     not for us to continue.

@@ -25,6 +25,7 @@ from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.protocol import quote
 from yolofs.errors import AskError, UsageError, YolofsError
 from yolofs.rules import RuleState
+from yolofs.system.processes import ending_text
 from yolofs.text.json_text import encode_json
 
 _BY = "yolofs watch"
@@ -152,8 +153,7 @@ class _Answerer:
         if len(said) >= _MAX_OUTPUT:
             raise ValueError(f"it says more than {_MAX_OUTPUT} bytes")
         if status:
-            how = f"ended with exit status {status}" if status > 0 else f"was ended by signal {-status}"
-            raise ValueError(f"it {how}")
+            raise ValueError(f"it {ending_text(status)}")
         return _parse(said)
 
     def _send(self, ask: AskInfo, reply: CommandAnswer, *, by: str = _BY) -> None:

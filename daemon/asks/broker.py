@@ -203,14 +203,19 @@ class Broker:
             self.attention_changed()
 
     def attention_changed(self) -> None:
-        """Give each ask the deadline that is due with those who see it now."""
+        """Give each ask the deadline that is due with those who see it now, and tell of those that
+        have another one.
+        """
         self._watchers.forget_attended()
         now = time.monotonic()
         for ask in self._queue:
+            before = ask.deadline
             if self._watchers.see(ask):
                 ask.deadline = ask.full_deadline
             elif ask.deadline == ask.full_deadline:
                 ask.deadline = min(ask.full_deadline, now + self.unattended_s)
+            if ask.deadline != before and ask.is_shown:
+                self._watchers.asked(ask)
         self._deadline_changed.set()
 
     def warn(self, warnings: tuple[str, ...]) -> None:

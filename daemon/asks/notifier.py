@@ -21,6 +21,7 @@ from yolofs.access.asks import Ask, AskOutcome, EndedAsk
 from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import ask_info
 from yolofs.paths import display, in_shell
+from yolofs.system.processes import ending_text
 from yolofs.text.json_text import encode_json
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ class Notifier:
         if done is None:
             return f"notify: the command took more than {_MOST_S:.0f} seconds, so nobody is told of asks"
         if done.returncode:
-            return f"notify: the command ended with exit code {done.returncode}, so nobody is told of asks"
+            return f"notify: the command {ending_text(done.returncode)}, so nobody is told of asks"
         return ""
 
 

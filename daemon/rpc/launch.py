@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from yolofs.daemon.rpc.protocol import INTERNAL_ERROR, Info, Readiness, error_fr
 from yolofs.errors import DaemonError, MountError, TrustError
 from yolofs.paths import display
 from yolofs.registry.state import open_state, state_of
+from yolofs.system.processes import ending_text
 
 _LOG_TAIL_LINES = 5
 
@@ -95,8 +95,7 @@ def _ready_info(line: bytes, process: subprocess.Popen[bytes], directory: bytes,
         return readiness.ready
     if readiness.error is not None and readiness.error.code != INTERNAL_ERROR:
         raise error_from(readiness.error)
-    status = process.wait()
-    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with exit status {status}"
+    how = ending_text(process.wait())
     raise DaemonError(
         f"the daemon {how} before it served; its log ends with:\n{_log_tail(directory, log_start)}",
         hint=f"the whole log is {display(log_path(directory))}",

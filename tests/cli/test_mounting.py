@@ -204,7 +204,7 @@ def test_a_daemon_that_dies_at_start_is_reported_with_the_end_of_its_log(yolofs:
     (broken / "trio").mkdir(parents=True)
     (broken / "trio/__init__.py").write_text("raise RuntimeError('no trio today')")
     done = yolofs("mount", code=11, PYTHONPATH=str(broken))
-    assert "ended with exit status 1" in done.err
+    assert "ended with exit code 1" in done.err
     assert "RuntimeError: no trio today" in done.err
     assert "daemon.log" in done.err
 

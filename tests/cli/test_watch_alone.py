@@ -100,8 +100,8 @@ def test_an_ask_gets_the_default_if_the_command_fails(yolofs: Program, command: 
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("exit 3", "it ended with exit status 3"),
-        ("kill -9 $$", "it was ended by signal 9"),
+        ("exit 3", "it ended with exit code 3"),
+        ("kill -9 $$", "it was ended by SIGKILL"),
         ("yes allow", "it says more than 65536 bytes"),
     ],
 )

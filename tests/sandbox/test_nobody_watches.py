@@ -312,6 +312,34 @@ def test_a_command_that_fails_has_told_nobody(home: Path, tmp_path: Path) -> Non
         assert "notify" not in asking("status").err
 
 
+@pytest.mark.parametrize(("number", "name"), [("KILL", "SIGKILL"), ("40", "signal 40")])
+def test_a_command_that_a_signal_ends_is_told_with_the_signals_name(
+    home: Path, tmp_path: Path, number: str, name: str
+) -> None:
+    replace_text(home / ".config/yolofs/config.toml", f"notify = 'kill -{number} $$'\n")
+    problem = f"notify: the command was ended by {name}, so nobody is told of asks"
+    with session(tmp_path, problem) as asking:
+        asking("run", "cat", "secret/a", code=1)
+        assert problem in asking("status").err
+
+
+def test_a_run_is_told_how_long_it_waits_still_where_the_command_fails_that_tells_somebody(
+    home: Path, tmp_path: Path
+) -> None:
+    replace_text(home / ".config/yolofs/config.toml", "notify = 'false'\n")
+    problem = "notify: the command ended with exit code 1, so nobody is told of asks"
+    with session(tmp_path, problem) as asking, connected(asking) as calls:
+        wait_unattended(asking, calls, 50.0)
+        with start(["run", "cat", "secret/a"], asking.project) as process:
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, b"")
+            line = next(line for line in lines if b"the wait ends in" in line)
+            (ask,) = calls.asks()
+            calls.answer(AnswerParams(ask.id, "deny"))
+            process.communicate(timeout=60)
+    assert int(line.split()[-2]) <= 50
+
+
 def test_what_the_command_has_started_ends_with_it(home: Path, tmp_path: Path) -> None:
     started = tmp_path / "started"
     replace_text(home / ".config/yolofs/config.toml", f"notify = 'sleep 1000 & echo $! > {started}; wait'\n")

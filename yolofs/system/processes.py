@@ -1,11 +1,12 @@
 """Process descriptors (pidfd), which stay right when a pid is used again; whether a process is
-stopped, and which ones it has started.
+stopped, which ones it has started, and how one has ended, in words.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Iterator
 
 
@@ -45,3 +46,18 @@ def children(pid: int) -> list[int]:
             return [int(child) for child in file.read().split()]
     except OSError:
         return []
+
+
+def ending_text(code: int) -> str:
+    """Return in words how a process has ended: by an exit code, or by the signal that a negative
+    number stands for.
+    """
+    return f"was ended by {signal_name(-code)}" if code < 0 else f"ended with exit code {code}"
+
+
+def signal_name(number: int) -> str:
+    """Return what a signal is called; those of real time have numbers alone."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
