@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from yolofs.cli.output import say
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.daemon.rpc.daemon_process import end_unreachable
+from yolofs.daemon.rpc.protocol import unquote
 from yolofs.errors import DaemonError
-from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
+from yolofs.paths import display, is_below
+from yolofs.registry.runtime import MOUNT_NAME, SOCKET_NAME, runtime_directory, runtime_root
 from yolofs.session.lock import session_locked
 from yolofs.system.mounts import detach_stale
 
@@ -38,6 +41,43 @@ def take_away(directory: bytes, *, force: bool) -> None:
         say("took away the mount of a daemon that had died")
     else:
         say("not mounted; nothing to do")
+
+
+def end_daemons_without_state(start: bytes) -> int:
+    """End the daemons of this user that serve the project at ``start`` or above it, wherever their
+    sessions are: the disk of these was taken away.  Say so, and return how many there were.
+
+    Raises:
+        DaemonError: one does not end.
+    """
+    count = 0
+    with contextlib.suppress(FileNotFoundError):
+        for name in sorted(os.listdir(runtime_root())):
+            count += _end_without_state(os.path.join(runtime_root(), name), start)
+    return count
+
+
+def _end_without_state(runtime: bytes, start: bytes) -> bool:
+    """End the daemon with a runtime directory if it serves the project at ``start`` or above it;
+    tell whether it did.
+    """
+    try:
+        client = Client(os.path.join(runtime, SOCKET_NAME))
+    except OSError:
+        return False
+    with client:
+        try:
+            if client.uid != os.geteuid():
+                return False
+            project = unquote(client.info().project)
+        except DaemonError:  # of another version, or it hangs: who knows whose it is
+            return False
+        if not is_below(start, project.rstrip(b"/")):
+            return False
+        if not _stop(client, force=True):
+            detach_stale(os.path.join(runtime, MOUNT_NAME))
+    say(f"ended the daemon, process {client.pid}, of a session of {display(project)} that is not here any more")
+    return True
 
 
 def _stop(client: Client, *, force: bool) -> bool:

@@ -71,3 +71,32 @@ def test_a_daemon_that_was_killed_is_not_taken_for_one(yolofs: Program) -> None:
     kill(yolofs.daemon["pid"])
     assert "the daemon has died" in yolofs("status").out
     assert "took away the mount" in yolofs("unmount").err
+
+
+def test_unmount_force_ends_a_daemon_whose_sessions_disk_was_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the other daemons, which serve other projects, it ends none."""
+    disk = tmp_path / "disk"
+    (disk / "state").mkdir(0o700, parents=True)
+    (tmp_path / "other").mkdir()
+    other = Program(tmp_path / "other")
+    other.start_session()
+    with other.mounted() as view, monkeypatch.context() as environment:
+        environment.setenv("YOLOFS_STATE", str(disk / "state"))
+        (tmp_path / "project").mkdir()
+        yolofs = Program(tmp_path / "project")
+        yolofs("init")
+        mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
+        (mountpoint / "staged").write_text("kept\n")
+        pid = yolofs.daemon["pid"]
+        disk.rename(tmp_path / "taken away")
+        assert "there is no session" in yolofs.refused("unmount", code=4)
+        said = yolofs("unmount", "--force").err
+        assert f"ended the daemon, process {pid}, of a session of {yolofs.project} that is not here any more" in said
+        wait_for_end(pid)
+        assert not any(map(is_ours, mounts_at(os.fsencode(mountpoint))))
+        assert "there is no session" in yolofs.refused("unmount", "--force", code=4)
+        (tmp_path / "taken away").rename(disk)
+        assert yolofs("cat", ":staged").out == "kept\n"
+        assert view.is_dir()
