@@ -15,7 +15,7 @@ from yolofs.cli.output import emit, emit_json, progress, say, warn
 from yolofs.cli.project.connection import connected, warn_of_other_version
 from yolofs.cli.project.project import find_project, session_directory, warnings_of
 from yolofs.cli.rules.hidden_changes import hiding_of
-from yolofs.cli.rules.hidden_tracked import untracked_lines
+from yolofs.cli.rules.hidden_tracked import untracked, untracked_lines
 from yolofs.cli.rules.untrusted_settings import say_what_waits, waiting_fields, waiting_lines
 from yolofs.cli.show.drift_lines import Drifts, drift_fields, emit_drift
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
@@ -77,6 +77,7 @@ def _show(project: bytes, *, scratch: bool, shows_hidden: bool, unfolds: bool, a
             document = _document(session, info, changes, warnings, marks)
             document["waiting"] = waiting_fields(waiting)
             document |= {"scratch_left_out": left_out, "hidden_left_out": hidden}
+            document["hidden_untracked"] = [text_fields("path", path) for path in untracked(session, changes)]
             document["open_files"] = _open_files(session, changes) if info is not None else []
             emit_json(document | {"drift": drift_fields(drift, session.base.root)})
         else:

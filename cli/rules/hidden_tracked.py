@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from yolofs.changes.changes import Change, Side
 from yolofs.cli.rules.hidden_changes import hidden_paths
-from yolofs.paths import RelPath, absolute, display, in_shell
+from yolofs.hostcode.git_work_trees import may_be_index, work_tree_of
+from yolofs.paths import RelPath, display, in_shell, join
 from yolofs.session.session import Session
 from yolofs.store.as_read import StoreFiles
 from yolofs.system.plain_files import read_plain
 
-_INDEX = b".git/index"
 _SHOWN = 3
 _COMMANDS = 5
 
@@ -22,26 +22,51 @@ def untracked_lines(session: Session, changes: Collection[Change]) -> list[str]:
     """Return what tells of the files that git tracks no more after some changes and that a rule
     hides, and the commands that show them to programs; none for a guarded caller.
     """
-    lost = [absolute(session.base.root, path) for path in _lost(session, changes)]
-    return _lines(session.project, lost, "git took for deleted, and tracks no more, what a rule hides")
+    found = untracked(session, changes)
+    return _lines(session.project, found, "git took for deleted, and tracks no more, what a rule hides")
+
+
+def untracked(session: Session, changes: Collection[Change]) -> list[bytes]:
+    """Return the absolute paths of these files, sorted."""
+    return _hidden(session.project, [session.base.path(path) for path in _lost(session, changes)])
 
 
 def tracked_lines(project: bytes) -> list[str]:
-    """Return what tells of the files that a project's repository tracks and that a rule hides, and
-    the commands that show them to programs.
+    """Return what tells of the files that a project's repository and its submodules track and that
+    a rule hides, and the commands that show them to programs.
     """
+    found = _hidden(project, list(_tracked(project)))
+    return _lines(project, found, "a rule hides what git tracks, so git in a view takes it for deleted")
+
+
+def _tracked(project: bytes) -> Iterator[bytes]:
+    """Yield the absolute paths of the files that a work tree and its submodules track."""
     from yolofs.hostcode import git_index
+    from yolofs.hostcode.git_work_trees import index_of
 
-    try:
-        tracked = _names(read_plain(os.path.join(project, _INDEX), git_index.MOST_BYTES))
-    except OSError:
-        return []
-    paths = [path for name in tracked or () if _is_file(path := os.path.join(project, name))]
-    return _lines(project, paths, "a rule hides what git tracks, so git in a view takes it for deleted")
+    todo = [project]
+    while todo:
+        work_tree = todo.pop()
+        index = index_of(work_tree)
+        if index is None:
+            continue
+        try:
+            names = _names(read_plain(index, git_index.MOST_BYTES)) or ()
+        except OSError:
+            continue
+        for name in names:
+            path = os.path.join(work_tree, name)
+            if _is_file(path):
+                yield path
+            elif os.path.lexists(os.path.join(path, b".git")) and not os.path.islink(path):
+                todo.append(path)
 
 
-def _lines(project: bytes, paths: Collection[bytes], what: str) -> list[str]:
-    found = sorted(hidden_paths(project, paths)) if paths else []
+def _hidden(project: bytes, paths: Collection[bytes]) -> list[bytes]:
+    return sorted(hidden_paths(project, paths)) if paths else []
+
+
+def _lines(project: bytes, found: Sequence[bytes], what: str) -> list[str]:
     if not found:
         return []
     inside = project.rstrip(b"/") + b"/"
@@ -57,15 +82,18 @@ def _lines(project: bytes, paths: Collection[bytes], what: str) -> list[str]:
 
 def _lost(session: Session, changes: Collection[Change]) -> Iterator[RelPath]:
     """Yield the files of base that changed indexes have lost while nothing was staged at them."""
-    indexes = [change for change in changes if (b"/" + change.path).endswith(b"/" + _INDEX) and change.content]
+    indexes = [change for change in changes if change.content and may_be_index(change.path)]
     if not indexes:
         return
     changed = {path for change in changes for path in change.paths}
     for index in indexes:
-        top = index.path.removesuffix(_INDEX)
+        work_tree = work_tree_of(session.base.path(index.path))
+        top = session.base.relative(work_tree) if work_tree is not None else None
         old, new = _names_of(index.old, session.store), _names_of(index.new, session.store)
-        for name in sorted(old - new) if old is not None and new is not None else ():
-            path = RelPath(top + name)
+        if top is None or old is None or new is None:
+            continue
+        for name in sorted(old - new):
+            path = join(top, name)
             if path not in changed and _is_file(session.base.path(path)):
                 yield path
 

@@ -83,6 +83,8 @@ def test_what_git_takes_for_deleted_as_a_rule_hides_it_is_told(tracking: Program
         at = lines.index(told)
         assert lines[at + 1 : at + 5][0] == "to show them to programs:"
         assert lines[at + 2 : at + 5] == allowing(tracking)
+    untracked = [found["path"] for found in tracking("status", "--json").json["hidden_untracked"]]
+    assert untracked == [f"{tracking.project}/{name}" for name in sorted(HIDDEN)]
     inside = tracking("run", sys.executable, "-m", "yolofs.cli.main", "status")
     assert "git: 1 commit on main, index" in inside.out
     assert "rule hides" not in inside.out + inside.err
@@ -109,3 +111,22 @@ def test_an_index_with_a_name_that_no_file_can_have_does_not_stop_init(tmp_path:
     (tmp_path / ".env").write_text("A=1\n")
     (tmp_path / ".git/index").write_bytes(index(".env", "x\0y"))
     assert Program(tmp_path)("init").err.splitlines()[-1].startswith("next:")
+
+
+def test_a_linked_work_tree_and_a_submodule_are_told_of_too(tracking: Program) -> None:
+    linked = tracking.project / "linked"
+    git(tracking.project, "worktree", "add", "-q", str(linked))
+    git(linked, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(tracking.project), "within")
+    git(linked, "commit", "-q", "-m", "with a submodule")
+    assert (linked / ".git").is_file()
+    assert (linked / "within/.git").is_file()
+    done = tracking("run", "sh", "-c", "cd linked && git commit -qam work && cd within && git commit -qam work")
+    assert "git took for deleted, and tracks no more, what a rule hides: linked/.env, linked/a b/.env" in done.err
+    untracked = [found["path"] for found in tracking("status", "--json").json["hidden_untracked"]]
+    places = (linked, linked / "within")
+    assert untracked == sorted(f"{place}/{name}" for place in places for name in HIDDEN)
+    program = Program(linked)
+    lines = program("init").err.splitlines()
+    told = "a rule hides what git tracks, so git in a view takes it for deleted: .env, a b/.env.local, sub/.env"
+    assert told + " and 3 more" in lines
+    assert f"  yolofs rule allow {linked}/within/.env" in lines

@@ -10,6 +10,7 @@
     git_config  git's settings: read as git reads them, and which of them are harmless
     git_files   what in a repository is code
     git_index   whether an index names anything outside of the work tree
+    git_work_trees  which index belongs to which work tree
     git_ignored  what git ignores and what it tracks
     code_files  which changes make such files
     commands    commands on PATH, and files that run with the rights of their owner
