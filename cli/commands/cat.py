@@ -20,10 +20,10 @@ from yolofs.paths import display
 def command(versions: tuple[str, ...]) -> None:
     """Print files as they were in another generation, without a mount.
 
-    A generation is a number, the name of a snapshot, base, "run N" for what run N left, "commit N"
-    for base right after that commit, or - for where you were before the last travel. :PATH alone is
-    what the view shows now. A terminal gets control characters as ^X; a pipe gets the content as it
-    is.
+    A generation is a number, the name of a snapshot (also of one that a commit has ended),
+    base, "run N" for what run N left, "commit N" for base right after that commit, or - for
+    where you were before the last travel. :PATH alone is what the view shows now. A terminal
+    gets control characters as ^X; a pipe gets the content as it is.
     """
     with reading(find_project()) as session:
         for text in versions:

@@ -18,9 +18,10 @@ from yolofs.cli.show.file_lines import file_line
 def command(versions: tuple[str, ...], is_long: bool, is_recursive: bool) -> None:
     """List files as they were in another generation, without a mount.
 
-    A generation is a number, the name of a snapshot, base, "run N" for what run N left, "commit N"
-    for base right after that commit, or - for where you were before the last travel. :PATH alone is
-    what the view shows now. A directory has a / at its end.
+    A generation is a number, the name of a snapshot (also of one that a commit has ended),
+    base, "run N" for what run N left, "commit N" for base right after that commit, or - for
+    where you were before the last travel. :PATH alone is what the view shows now. A directory
+    has a / at its end.
     """
     with reading(find_project()) as session:
         for text in versions:

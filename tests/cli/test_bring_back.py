@@ -288,3 +288,27 @@ def test_a_dash_means_the_generation_before_the_last_travel_in_every_command(yol
         assert (view / "new").read_text() == "new\n"
         assert yolofs.refused("diff", "-x", code=2).startswith("yolofs: no such option '-x'")
         assert yolofs.refused("cat", "-.a", code=2).startswith("yolofs: no such option '-.'")
+
+
+def test_a_name_means_the_newest_generation_of_it_though_commits_have_ended_it(yolofs: Program) -> None:
+    path = yolofs.project / "named"
+
+    def snapshot(text: str) -> None:
+        with yolofs.mounted() as view:
+            (view / "named").write_text(text)
+            yolofs("snapshot", "as it was")
+
+    for text in ("first\n", "second\n"):
+        snapshot(text)
+        with yolofs.mounted() as view:
+            (view / "named").write_text(f"after {text}")
+        yolofs("commit", "--yes")
+    assert path.read_text() == "after second\n"
+    assert yolofs("cat", "as it was:named").out == "second\n"
+    assert "named" in yolofs("ls", "as it was:.").out
+    assert yolofs("diff", "as it was:named", ":named").out.splitlines()[-2:] == ["-second", "+after second"]
+    assert "brought back from as it was before commit 2" in yolofs("restore", "--from", "as it was", "named").err
+    assert yolofs("cat", ":named").out == "second\n"
+    snapshot("third\n")
+    assert yolofs("cat", "as it was:named").out == "third\n"
+    assert "there is no snapshot named nowhere" in yolofs.refused("cat", "nowhere:named", code=7)

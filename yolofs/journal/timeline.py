@@ -27,7 +27,8 @@ from yolofs.paths import Generation, display
 BASE = Generation(0)
 _BASE_NAME = "base"
 _ALL = "all"
-_BACK = "-"
+BACK = "-"
+"""Where one was before the last travel."""
 _TO = ".."
 _NAMES_COMPARED = 1000
 """How many of the newest names are searched for similar ones; comparing 100,000 would take
@@ -168,7 +169,7 @@ class Timeline:
         Raises:
             GenerationError: there is none; the hint lists names that are alike.
         """
-        if text == _BACK:
+        if text == BACK:
             if not self._last_travel:
                 raise GenerationError("there has been no travel to go back from", hint="yolofs timeline")
             return Generation(self._last_travel - 1)

@@ -1,11 +1,13 @@
 """The states that a user names to read from them, or to bring something back: a generation,
 ``run N``, ``commit N`` and ``base``.
 
-What a run left can be read after commits, too, as long as their journals are kept.
+What a run left, and what has a name, can be read after commits, too, as long as their journals are
+kept.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterator
@@ -14,8 +16,8 @@ from contextlib import contextmanager
 import msgspec
 
 from yolofs.audit.runs import Run, find_run, run_of
-from yolofs.errors import JournalError, UsageError, YolofsError
-from yolofs.journal.timeline import BASE
+from yolofs.errors import GenerationError, JournalError, UsageError, YolofsError
+from yolofs.journal.timeline import BACK, BASE
 from yolofs.paths import Generation, display, in_shell
 from yolofs.session.archive import commit_numbers
 from yolofs.session.history import Chapter, chapter_of, chapters
@@ -67,7 +69,7 @@ class _PastFiles(StateFiles):
 
 def named_state(session: Session, text: str) -> NamedState:
     """Return the state that a user means by a generation, ``run N``, ``commit N`` (what base had
-    right after it) or ``base``.
+    right after it) or ``base``; by a name also one that a commit has ended.
 
     Blocks while journals and plans are read, for what was before a commit.
 
@@ -79,7 +81,13 @@ def named_state(session: Session, text: str) -> NamedState:
     word, _, number = text.replace(":", " ").partition(" ")
     if number.isdigit() and word in ("run", "commit"):
         return (_of_run if word == "run" else _of_commit)(session, int(number))
-    generation = session.timeline.resolve(text)
+    try:
+        generation = session.timeline.resolve(text)
+    except GenerationError:
+        earlier = _before_a_commit(session, text)
+        if earlier is None:
+            raise
+        return earlier
     return _present(session, "base" if generation == BASE else f"generation {generation}", session.state(generation))
 
 
@@ -100,6 +108,24 @@ def tree_of_named_state(session: Session, text: str) -> tuple[Tree, str]:
 
 def _present(session: Session, named: str, tree: Tree) -> NamedState:
     return NamedState(named, StateFiles(session, tree), tree)
+
+
+def _before_a_commit(session: Session, name: str) -> NamedState | None:
+    """Return the newest generation of a name that commits have ended, None if there is none.
+
+    Numbers begin anew after each commit, so they mean none of these.
+    """
+    if name == BACK or name.isdigit():
+        return None
+    with _kept_chapters(session) as (found, _):
+        for chapter in reversed(found):
+            if chapter.commit is None:
+                continue
+            with contextlib.suppress(GenerationError):
+                generation = chapter.timeline.resolve(name)
+                states, named = states_of(session, chapter), f"{name} before commit {chapter.commit}"
+                return NamedState(named, _PastFiles(states, states.state(generation), named), None)
+    return None
 
 
 def _of_commit(session: Session, number: int) -> NamedState:
