@@ -252,8 +252,11 @@ def _files_in(right: bytes, tool: str) -> list[bytes]:
             "so nothing is done"
         ) from error
 
-    found = os.walk(right, onerror=refuse)
-    return [os.path.join(directory, name) for directory, _, names in found for name in names]
+    found = []
+    for directory, below, names in os.walk(right, onerror=refuse):
+        paths = [os.path.join(directory, name) for name in below]
+        found += [*(path for path in paths if os.path.islink(path)), *(os.path.join(directory, name) for name in names)]
+    return found
 
 
 def _end_state(

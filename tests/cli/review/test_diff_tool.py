@@ -129,11 +129,12 @@ def test_files_and_modes_that_the_tool_added_are_named_as_not_taken(
     (view / "tool").chmod(0o755)
     changes = (
         'test -x "$2/tool" && ! test -x "$1/tool" || exit 5; chmod -x "$2/tool"',
-        'echo x > "$2/other"; rm "$2/a.txt"; ln -sf /etc/passwd "$2/new"',
+        'echo x > "$2/other"; ln -s / "$2/leads"; rm "$2/a.txt"; ln -sf /etc/passwd "$2/new"',
     )
     said = reviewed(yolofs, script(tmp_path, "\n".join(changes)), ("[q]uit", "c"), ("commit that?", "y"))
     assert "tool is not taken with its new mode: the tool has made it not executable; yolofs run -- chmod" in said
-    assert "other is not taken: it was not handed out; yolofs run adds files" in said
+    for name in ("other", "leads"):
+        assert f"{name} is not taken: it was not handed out; yolofs run adds files" in said
     assert "a.txt is not taken: to delete it was not staged; yolofs run -- rm" in said
     assert "new is not taken: it is no longer a regular file" in said
     assert (yolofs.project / "tool").stat().st_mode & 0o777 == 0o755
