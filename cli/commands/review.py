@@ -69,12 +69,14 @@ def command(words: tuple[str, ...], scratch: bool, shows_hidden: bool, tool: str
 def _show(reader: Reader) -> None:
     from yolofs.cli.review.first_screen import FirstScreen, begun
     from yolofs.cli.review.worker import Worker
+    from yolofs.system.gc_pause import no_garbage_collection
 
     worker = Worker(reader)
-    model = begun(worker)
-    with FirstScreen(model) as first:
-        from yolofs.cli.review.screen import review
+    with no_garbage_collection():  # not even once what was read is there: the first screen would wait for that
+        model = begun(worker)
+        with FirstScreen(model) as first:
+            from yolofs.cli.review.screen import review
 
-        said = review(worker, model, first.hand_over)
+            said = review(worker, model, first.hand_over)
     if said:
         say(said)
