@@ -172,4 +172,4 @@ def _what(side: Side) -> str:
     if side.type == stat.S_IFLNK:
         with contextlib.suppress(OSError):
             return f"{name} -> {display(side.target())}"
-    return f"{name} of {side.size} bytes" if side.type == stat.S_IFREG else name
+    return f"{name} of {side.size} byte{'s' if side.size != 1 else ''}" if side.type == stat.S_IFREG else name

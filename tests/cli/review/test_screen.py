@@ -208,6 +208,16 @@ def test_a_terminal_of_another_size_is_drawn_anew(yolofs: Program, view: Path) -
         terminal.wait_for_screen("? keys  q quit", "+line twenty")
 
 
+def test_an_added_file_has_its_size_in_good_english(yolofs: Program, view: Path) -> None:
+    (view / "one").write_text("x")
+    (view / "two").write_text("xy")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("5 changes")
+        for name, size in (("one", "1 byte"), ("two", "2 bytes")):
+            at(terminal, name)
+            terminal.wait_for_line(rf".*added: file of {size}$")
+
+
 def test_the_terminal_gets_no_control_character_of_a_file_or_name(yolofs: Program, view: Path) -> None:
     (view / "\x1b]0;evil\x07").write_text("\x1b[2J\x1b]0;owned\x07" + "y" * 5000 + "\u202e\n")
     with review(yolofs) as terminal:
