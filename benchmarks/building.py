@@ -161,8 +161,9 @@ def _run_make(cell: Cell) -> float:
     """
     project = cell.scratch / "project"
     project.mkdir()
-    for name in ("include", "src", "Makefile"):
-        subprocess.run(["cp", "-a", cell.path(name), project], check=True)
+    with cell.meter.aside():
+        for name in ("include", "src", "Makefile"):
+            subprocess.run(["cp", "-a", cell.path(name), project], check=True)
     with cell.view.runner(project) as run:
         start = time.perf_counter()
         run(["make", "-j2", "--silent"])

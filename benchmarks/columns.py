@@ -68,7 +68,7 @@ class View:
     @contextlib.contextmanager
     def runner(self, project: Path, *, is_settled: bool = True) -> Iterator[Callable[[Sequence[str]], str]]:
         """Give what runs a command in a project, with the view as its whole world, and returns its
-        output.
+        output.  What serves that is among :attr:`servers` meanwhile.
 
         What such a view does once for a user, it has done by then, unless not ``is_settled``.
 
@@ -323,7 +323,8 @@ class _YolofsView(View):
         try:
             if is_settled:
                 _wait_for_the_disk(run)
-            yield run
+            with self._daemon.beside(_daemon_of(project)):
+                yield run
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
 
@@ -371,6 +372,15 @@ class Yolofs(Column):
                 yield view
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
+
+
+def _daemon_of(project: Path) -> int:
+    """Return the process that serves a project."""
+    client = Client.connect(os.fsencode(project / ".yolofs"))
+    if client is None:
+        raise RuntimeError("the daemon does not answer")
+    with contextlib.closing(client):
+        return client.info().pid
 
 
 def _wait_for_the_disk(run: Callable[[Sequence[str]], str]) -> None:

@@ -30,8 +30,8 @@ class Row(msgspec.Struct):
     seconds: dict[str, list[float]] = msgspec.field(default_factory=dict)
     """By column: one figure for each round."""
     work_s: dict[str, list[float]] = msgspec.field(default_factory=dict)
-    """By column: seconds of processor time that the workload itself took in each round, set-up and
-    checks included.
+    """By column: seconds of processor time that the workload itself took in each round, with set-up
+    and checks, but without dropping the kernel's caches.
     """
     server_s: dict[str, list[float]] = msgspec.field(default_factory=dict)
     """By column that user space serves: the same of the process that did, all its threads."""

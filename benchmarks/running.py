@@ -19,7 +19,6 @@ from pathlib import Path
 
 from benchmarks import archives, building, latency, made_trees, metadata, reading_and_writing, session_history
 from benchmarks.columns import Column, UnsupportedError, View, Yolofs
-from benchmarks.processor_time import of_children
 from benchmarks.results import Requests, Results, Row
 from benchmarks.workload import Cell, Scene, Size, Workload
 from yolofs.fuse.trace import Figure, Trace
@@ -138,12 +137,9 @@ class Run:
         scratch = self._directory(workload.name)
         cell = Cell(stand.view, stand.base, self.options.size, scratch, self._micro)
         before = self._figures()
-        servers = stand.view.servers
         try:
-            served_s, worked_s = servers.seconds() if servers is not None else 0.0, of_children()
             found = workload.run(cell)
-            worked_s = of_children() - worked_s
-            served_s = servers.seconds() - served_s if servers is not None else 0.0
+            worked_s, served_s = cell.meter.seconds()
             if stand.fingerprint and made_trees.fingerprint(stand.base) != stand.fingerprint:
                 self._failed(f"{where}: the base directory has changed")
         except UnsupportedError as error:
@@ -161,7 +157,7 @@ class Run:
             only_row = self._row(workload, "", mode)
             only_row.requests_each = workload.requests
             only_row.work_s.setdefault(name, []).append(worked_s)
-            if servers is not None:
+            if stand.view.servers is not None:
                 only_row.server_s.setdefault(name, []).append(served_s)
         for row, seconds in figures.items():
             self._row(workload, row, mode).seconds.setdefault(name, []).append(seconds)

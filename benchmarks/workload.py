@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.columns import UnsupportedError, View
+from benchmarks.processor_time import Meter
 
 Figures = Mapping[str, float]
 """Seconds by the name of the row; an empty name stands for the workload's own."""
@@ -71,6 +72,7 @@ class Cell:
         self.scratch = scratch
         """An ordinary directory of this cell's own."""
         self._micro = micro_program
+        self.meter = Meter(view.servers)
 
     def path(self, name: str) -> Path:
         """Return a path in the view."""
@@ -147,16 +149,18 @@ class Cell:
 
         The daemons of all views that are open are told of each file that was forgotten; this waits
         until they have taken note, as otherwise what comes next would take its turn with that.
+        None of it counts as the workload's processor time.
 
         Raises:
             UnsupportedError: that takes root.
         """
-        os.sync()
-        try:
-            Path("/proc/sys/vm/drop_caches").write_text("3\n")
-        except OSError as error:
-            raise UnsupportedError("only root can drop the kernel's caches") from error
-        time.sleep(SETTLE_S)
+        with self.meter.aside():
+            os.sync()
+            try:
+                Path("/proc/sys/vm/drop_caches").write_text("3\n")
+            except OSError as error:
+                raise UnsupportedError("only root can drop the kernel's caches") from error
+            time.sleep(SETTLE_S)
 
 
 def check(claim: str, *, holds: bool) -> None:
