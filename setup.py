@@ -19,7 +19,10 @@ from setuptools.command.build_ext import build_ext
 # carries coroutines (the adapter, the device loop), records (msgspec.Struct is C already), refusals
 # (mypyc cannot subclass OSError), and all that is not on the way of a request.
 COMPILED = [
+    "yolofs/access/absent_names.py",
     "yolofs/access/gate.py",
+    "yolofs/access/linked_names.py",
+    "yolofs/access/touches.py",
     "yolofs/fuse/current_run.py",
     "yolofs/fuse/results.py",
     "yolofs/fuse/cache/lifetimes.py",

@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from yolofs.access.gate import NAMES_LOOKED_AT
+from yolofs.access.linked_names import NAMES_LOOKED_AT
 from yolofs.cli.project.project import looking, session_directory
 from yolofs.overlay.paths_by_key import BasePlaces
 from yolofs.paths import RelPath, is_below

@@ -15,29 +15,22 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
+from yolofs.access.absent_names import AbsentNames
 from yolofs.access.hiding import hidden_since
+from yolofs.access.linked_names import LinkedNames
 from yolofs.access.questions import Operation, Question, opens_all_names
 from yolofs.access.refusals import RefusedError, UndecidedError
+from yolofs.access.touches import Touch, errno_of_refusal, refuse
 from yolofs.overlay import RENAME_EXCHANGE, BasePlaces, Invalidation, Overlay, may_write
 from yolofs.overlay.inodes import Inode
 from yolofs.paths import RelPath
 from yolofs.rules import RuleBook, RuleIndex, RuleState, Verdict
 from yolofs.rules.judgement import UNJUDGED, Judgement
-from yolofs.state.link_names import find_names_at
 
 Grant = tuple[bytes, bool]
 """What was allowed: :attr:`yolofs.access.questions.Question.key`."""
 
-NAMES_LOOKED_AT = 5_000
-"""How many names in base are looked at to find other names of a file with hard links: some 5 ms."""
-_FOUND = 1_000
-"""Of how many such files it is remembered which names were found."""
-_FOUND_S = 1.0
-"""For how long, in seconds: base may change as long unnoticed anyway."""
-HIDDEN_TOLD = 1_000
-"""How many hidden names the kernel may keep as absent at a time."""
 NOTED = 20_000
 """How many different accesses that rules allowed are kept in memory."""
 _NOTED_BITS = {Operation.READ: 1, Operation.EXECUTE: 2, Operation.LIST: 4}
@@ -47,16 +40,6 @@ FMODE_EXEC = 0x20
 """Set in the flags of an open(2) that the kernel does for execve(2) (``__FMODE_EXEC`` in
 linux/fs.h).
 """
-
-
-class _Touch(NamedTuple):
-    """One path that an operation changes."""
-
-    path: bytes
-    verdict: Verdict
-    operation: Operation
-    size: Callable[[], int | None]
-    """Tells how many bytes are at stake."""
 
 
 class Gate:
@@ -69,13 +52,9 @@ class Gate:
         self._granted: frozenset[Grant] = frozenset()
         self.noted: dict[tuple[bytes, Operation], None] = {}
         """What rules let be read, executed and listed, each once, the first :data:`NOTED` of it."""
-        self._clock = clock
-        self._found: dict[RelPath, tuple[float, list[RelPath], bool]] = {}
-        """What base was found to have of files with hard links, until when that is good."""
-        self._told_absent: dict[tuple[int, bytes], float] = {}
-        """The hidden names that the kernel may keep as absent, each by its directory's number, and
-        until when; the oldest first.
-        """
+        self._linked_names = LinkedNames(overlay.base, clock)
+        self.absent_names = AbsentNames(clock)
+        """The hidden names that :meth:`replace_rules` has the kernel forget."""
         overlay.inodes.watch_directories(self._directory_moved)
 
     @contextlib.contextmanager
@@ -128,22 +107,6 @@ class Gate:
         verdict = judged.verdict if judged.version == book.version else self.verdict(directory)
         return book.shows(verdict, name)
 
-    def may_stay_absent(self, directory: Inode, name: bytes, lifetime_s: float) -> bool:
-        """Tell whether the kernel may keep for so long that a hidden name is not there.
-
-        If so, it is among the names that :meth:`replace_rules` has it forget.
-        """
-        told, now = self._told_absent, self._clock()
-        place = directory.number, name
-        told.pop(place, None)
-        if len(told) >= HIDDEN_TOLD:
-            oldest = next(iter(told))
-            if told[oldest] > now:
-                return False
-            del told[oldest]
-        told[place] = now + lifetime_s
-        return True
-
     def shown(self, directory: Inode, names: list[bytes]) -> list[bytes]:
         """Return those of a directory's ``names`` that may be looked up."""
         if not self.book.hides:
@@ -185,7 +148,7 @@ class Gate:
         verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not (verdict.may_list or verdict.is_way):
             path = self._path(inode)
-            number = _refusal([(path, verdict)])
+            number = errno_of_refusal([(path, verdict)])
             raise RefusedError(number, Question(path, Operation.LIST, verdict.state, verdict.rule))
         if not inode.noted & 4:
             self._note(inode, Operation.LIST)
@@ -204,7 +167,7 @@ class Gate:
         names = list(self._names(inode, verdict))
         for path, at in names:
             if not (at.may_read or at.asks_to_read):
-                raise RefusedError(_refusal(names), Question(path, operation, at.state, at.rule))
+                raise RefusedError(errno_of_refusal(names), Question(path, operation, at.state, at.rule))
         for path, at in names:
             if at.asks_to_read and (path, False) not in self._granted:
                 raise UndecidedError(Question(path, operation, at.state, at.rule))
@@ -229,7 +192,7 @@ class Gate:
         verdict = judged.verdict if judged.version == self.book.version else self.verdict(inode)
         if not verdict.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, operation)
-            self._require_all_names(inode, operation, changes, _refusal(changes))
+            self._require_all_names(inode, operation, changes, errno_of_refusal(changes))
 
     def check_times(self, inode: Inode) -> None:
         """Raise unless a file's times may be set, and nothing else of it.
@@ -243,11 +206,11 @@ class Gate:
             return
         changes = self._changes(inode, verdict, Operation.METADATA)
         if not any(touch.verdict.may_write for touch in changes):
-            self._require_all_names(inode, Operation.METADATA, changes, _refusal(changes))
+            self._require_all_names(inode, Operation.METADATA, changes, errno_of_refusal(changes))
             return
-        self._refuse(changes, _refusal(changes))
+        refuse(changes, errno_of_refusal(changes))
         if inode.home is not None and inode.has_links_in_base and self.book.guards_writing:
-            self._refuse(self._other_names_in_base(inode, inode.home, Operation.METADATA, changes)[0])
+            refuse(self._other_names_in_base(inode, inode.home, Operation.METADATA, changes)[0])
 
     def check_create(self, directory: Inode, name: bytes) -> None:
         """Raise unless a name may be made."""
@@ -282,7 +245,7 @@ class Gate:
             self._check_no_rule_bypassed(directory, name, verdict, Operation.DELETE, is_link=kind == stat.S_IFLNK)
         if not verdict.may_write:
             changes = [self._old(directory, name, verdict, Operation.DELETE)]
-            self._require(changes, _refusal(changes))
+            self._require(changes, errno_of_refusal(changes))
 
     def check_rename(self, parent: Inode, name: bytes, new_parent: Inode, new_name: bytes, flags: int) -> None:
         """Raise unless a name may become another: both are changed, and nothing leaves the rules
@@ -307,7 +270,7 @@ class Gate:
         if not (source.may_write and target.may_write):
             leaves = self._old(parent, name, source, Operation.RENAME)
             touches = [leaves, self._old(new_parent, new_name, target, Operation.RENAME)]
-        self._refuse(touches)
+        refuse(touches)
         self._check_patterns_stay(parent, name, source, target)
         if flags & RENAME_EXCHANGE:
             self._check_patterns_stay(new_parent, new_name, target, source)
@@ -322,7 +285,7 @@ class Gate:
         if not verdict.may_write or not new.may_write or _is_linked(inode):
             changes = self._changes(inode, verdict, Operation.LINK)
             touches = [*changes, self._new(directory, name, new, Operation.LINK)]
-            self._require_all_names(inode, Operation.LINK, touches, _refusal(changes))
+            self._require_all_names(inode, Operation.LINK, touches, errno_of_refusal(changes))
 
     # ---- other rules
 
@@ -335,7 +298,7 @@ class Gate:
         """
         before = self.book.sources
         self.book.adopt(index)
-        told, self._told_absent = self._told_absent, {}
+        told = self.absent_names.take()
 
         def stale() -> Invalidation:
             found = hidden_since(before, self.book, self._overlay)
@@ -371,7 +334,7 @@ class Gate:
         for path in sorted(paths):
             yield path, self.book.at(path)
 
-    def _require_all_names(self, inode: Inode, operation: Operation, touches: list[_Touch], number: int) -> None:
+    def _require_all_names(self, inode: Inode, operation: Operation, touches: list[Touch], number: int) -> None:
         """Raise unless all paths may be changed, and all names that base has for a file which the
         change would reach.
 
@@ -379,13 +342,13 @@ class Gate:
         may be anywhere.  A rule for just this file has answered that.  ``number`` is the errno of a
         refusal of one of ``touches``.
         """
-        self._refuse(touches, number)
+        refuse(touches, number)
         home = inode.home
         if home is None or not inode.has_links_in_base or not self.book.guards_writing:
             self._ask(touches)
             return
         others, is_complete = self._other_names_in_base(inode, home, operation, touches)
-        self._refuse(others)
+        refuse(others)
         self._ask([*touches, *others])
         path = self._overlay.base.path(home)
         if is_complete or (path, True) in self._granted:
@@ -395,65 +358,42 @@ class Gate:
             raise UndecidedError(Question(path, operation, RuleState.WRITE_ASK, verdict.rule, self._size(inode)))
 
     def _other_names_in_base(
-        self, inode: Inode, home: RelPath, operation: Operation, touches: Sequence[_Touch]
-    ) -> tuple[list[_Touch], bool]:
+        self, inode: Inode, home: RelPath, operation: Operation, touches: Sequence[Touch]
+    ) -> tuple[list[Touch], bool]:
         """Return what a change touches of the names that base has for a file, without ``touches``,
         and whether all of its names were found.
         """
-        found, is_complete = self._names_in_base(home)
+        found, is_complete = self._linked_names.of(home)
         places = BasePlaces(self._overlay.tree)
         shown = {place for rel in found if (place := places.path_of(rel)) is not None}  # what was renamed is elsewhere
         known = {touch.path for touch in touches}
         others = [
-            _Touch(path, self.book.at(path), operation, lambda: self._size(inode))
+            Touch(path, self.book.at(path), operation, lambda: self._size(inode))
             for path in map(self._overlay.base.path, sorted(shown.union(found)))
             if path not in known
         ]
         return others, is_complete
 
-    def _names_in_base(self, home: RelPath) -> tuple[list[RelPath], bool]:
-        """Return the names that base has for a file, and whether these are all; what was found is
-        good for a second.
-        """
-        now = self._clock()
-        known = self._found.get(home)
-        if known is None or known[0] <= now:
-            if len(self._found) >= _FOUND:
-                self._found.clear()
-            known = (now + _FOUND_S, *find_names_at(self._overlay.base, home, limit=NAMES_LOOKED_AT))
-            self._found[home] = known
-        return known[1], known[2]
-
-    def _changes(self, inode: Inode, verdict: Verdict, operation: Operation) -> list[_Touch]:
+    def _changes(self, inode: Inode, verdict: Verdict, operation: Operation) -> list[Touch]:
         """Return what a change of a file touches: all of its names."""
-        return [_Touch(path, at, operation, lambda: self._size(inode)) for path, at in self._names(inode, verdict)]
+        return [Touch(path, at, operation, lambda: self._size(inode)) for path, at in self._names(inode, verdict)]
 
-    def _old(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> _Touch:
+    def _old(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> Touch:
         """Return the touch of a name that something may be at."""
-        return _Touch(self._path_below(directory, name), verdict, operation, lambda: self._size_at(directory, name))
+        return Touch(self._path_below(directory, name), verdict, operation, lambda: self._size_at(directory, name))
 
-    def _new(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> _Touch:
+    def _new(self, directory: Inode, name: bytes, verdict: Verdict, operation: Operation) -> Touch:
         """Return the touch of a name that nothing is at."""
-        return _Touch(self._path_below(directory, name), verdict, operation, lambda: None)
+        return Touch(self._path_below(directory, name), verdict, operation, lambda: None)
 
-    def _require(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
+    def _require(self, touches: Sequence[Touch], number: int = errno.EACCES) -> None:
         """Raise unless all paths may be changed.  Nobody is asked about one path if another is
         refused anyway.
         """
-        self._refuse(touches, number)
+        refuse(touches, number)
         self._ask(touches)
 
-    def _refuse(self, touches: Sequence[_Touch], number: int = errno.EACCES) -> None:
-        """Raise if a path may not be changed, whoever would be asked.
-
-        ``number`` is the errno of a refusal: to create what is hidden is EACCES, whether something
-        is there or not.
-        """
-        for path, verdict, operation, _ in touches:
-            if not (verdict.may_write or verdict.asks_to_write):
-                raise RefusedError(number, Question(path, operation, verdict.state, verdict.rule))
-
-    def _ask(self, touches: Sequence[_Touch]) -> None:
+    def _ask(self, touches: Sequence[Touch]) -> None:
         """Raise if somebody has to answer first whether a path may be changed."""
         questions = [
             Question(path, operation, verdict.state, verdict.rule, size())
@@ -543,10 +483,3 @@ def _is_linked(inode: Inode) -> bool:
     """Tell whether a file has, or may have, more names than one."""
     staged = inode.staged
     return (staged is not None and len(staged.names) > 1) or inode.has_links_in_base
-
-
-def _refusal(names: Sequence[tuple[bytes, Verdict] | _Touch]) -> int:
-    """Return the errno with which a file is refused that has these names: ENOENT if none of them
-    may be known.
-    """
-    return errno.ENOENT if all(name[1].seems_absent for name in names) else errno.EACCES

@@ -111,7 +111,7 @@ class Handlers:
         if directory.staged is not None or directory.source is None:
             return _ABSENT
         lifetime_s = self._lifetimes.of_name(directory, is_stable=False)
-        if lifetime_s <= 0 or not self.gate.may_stay_absent(directory, name, lifetime_s):
+        if lifetime_s <= 0 or not self.gate.absent_names.may_stay(directory.number, name, lifetime_s):
             return _ABSENT
         return EntryReply(None, lifetime_s, 0.0)
 

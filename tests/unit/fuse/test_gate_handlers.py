@@ -198,7 +198,7 @@ def test_a_handle_for_writing_is_good_for_sizes_and_times_only(base: Path, handl
 def test_only_so_many_hidden_names_may_be_kept_and_each_is_forgotten_with_other_rules(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("yolofs.access.gate.HIDDEN_TOLD", 3)
+    monkeypatch.setattr("yolofs.access.absent_names.MOST", 3)
     (base / "d").mkdir()
     now_s = [0.0]
     with handlers_of(base, clock=lambda: now_s[0]) as handlers:
