@@ -33,6 +33,7 @@ COMPILED = [
     "yolofs/fuse/direct/kernel_protocol.py",
     "yolofs/fuse/direct/replies.py",
     "yolofs/fuse/handlers.py",
+    "yolofs/fuse/loop/serving.py",
     "yolofs/fuse/loop/spin.py",
     "yolofs/fuse/loop/timers.py",
     "yolofs/journal/checksums.py",

@@ -47,18 +47,14 @@ class Inbox:
         """
         self._lock = threading.Lock()
         self._phase = _Phase.NEW
-        self._letters: deque[_Letter] = deque()
+        self.letters: deque[_Letter] = deque()
+        """What is to be run; only to be looked at."""
         self._thread_id = 0
 
     @property
     def is_open(self) -> bool:
         """Whether calls are taken."""
         return self._phase is _Phase.OPEN
-
-    @property
-    def has_letters(self) -> bool:
-        """Whether there is something to run."""
-        return bool(self._letters)
 
     def open(self) -> None:
         """Take calls from here on.
@@ -70,7 +66,7 @@ class Inbox:
             if self._phase is not _Phase.NEW:
                 raise RuntimeError("a device loop runs once; make another one")
             self._phase = _Phase.OPEN
-            self.wake_fd = os.eventfd(len(self._letters), os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            self.wake_fd = os.eventfd(len(self.letters), os.EFD_NONBLOCK | os.EFD_CLOEXEC)
 
     def own(self) -> None:
         """Note that the calling thread is the one that runs the calls."""
@@ -81,7 +77,8 @@ class Inbox:
         with self._lock:
             self._phase = _Phase.CLOSED
             self._thread_id = 0  # another thread may get that number once this one has ended
-            letters, self._letters = self._letters, deque()
+            letters = list(self.letters)
+            self.letters.clear()
             os.close(self.wake_fd)
             self.wake_fd = -1
         for letter in letters:
@@ -107,15 +104,15 @@ class Inbox:
         with self._lock:
             if self._phase is _Phase.CLOSED or (self._phase is _Phase.NEW and letter.reply is not None):
                 raise _closed()
-            self._letters.append(letter)
+            self.letters.append(letter)
             if self._phase is _Phase.OPEN:
                 os.eventfd_write(self.wake_fd, 1)
 
     def run_letters(self) -> None:
         """Make the calls that have come in by now; to be called when the descriptor is readable."""
         os.eventfd_read(self.wake_fd)  # before counting: what is delivered from here on wakes us again
-        for _ in range(len(self._letters)):
-            fn, args, reply = self._letters.popleft()
+        for _ in range(len(self.letters)):
+            fn, args, reply = self.letters.popleft()
             if reply is None:
                 run_callback(fn, *args)
             elif reply.set_running_or_notify_cancel():

@@ -24,6 +24,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar, TypeVarTuple
 
 from yolofs.fuse.loop.inbox import Inbox, run_callback
+from yolofs.fuse.loop.serving import Serving
 from yolofs.fuse.loop.spin import Events, Poll, Spin
 from yolofs.fuse.loop.tasks import Future, LoopClosedError, Scheduler, Task, suspend
 from yolofs.fuse.loop.timers import Timer, TimerQueue
@@ -36,11 +37,6 @@ Ts = TypeVarTuple("Ts")
 
 
 log = logging.getLogger(__name__)
-
-_REQUESTS_IN_A_ROW = 64
-"""After this many requests in a row the loop looks for what else has happened."""
-_MOST_POLLED_FIRST = 15
-"""How many requests are polled for before the device is read first again."""
 
 
 class DeviceClosedError(Exception):
@@ -74,23 +70,17 @@ class DeviceLoop:
         self._ready = self._scheduler.ready
         self._timers = TimerQueue(clock)
         self._workers = WorkerThreads(max_threads)
-        self._has_served = False  # a request was taken at some time
-        self._is_warm = False  # a request was taken or a handler resumed since we last blocked: spinning may pay
-
         self._inbox = Inbox()
+        self._serving = Serving(self._spin, self._timers, self._ready, self._inbox.letters)
         self._is_stop_wanted = False
         self._is_closing = False
 
         self._device_fd = -1
-        self._device_readable: Events = []  # what poll() returns if the device is readable and nothing else happened
         self._serve_one: Callable[[], bool] | None = None  # reads the device by itself
-        self._vain = 0  # grows with each read that found nothing, until one finds something
-        self._polls_first = 0  # before how many requests the device is not read on the chance that there is one
         self._device_waiter: Task | None = None  # has the turn, and is suspended
         self._parked: deque[Task] = deque()  # wait for the turn
         self._pause_count = 0
         self._resumed: Future[None] | None = None  # awaited by handlers that may not go on while paused
-        self._is_held = False  # paused or closing: take no request
         self._events: Events | None = None  # polled, not yet dispatched
         self._readers: dict[int, Callable[[int], object]] = {}
         self._all_fds = select.poll()  # the device, the wake-up descriptor and the readers'
@@ -141,7 +131,7 @@ class DeviceLoop:
 
     def _want_stop(self) -> None:
         self._is_stop_wanted = True
-        self._is_held = True  # a task that is given the device in this very round must not poll again by itself
+        self._serving.is_held = True  # a task that is given the device in this very round must not poll again by itself
 
     def _open(self, main: Coroutine[Any, Any, object]) -> None:
         try:
@@ -171,7 +161,7 @@ class DeviceLoop:
             raise scheduler.errors[0]
 
     def _close(self) -> None:
-        self._is_stop_wanted = self._is_closing = self._is_held = True
+        self._is_stop_wanted = self._is_closing = self._serving.is_held = True
         self._scheduler.close()
         if self._device_waiter is not None:
             self._parked.appendleft(self._device_waiter)
@@ -339,7 +329,7 @@ class DeviceLoop:
         Pauses nest.  While paused, an unmount goes unnoticed.
         """
         self._pause_count += 1
-        self._is_held = True
+        self._serving.is_held = True
 
     def resume(self) -> None:
         """Undo one :meth:`pause`.
@@ -350,7 +340,7 @@ class DeviceLoop:
         if not self._pause_count:
             raise RuntimeError("resume() without pause()")
         self._pause_count -= 1
-        self._is_held = bool(self._pause_count) or self._is_stop_wanted
+        self._serving.is_held = bool(self._pause_count) or self._is_stop_wanted
         if not self._pause_count and self._resumed is not None:
             resumed, self._resumed = self._resumed, None
             resumed.set_result(None)
@@ -414,11 +404,11 @@ class DeviceLoop:
         """
         if fd != self._device_fd:
             self._adopt_device(fd)
-        if not (self._ready or self._is_held):
+        if not (self._ready or self._serving.is_held):
             timers = self._timers
-            events = self._wait(self._poll_all) if self._spin.longest_s or timers.heap else self._poll_all()
-            if events == self._device_readable and not (timers.heap and timers.is_due()):
-                self._has_served = self._is_warm = True
+            events = self._serving.wait(self._poll_all) if self._spin.longest_s or timers.heap else self._poll_all()
+            if events == self._serving.device_readable and not (timers.heap and timers.is_due()):
+                self._serving.has_served = self._serving.is_warm = True
                 return
             self._events = events
         if self._is_closing:
@@ -432,18 +422,7 @@ class DeviceLoop:
         os.set_blocking(fd, False)
         self._all_fds.register(fd, select.POLLIN)
         self._device_fd = fd
-        self._device_readable = [(fd, select.POLLIN)]
-
-    def _wait(self, poll: Poll) -> Events:
-        """Poll, after work was done without blocking for the time of the spin, then blocking to the
-        next timer.
-        """
-        if self._is_warm and self._spin.longest_s:
-            self._is_warm = False
-            events = self._spin.poll(poll)
-            if events:
-                return events
-        return poll(self._timers.next_wait_ms())
+        self._serving.device_readable = [(fd, select.POLLIN)]
 
     # The scheduler's side
 
@@ -453,47 +432,19 @@ class DeviceLoop:
         """
         scheduler = self._scheduler
         if self._ready:
-            self._is_warm = self._has_served
+            self._serving.is_warm = self._serving.has_served
             scheduler.run_round()
         if (self._is_stop_wanted or scheduler.errors) and not self._is_closing:
             self._close()
         if self._parked and self._device_waiter is None:
             scheduler.step(self._parked.popleft())
         events, self._events = self._events, None
-        if events is None and self._serve_one is not None and not self._is_held and scheduler.tasks:
-            events = self._serve(self._serve_one)
+        if events is None and self._serve_one is not None and not self._serving.is_held and scheduler.tasks:
+            events = self._serving.serve(self._serve_one, self._poll_all, self._poll_others)
         if events is None:
-            poll = self._poll_others if self._is_held or self._device_waiter is None else self._poll_all
-            events = poll(0) if self._ready or not scheduler.tasks else self._wait(poll)
+            poll = self._poll_others if self._serving.is_held or self._device_waiter is None else self._poll_all
+            events = poll(0) if self._ready or not scheduler.tasks else self._serving.wait(poll)
         self._dispatch(events)
-
-    def _serve(self, serve_one: Callable[[], bool]) -> Events:
-        """Serve requests until something else has happened, and return what :meth:`_dispatch` is to
-        see of it.
-        """
-        ready, timers, inbox = self._ready, self._timers, self._inbox
-        if ready:  # busy tasks and a busy device take turns
-            self._has_served |= serve_one()
-            return self._poll_others(0)
-        for _ in range(_REQUESTS_IN_A_ROW):
-            is_served = False
-            if self._polls_first:
-                self._polls_first -= 1
-            elif serve_one():
-                is_served = True
-                self._vain //= 2
-            else:
-                self._polls_first = self._vain = min(2 * self._vain + 1, _MOST_POLLED_FIRST)
-            if not is_served:
-                events = self._wait(self._poll_all)
-                if events != self._device_readable:
-                    return events
-                is_served = serve_one()
-            if is_served:
-                self._has_served = self._is_warm = True
-            if ready or self._is_held or inbox.has_letters or (timers.heap and timers.is_due()):
-                break
-        return self._poll_others(0)
 
     def _dispatch(self, events: Events) -> None:
         is_device_ready = False
@@ -508,9 +459,9 @@ class DeviceLoop:
             if timer.fn is not None:
                 run_callback(timer.fn)
         waiter = self._device_waiter
-        if is_device_ready and waiter is not None and not self._is_held:
+        if is_device_ready and waiter is not None and not self._serving.is_held:
             self._device_waiter = None
-            self._has_served = self._is_warm = True
+            self._serving.has_served = self._serving.is_warm = True
             self._scheduler.step(waiter)
 
 
