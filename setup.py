@@ -71,6 +71,7 @@ COMPILED = [
     "yolofs/store/base.py",
     "yolofs/store/base_stand_in.py",
     "yolofs/store/store.py",
+    "yolofs/system/own_names.py",
 ]
 
 CHOICE = os.environ.get("YOLOFS_COMPILE") or "auto"

@@ -93,7 +93,6 @@ class DeviceServer:
         self._unique = self._uid = self._gid = 0
         self.pid = 0
         """The thread that has sent the request which is carried out."""
-        self._sender = (self,)
         self._own_threads: set[int] = set()
         self._own_handles: set[int] = set()
         self._waiting = Waiting(
@@ -191,7 +190,7 @@ class DeviceServer:
             return False
         opcode, unique, node, self._uid, self._gid, self.pid = IN.unpack_from(self._buffer)
         self._unique = unique
-        self._current_run.request = self._sender
+        self._current_run.sent_by(self.pid)
         try:
             reply = self.answers[opcode](node, size)
         except (UndecidedError, PostponedError) as obstacle:
@@ -242,7 +241,7 @@ class DeviceServer:
         size = len(message)
         self._buffer[:size] = message
         opcode, self._unique, node, self._uid, self._gid, self.pid = IN.unpack_from(message)
-        self._current_run.request = self._sender
+        self._current_run.sent_by(self.pid)
         answer: Answering = self.answers[opcode]
         return answer(node, size)
 
@@ -397,7 +396,7 @@ class DeviceServer:
         is_own = self.pid in self._own_threads
         opened = self._handlers.open(node, flags, self._uid, is_judged=not is_own)
         if flags & os.O_ACCMODE:
-            self._current_run.opened(opened.handle, self.pid)
+            self._current_run.opened(opened.handle)
         if is_own:
             self._own_handles.add(opened.handle)
         keeps = opened.keeps
@@ -408,13 +407,13 @@ class DeviceServer:
     def _create(self, node: int, size: int) -> Reply:
         name, mode, flags, umask = incoming.create(self._buffer, size)
         opened, answer = self._handlers.create(node, name, mode, flags, self._owner(umask))
-        self._current_run.opened(opened.handle, self.pid)
+        self._current_run.opened(opened.handle)
         return self._replies.created(self._unique, opened, answer)
 
     def _tmpfile(self, node: int, size: int) -> Reply:
         _, mode, flags, umask = incoming.create(self._buffer, size)
         opened, answer = self._handlers.tmpfile(node, mode, flags, self._owner(umask))
-        self._current_run.opened(opened.handle, self.pid)
+        self._current_run.opened(opened.handle)
         return self._replies.created(self._unique, opened, answer)
 
     def _read(self, node: int, size: int) -> None:
@@ -428,7 +427,7 @@ class DeviceServer:
 
     def _write(self, node: int, size: int) -> Reply:
         handle, offset, length = IO_IN.unpack_from(self._buffer, IN_SIZE)
-        self._current_run.request = (handle,)
+        self._current_run.sent_through(handle)
         data = self._bytes[WRITE_DATA_AT : WRITE_DATA_AT + length]  # as it came: a copy takes as long as the write
         return self._replies.count(self._unique, self._handlers.write(handle, offset, data))
 
@@ -459,7 +458,7 @@ class DeviceServer:
 
     def _fallocate(self, node: int, size: int) -> Reply:
         handle, offset, length, mode = FALLOCATE_IN.unpack_from(self._buffer, IN_SIZE)
-        self._current_run.request = (handle,)
+        self._current_run.sent_through(handle)
         self._handlers.fallocate(handle, mode, offset, length)
         self._changed_by_sender(handle)
         return self._done()
@@ -470,7 +469,7 @@ class DeviceServer:
 
     def _copy_file_range(self, node: int, size: int) -> Reply:
         source, source_offset, _, target, offset, length, _ = COPY_FILE_RANGE_IN.unpack_from(self._buffer, IN_SIZE)
-        self._current_run.request = (target,)
+        self._current_run.sent_through(target)
         copied = self._handlers.copy_range(source, source_offset, target, offset, length)
         self._changed_by_sender(target)
         return self._replies.count(self._unique, copied)

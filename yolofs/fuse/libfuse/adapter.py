@@ -45,7 +45,7 @@ def answering(kind: RequestKind, *, tells: bool = False) -> Callable[[Callable[.
             try:
                 obstacle: Obstacle | None = None
                 result: Any = None
-                self.current_run.request = args
+                self.current_run.sent_with(args)
                 try:
                     result = handler(self, *args)
                 except (UndecidedError, PostponedError) as error:
@@ -90,7 +90,7 @@ class Adapter(Requests, pyfuse3.Operations):
 
     def attempt(self, handler: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Carry a request out that came before."""
-        self.current_run.request = args
+        self.current_run.sent_with(args)
         return handler(self, *args)
 
     @contextlib.contextmanager
@@ -256,7 +256,7 @@ class Adapter(Requests, pyfuse3.Operations):
         is_own = ctx.pid in self._own_threads
         opened = self._handlers.open(number, flags, ctx.uid, is_judged=not is_own)
         if flags & os.O_ACCMODE:
-            self.current_run.opened(opened.handle, ctx.pid)
+            self.current_run.opened(opened.handle)
         if is_own:
             self._own_handles.add(opened.handle)
         if not opened.keeps.attributes:
@@ -268,7 +268,7 @@ class Adapter(Requests, pyfuse3.Operations):
         self, parent: int, name: bytes, mode: int, flags: int, ctx: pyfuse3.RequestContext
     ) -> tuple[FileInfo, EntryAttributes]:
         opened, answer = self._handlers.create(parent, name, mode, flags, Owner(ctx.uid, ctx.gid))
-        self.current_run.opened(opened.handle, ctx.pid)
+        self.current_run.opened(opened.handle)
         return FileInfo(fh=opened.handle, keep_cache=opened.keeps.pages), _entry(answer)
 
     async def read(self, handle: int, offset: int, size: int) -> Any:  # bytes in pyfuse3's stubs; it takes any buffer
