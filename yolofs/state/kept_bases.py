@@ -26,7 +26,7 @@ import fcntl
 import os
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 import msgspec
@@ -112,7 +112,7 @@ def owned(metadata: Metadata) -> Owned:
     return Owned(st.st_mode, st.st_uid, st.st_gid, digest_of_xattrs(metadata.xattrs))
 
 
-def xattrs_option(xattrs: Iterable[tuple[str, bytes]]) -> Extra:
+def xattrs_option(xattrs: Collection[tuple[str, bytes]]) -> Extra:
     """Return the option :data:`XATTRS` for extended attributes; none if there are none."""
     digest = digest_of_xattrs(xattrs)
     return ((XATTRS, digest.hex().encode()),) if digest else ()
@@ -128,11 +128,11 @@ def recorded_xattrs(extra: Extra) -> bytes:
         return b""
 
 
-def digest_of_xattrs(xattrs: Iterable[tuple[str, bytes]]) -> bytes:
+def digest_of_xattrs(xattrs: Collection[tuple[str, bytes]]) -> bytes:
     """Return a digest of extended attributes, empty if there are none."""
-    fields = [os.fsencode(name) + b"\0%d\0" % len(value) + value for name, value in sorted(xattrs)]
-    if not fields:
+    if not xattrs:
         return b""
+    fields = [os.fsencode(name) + b"\0%d\0" % len(value) + value for name, value in sorted(xattrs)]
     import hashlib  # takes long, and status wants only the size of what is kept
 
     return hashlib.blake2b(b"".join(fields), digest_size=16).digest()
@@ -209,8 +209,12 @@ class KeptBases:
         if self._size > _MOST_FILE_BYTES:
             return
         text = msgspec.msgpack.encode(header)
-        with self._cut_on_error():
-            self._write(_start(self._key, text, len(content), content) + text, content)
+        start = _start(self._key, text, len(content), content)
+        try:  # and no context manager, which takes as long as the write
+            self._write(start + text, content)
+        except OSError:
+            os.ftruncate(self._fd, self._size)
+            raise
         self._size += _START_BYTES + len(text) + len(content)
 
     def _write(self, *buffers: bytes) -> None:
@@ -270,10 +274,8 @@ class KeptBases:
 def _is_unchanged(fd: int, st: os.stat_result) -> bool:
     """Tell whether an open file is as it was when it had the attributes ``st``."""
     now = os.fstat(fd)
-    return (now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns) == (
-        *(st.st_ino, st.st_size),
-        *(st.st_mtime_ns, st.st_ctime_ns),
-    )
+    is_same_file = now.st_ino == st.st_ino and now.st_size == st.st_size
+    return is_same_file and now.st_mtime_ns == st.st_mtime_ns and now.st_ctime_ns == st.st_ctime_ns
 
 
 def _is_of_use(path: RelPath, head: bytes) -> bool:
