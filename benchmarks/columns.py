@@ -323,7 +323,7 @@ class _YolofsView(View):
         try:
             if is_settled:
                 _wait_for_the_disk(run)
-            with self._daemon.beside(_daemon_of(project)):
+            with self._daemon.beside(daemon_of(project)):
                 yield run
         finally:
             run_yolofs(self._python, project, "unmount", "--force")
@@ -374,7 +374,7 @@ class Yolofs(Column):
             run_yolofs(self._python, project, "unmount", "--force")
 
 
-def _daemon_of(project: Path) -> int:
+def daemon_of(project: Path) -> int:
     """Return the process that serves a project."""
     client = Client.connect(os.fsencode(project / ".yolofs"))
     if client is None:

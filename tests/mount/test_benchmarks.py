@@ -17,7 +17,8 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.cleaning import mounts_below
-from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, View, Yolofs, run_yolofs
+from benchmarks.columns import Column, FuseOverlay, KernelOverlay, Plain, View, Yolofs, daemon_of, run_yolofs
+from benchmarks.processor_time import of_process
 from benchmarks.results import Results
 from benchmarks.running import Mode, Options, Run, compile_micro
 from benchmarks.workload import TINY, Cell, WrongResultError
@@ -84,6 +85,21 @@ def test_the_requests_of_a_mount_that_a_workload_makes_are_counted(tmp_path: Pat
     subprocess.run([*words, "--scratch", scratch, "--json", json], cwd=ROOT, capture_output=True, check=True)
     (row,) = Results.load(json).rows
     assert row.requests["create"].count > TINY.sources  # the objects, the compiler's temporary files
+
+
+def test_the_time_of_the_daemon_in_whose_project_something_is_run_counts(scratch: Path) -> None:
+    base, project = scratch / "project/base", scratch / "run"
+    base.mkdir(parents=True)
+    project.mkdir()
+    with Yolofs().view(base, base.parent) as view:
+        assert view.servers is not None
+        with view.runner(project, is_settled=False) as run:
+            daemon = daemon_of(project)
+            counted_s, taken_s = view.servers.seconds(), of_process(daemon)
+            run(["sh", "-c", "for k in 1 2 3 4 5 6 7 8 9; do echo $k >file$k; done"])
+            taken_s = of_process(daemon) - taken_s
+            assert view.servers.seconds() - counted_s >= taken_s > 0
+        assert view.servers.seconds() - counted_s >= taken_s
 
 
 def test_what_is_measured_has_the_rules_that_were_written_for_it(scratch: Path) -> None:
