@@ -228,6 +228,7 @@ class Host:
             session.timeline.present,
             self._started_ns,
             self.warnings,
+            quote(session.directory),
         )
 
     @property

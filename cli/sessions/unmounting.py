@@ -44,8 +44,9 @@ def take_away(directory: bytes, *, force: bool) -> None:
 
 
 def end_daemons_without_state(start: bytes) -> int:
-    """End the daemons of this user that serve the project at ``start`` or above it, wherever their
-    sessions are: the disk of these was taken away.  Say so, and return how many there were.
+    """End the daemons of this user that serve the project at ``start`` or above it, and whose
+    session is no longer where it was: its disk was taken away.  Say so, and return how many there
+    were.
 
     Raises:
         DaemonError: one does not end.
@@ -58,8 +59,8 @@ def end_daemons_without_state(start: bytes) -> int:
 
 
 def _end_without_state(runtime: bytes, start: bytes) -> bool:
-    """End the daemon with a runtime directory if it serves the project at ``start`` or above it;
-    tell whether it did.
+    """End the daemon with a runtime directory if it serves the project at ``start`` or above it
+    and its session is gone; tell whether it did.
     """
     try:
         client = Client(os.path.join(runtime, SOCKET_NAME))
@@ -69,10 +70,11 @@ def _end_without_state(runtime: bytes, start: bytes) -> bool:
         try:
             if client.uid != os.geteuid():
                 return False
-            project = unquote(client.info().project)
+            info = client.info()
         except DaemonError:  # of another version, or it hangs: who knows whose it is
             return False
-        if not is_below(start, project.rstrip(b"/")):
+        project = unquote(info.project)
+        if not is_below(start, project.rstrip(b"/")) or os.path.lexists(unquote(info.session)):
             return False
         if not _stop(client, force=True):
             detach_stale(os.path.join(runtime, MOUNT_NAME))

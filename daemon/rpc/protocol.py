@@ -127,6 +127,8 @@ class Info(msgspec.Struct, frozen=True):
     """In nanoseconds since 1970."""
     warnings: tuple[str, ...] = ()
     """What the user should know about this mount."""
+    session: str = ""
+    """The session's directory, where it was when the daemon began."""
 
 
 class SnapshotParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -100,3 +100,13 @@ def test_unmount_force_ends_a_daemon_whose_sessions_disk_was_taken_away(
         (tmp_path / "taken away").rename(disk)
         assert yolofs("cat", ":staged").out == "kept\n"
         assert view.is_dir()
+
+
+def test_unmount_force_ends_no_daemon_whose_session_only_lies_elsewhere(
+    yolofs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with yolofs.mounted() as view, monkeypatch.context() as environment:
+        (tmp_path / "other state").mkdir(0o700)
+        environment.setenv("YOLOFS_STATE", str(tmp_path / "other state"))
+        yolofs.refused("unmount", "--force", code=4)
+        assert (view / "a.txt").read_text()
