@@ -20,7 +20,7 @@ _FOR_TEMPORARY_FILES = ("TMPDIR", "TMP", "TEMP", "TMUX_TMPDIR")
 """Variables that name a directory which has to be there."""
 _OF_SHELLS = frozenset({b"PWD", b"OLDPWD", b"_"}).union(map(str.encode, _FOR_TEMPORARY_FILES))
 """Variables whose values no program opens as they are, or that we see to."""
-_PATHS = re.compile(rb"(?<![\w./-])(?:/tmp|/var/tmp)/[^\s'\"`;|&<>(){}*?$:,]+")
+_PATHS = rb"(?<![\w./-])(?:/tmp|/var/tmp)/[^\s'\"`;|&<>(){}*?$:,]+"
 _MOST_NAMED = 3
 
 
@@ -98,7 +98,7 @@ def _named(words: Iterable[bytes], directory: bytes) -> Iterator[bytes]:
     for word in words:
         if b"/" in word and not word.startswith(b"-"):
             yield os.path.normpath(os.path.join(directory, word))
-        for path in _PATHS.findall(word):
+        for path in re.findall(_PATHS, word) if b"/tmp/" in word else ():
             yield os.path.normpath(path)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -116,6 +115,8 @@ def _command() -> tuple[str, list[str]] | None:
     """
     if options().guard is not None or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return None
+    import shlex  # takes a while, and whoever pipes the output does without
+
     text = next((os.environ[name] for name in _VARIABLES if name in os.environ), _DEFAULT)
     try:
         words = shlex.split(text)

@@ -21,18 +21,26 @@ _TYPE_NAMES = {
 # As verify_path() of git's read-cache.c, which keeps patches out of repositories' own files, the
 # names included that would come to the same on NTFS (is_ntfs_dotgit, is_ntfs_dotgitmodules in
 # path.c).
-_refused_name = re.compile(rb"(\.git|git~1)[ .]*([:\\].*)?", re.IGNORECASE | re.DOTALL).fullmatch
+_REFUSED_NAME = rb"(\.git|git~1)[ .]*([:\\].*)?"
 _short_names = b"|".join(b"gi7eba"[:length] + b"~[1-9]" + b"[0-9]" * (6 - length) for length in range(7))
-_refused_link = re.compile(
-    rb"(\.gitmodules|gitmod~[1-4]|%b)[ .]*(:.*)?" % _short_names, re.IGNORECASE | re.DOTALL
-).fullmatch
+_REFUSED_LINK = rb"(\.gitmodules|gitmod~[1-4]|%b)[ .]*(:.*)?" % _short_names
+
+
+def _refused_name(name: bytes) -> bool:
+    """Tell whether git refuses a name; the pattern is compiled only for one that begins like it."""
+    is_like_it = name[:5].lower().startswith((b".git", b"git~1"))
+    return is_like_it and re.fullmatch(_REFUSED_NAME, name, re.IGNORECASE | re.DOTALL) is not None
+
+
+def _refused_link(name: bytes) -> bool:
+    return re.fullmatch(_REFUSED_LINK, name, re.IGNORECASE | re.DOTALL) is not None
 
 
 def is_refused_by_git(path: bytes, *, is_symlink: bool) -> bool:
     """Tell whether ``git apply`` refuses a patch because of this path in it."""
     if any(_refused_name(name) for name in path.split(b"/")):
         return True
-    return is_symlink and _refused_link(path.rpartition(b"/")[2]) is not None
+    return is_symlink and _refused_link(path.rpartition(b"/")[2])
 
 
 def _refused_part(path: bytes) -> bytes:

@@ -69,7 +69,11 @@ _USUAL: Final = {
 third of the time.
 """
 _matches: Final[dict[bytes, Callable[[bytes], re.Match[bytes] | None]]] = {}
-"""Made when the first line of a kind is read: making all takes as long as reading hundreds."""
+"""Made when so many lines of a kind were read that it was worth it: a short command reads a few."""
+_read_before: Final[dict[bytes, int]] = {}
+"""How many lines of a kind were read before that."""
+_WORTH_MAKING: Final = 64
+"""To make one takes as long as it saves with so many lines."""
 _is_key = re.compile(r"[a-z][a-z0-9_-]*").fullmatch
 
 _AT = b"at"
@@ -237,7 +241,9 @@ def _read_usual(line: bytes) -> Record | None:
     kind = line[:1]
     matches = _matches.get(kind)
     if matches is None:
-        if kind not in _USUAL:
+        count = _read_before.get(kind, 0)
+        if kind not in _USUAL or count < _WORTH_MAKING:
+            _read_before[kind] = count + 1
             return None
         matches = _matches[kind] = re.compile(_USUAL[kind]).fullmatch
     found = matches(line)

@@ -11,15 +11,15 @@ MODE = rb"[1-7][0-7]{0,9}"
 """Matches what a file's type and permission bits look like, in octal digits."""
 _is_plain = re.compile(rb"[!-\"$&-~]+").fullmatch
 """Matches what needs no escape at all: printable ASCII without space, ``#`` and ``%``."""
-_ESCAPED = f"[\x00- #%\x7f{chr(0xDC80)}-{chr(0xDCFF)}]"  # no literal: mypyc cannot write surrogates
-"""What is escaped in a text decoded with surrogateescape; the surrogates stand for bytes that are
-not UTF-8.  It is compiled when the first such text comes: its alphabet is large.
+_ESCAPED = {
+    0xDC00 + byte if byte > 0x7F else byte: f"%{byte:02X}" for byte in (*range(0x21), *b"#%", *range(0x7F, 0x100))
+}
+"""What is escaped in a text decoded with surrogateescape, and how; the surrogates stand for bytes
+that are not UTF-8.  No regular expression: one with so large an alphabet takes long to compile.
 """
-_ESCAPE = rb"%([0-9A-F]{2})"
 _is_number = re.compile(rb"0|-?[1-9][0-9]{0,29}").fullmatch
 """30 digits: above any 64-bit second in nanoseconds, and far below what makes int() slow."""
 _is_mode = re.compile(MODE).fullmatch
-_has_dots = re.compile(rb"(?:\A|/)\.\.?(?:/|\Z)").search
 
 
 # --- strings --------------------------------------------------------------------------------------
@@ -34,7 +34,7 @@ def quote_field(raw: bytes) -> bytes:
     if not raw:
         return b"%"
     text = raw.decode("utf-8", "surrogateescape")
-    return re.sub(_ESCAPED, lambda found: f"%{ord(found[0]) & 0xFF:02X}", text).encode()
+    return text.translate(_ESCAPED).encode()
 
 
 def unquote_field(field: bytes) -> bytes:
@@ -47,8 +47,12 @@ def unquote_field(field: bytes) -> bytes:
         return field
     if field == b"%":
         return b""
-    raw = re.sub(_ESCAPE, lambda found: bytes((int(found[1], 16),)), field)
-    if not field or quote_field(raw) != field:
+    first, *others = field.split(b"%")
+    try:
+        raw = first + b"".join([bytes((int(other[:2], 16),)) + other[2:] for other in others])
+    except ValueError:
+        raw = b""
+    if not field or quote_field(raw) != field:  # this finds what was not written as two digits, too
         raise ValueError(f"badly percent-encoded: {display(field)}" if field else "a field is empty")
     return raw
 
@@ -67,6 +71,11 @@ def has_simple_names(path: bytes) -> bool:
         and path.find(b"\0") < 0
         and ((path[0] != 0x2E and path.find(b"/.") < 0) or not _has_dots(path))
     )
+
+
+def _has_dots(path: bytes) -> bool:
+    names = path.split(b"/")
+    return b"." in names or b".." in names
 
 
 def write_path(path: bytes) -> bytes:

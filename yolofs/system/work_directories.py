@@ -19,7 +19,7 @@ from yolofs.system.plain_files import is_there, open_plain
 
 Purpose: TypeAlias = Literal["diff", "edit", "merge", "review", "undo"]
 """What a command works on in its directory; its name begins with that."""
-_NAME = re.compile(rb"(?:diff|edit|merge|review|undo)-[a-z0-9_]{8}")
+_NAME = rb"(?:diff|edit|merge|review|undo)-[a-z0-9_]{8}"
 _LOCK = b".lock"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -49,7 +49,7 @@ def left_behind(place: bytes) -> list[bytes]:
         OSError: ``place`` cannot be read.
     """
     with os.scandir(place) as entries:
-        found = [one.path for one in entries if _NAME.fullmatch(one.name) and one.is_dir(follow_symlinks=False)]
+        found = [one.path for one in entries if re.fullmatch(_NAME, one.name) and one.is_dir(follow_symlinks=False)]
     return [path for path in found if _is_left(path)]
 
 

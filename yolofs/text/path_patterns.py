@@ -243,12 +243,17 @@ def parse_pattern(text: str, directory: bytes, home: bytes) -> Pattern:
     """Return the pattern that a text spells: absolute, below ``~``, beginning with ``**/``, or
     below ``directory``.
     """
-    raw = os.fsencode(text)
-    if raw == b"~" or raw.startswith(b"~/"):
+    raw = text.encode() if text.isascii() else os.fsencode(text)  # asked for each line of the table
+    if raw[:2] in (b"~", b"~/"):
         raw = home + raw[1:]
-    elif not raw.startswith((b"/", b"**/")):
+    elif raw[:1] != b"/" and raw[:3] != b"**/":
         raw = directory + b"/" + raw
-    names = [name for name in raw.split(b"/") if name]
+    names = raw.lstrip(b"/").split(b"/")
+    if b"" in names:
+        names = [name for name in names if name]
     if b"." in names or b".." in names:
         names = [name for name in os.path.normpath(raw).split(b"/") if name]
-    return _shortest(names) if ANY_DEPTH in names else tuple(names)
+    depths = names.count(ANY_DEPTH)
+    if depths == 1 and names[-1] == ANY_DEPTH:
+        names.pop()
+    return _shortest(names) if depths > 1 else tuple(names)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from yolofs.text.line_diff import Block, Texts, compare_pieces, groups, head_line, with_context
 from yolofs.text.line_diff import blocks as blocks_of
 
-_WORDS = re.compile(rb"\n|[^\S\n]+|[\w\x80-\xff]+|[^\w\s]")
+_WORDS = rb"\n|[^\S\n]+|[\w\x80-\xff]+|[^\w\s]"
 """A word, a run of spaces, a sign; no character of several bytes is taken apart."""
 _MOST_WORDS = 20_000
 """A block with more of them is shown as lines that go and lines that come."""
@@ -34,7 +34,7 @@ def hunks(texts: Texts, context: int) -> Iterator[bytes]:
 def _changed(texts: Texts, block: Block) -> Iterator[bytes]:
     """Yield what a block is, word by word."""
     sides = b"".join(texts.old[block.old_start : block.old_end]), b"".join(texts.new[block.new_start : block.new_end])
-    old, new = (_WORDS.findall(side) for side in sides)
+    old, new = (re.findall(_WORDS, side) for side in sides)
     if len(old) + len(new) > _MOST_WORDS:
         old, new = ([side] for side in sides)
     words = compare_pieces(old, new)
