@@ -90,6 +90,13 @@ def test_the_mount_judges_a_few_changes_so_that_no_rules_are_imported(yolofs: Pr
     assert "yolofs.cli.show.git_summary" not in imported  # nothing has changed in a .git
 
 
+def test_a_diff_of_a_small_file_loads_no_openssl(yolofs: Program) -> None:
+    yolofs("run", "--no-review", "sh", "-c", "echo text > made")
+    imported = said_by(MODULES, yolofs, "diff").split()
+    assert "yolofs.text.git_binary" in imported
+    assert not {"hashlib", "_hashlib", "shlex"}.intersection(imported)
+
+
 def test_what_a_summary_needs_is_imported_while_the_command_goes_on(yolofs: Program) -> None:
     changes = "touch made; sleep 0.5"  # the journal is looked at several times meanwhile, first after 0.05 seconds
     *said, late = said_by(LATE_MODULES, yolofs, "run", "sh", "-c", changes).splitlines()

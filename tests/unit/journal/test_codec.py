@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from yolofs.errors import JournalError
+from yolofs.journal import codec
 from yolofs.journal.checksums import has_right_checksum, stamp_of, with_checksum
 from yolofs.journal.codec import decode, encode
 from yolofs.journal.header import HEADER_1, header, read_header
@@ -375,3 +376,19 @@ def test_a_record_that_could_not_be_read_back_is_not_written(record: Record) -> 
 def test_a_string_has_one_spelling(raw: bytes, field: bytes) -> None:
     assert quote_field(raw) == field
     assert unquote_field(field) == raw
+
+
+def test_a_line_is_read_the_same_by_its_fields_and_by_the_pattern_that_many_lines_are_worth() -> None:
+    codec._matches.clear()
+    codec._read_before.clear()
+    by_fields = [decode(line) for _, line in SPELLINGS]
+    assert not codec._matches
+    codec._read_before.update(dict.fromkeys((b"S", b"D", b"R"), codec._WORTH_MAKING))
+    assert [decode(line) for _, line in SPELLINGS] == by_fields
+    assert codec._matches.keys() == {b"S", b"D", b"R"}
+
+
+@pytest.mark.parametrize("digits", [b"%4", b"%zz", b"%+1", b"% 1", b"%_1", b"%1_", b"%-1", b"%%20", b"%2f", b"a%"])
+def test_an_escape_that_is_not_two_capital_digits_is_refused(digits: bytes) -> None:
+    with pytest.raises(ValueError, match="badly percent-encoded"):
+        unquote_field(digits)

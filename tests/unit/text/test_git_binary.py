@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from yolofs.text import git_binary
 from yolofs.text.git_binary import hash_blob, hash_blob_of, is_binary, literal, read_chunks
 
 LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -42,6 +43,15 @@ def test_the_name_of_a_blob_is_gits() -> None:
     assert hash_blob(b"") == b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
     done = subprocess.run(["git", "hash-object", "--stdin"], input=b"a\0b\n", capture_output=True, check=True)
     assert hash_blob(b"a\0b\n") == done.stdout.strip()
+
+
+def test_a_name_is_the_same_with_and_without_openssl(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [b"", b"a\n", b"x" * 40_000]
+    found = []
+    for left in (1 << 20, 0):
+        monkeypatch.setattr(git_binary, "_left_without_openssl", [left])
+        found.append([hash_blob(text) for text in texts])
+    assert found[0] == found[1]
 
 
 def test_an_open_file_is_hashed_without_moving_its_position(tmp_path: Path) -> None:
