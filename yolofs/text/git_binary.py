@@ -12,7 +12,10 @@ import contextlib
 import os
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import hashlib
 
 _LINE_BYTES = 52  # 13 groups of 4, so that only the last line of all needs padding
 _LINE_CHARS = _LINE_BYTES // 4 * 5
@@ -53,7 +56,7 @@ def _hash_chunks(size: int, chunks: Iterator[bytes]) -> bytes:
     return digest.hexdigest().encode()
 
 
-def _new_digest(size: int) -> Any:
+def _new_digest(size: int) -> hashlib._Hash:
     """Return a new SHA-1 for about ``size`` bytes.
 
     OpenSSL's is many times as fast, and takes 3 ms to load: as Python's own takes for 150 KiB.
@@ -63,7 +66,8 @@ def _new_digest(size: int) -> Any:
             import _sha1  # type: ignore[import-not-found]  # typeshed does not have it
 
             _left_without_openssl[0] -= size
-            return _sha1.sha1(usedforsecurity=False)
+            new: hashlib._Hash = _sha1.sha1(usedforsecurity=False)
+            return new
     import hashlib
 
     return hashlib.sha1(usedforsecurity=False)
