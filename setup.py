@@ -14,15 +14,25 @@ import tempfile
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# What every request passes through, from the handlers down to base, store and journal, and nothing
-# else.  They are compiled together, so that calls between them are C calls.  Not in it: what
-# carries coroutines (the adapter, the device loop), records (msgspec.Struct is C already), refusals
-# (mypyc cannot subclass OSError), and all that is not on the way of a request.
+# What every request passes through, from the handlers down to base, store and journal, and every
+# file of a commit until its plan is checked; nothing else.  They are compiled together, so that
+# calls between them are C calls.  Not in it: what carries coroutines (the adapter, the device
+# loop), records (msgspec.Struct is C already), refusals (mypyc cannot subclass OSError), and all
+# that runs once for a command.
 COMPILED = [
     "yolofs/access/absent_names.py",
     "yolofs/access/gate.py",
     "yolofs/access/linked_names.py",
     "yolofs/access/touches.py",
+    "yolofs/changes/changes.py",
+    "yolofs/changes/matching.py",
+    "yolofs/commit/merge/conflicts.py",
+    "yolofs/commit/plan/last_check.py",
+    "yolofs/commit/plan/overridden_names.py",
+    "yolofs/commit/plan/planner.py",
+    "yolofs/commit/plan/seen_twice.py",
+    "yolofs/commit/plan/spellings.py",
+    "yolofs/commit/plan/survivors.py",
     "yolofs/fuse/current_run.py",
     "yolofs/fuse/results.py",
     "yolofs/fuse/cache/lifetimes.py",
@@ -36,6 +46,8 @@ COMPILED = [
     "yolofs/fuse/loop/serving.py",
     "yolofs/fuse/loop/spin.py",
     "yolofs/fuse/loop/timers.py",
+    "yolofs/hostcode/code_files.py",
+    "yolofs/hostcode/mark_finder.py",
     "yolofs/journal/checksums.py",
     "yolofs/journal/codec.py",
     "yolofs/journal/file.py",
@@ -66,6 +78,7 @@ COMPILED = [
     "yolofs/rules/index.py",
     "yolofs/rules/judgement.py",
     "yolofs/rules/verdict.py",
+    "yolofs/state/drift.py",
     "yolofs/state/hard_links.py",
     "yolofs/state/tree.py",
     "yolofs/store/base.py",

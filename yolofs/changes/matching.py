@@ -236,7 +236,10 @@ class StateReader:
         return ShownNode(path, entry, None, source, self.base.path(source), st, link_key=link_key)
 
 
-_LOST_DIRECTORY = os.stat_result((stat.S_IFDIR | 0o755, 0, 0, 2, os.geteuid(), os.getegid(), 0, 0, 0, 0))
+_LOST_DIRECTORY = os.stat_result(
+    (stat.S_IFDIR | 0o755, 0, 0, 2, os.geteuid(), os.getegid(), 0, 0, 0, 0),
+    {"st_mtime_ns": 0},  # else it would be None
+)
 """Stands for a base directory that the host removed while there was staged work below: that work
 has to be seen.
 """

@@ -42,7 +42,10 @@ from yolofs.store.base_stand_in import BaseStandIn
 from yolofs.system.plain_files import is_there
 
 _ARRIVALS = (Create, Duplicate, Link, MakeDirectory, Place)
-_GONE = os.stat_result((stat.S_IFREG | 0o600, 0, 0, 1, 0, 0, 0, 0, 0, 0))
+_GONE = os.stat_result(
+    (stat.S_IFREG | 0o600, 0, 0, 1, 0, 0, 0, 0, 0, 0),
+    {"st_atime_ns": 0, "st_mtime_ns": 0, "st_ctime_ns": 0},
+)
 """Stands for a staged file that base has had since, and has not any more."""
 
 

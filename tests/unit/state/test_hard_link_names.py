@@ -15,6 +15,7 @@ import pytest
 
 from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe
+from tests.support.core_in_python import core_in_python
 from yolofs.commit import Plan, plan_commit
 from yolofs.commit.plan.last_check import check_names, check_rest
 from yolofs.commit.plan.plan import Create, Link, MakeDirectory, Park, Place, Remove, Step
@@ -259,6 +260,7 @@ def test_what_stays_staged_is_to_show_the_same(planned: Planned) -> None:
             check_rest(nothing, tree, base, bad)
 
 
+@core_in_python
 def test_a_commit_with_a_wrong_plan_does_nothing(old: OldSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planner itself refuses: here one that takes the wrong name, as it did."""
     from yolofs.commit.plan import planner

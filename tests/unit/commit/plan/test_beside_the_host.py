@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commit_model import CommitScribe
+from tests.support.core_in_python import core_in_python
 from tests.unit.commit.old_base import at, scribe
 from yolofs.commit import plan_commit
 from yolofs.commit.plan import planner
@@ -22,6 +23,7 @@ from yolofs.store.base import Base
 __all__ = ["scribe"]
 
 
+@core_in_python
 @pytest.mark.parametrize("number", range(1, 8))
 @pytest.mark.parametrize("first", ["is there", "is away"])
 def test_a_file_that_comes_and_goes_between_two_looks_is_no_mistake_of_ours(
@@ -58,6 +60,7 @@ def test_what_the_host_removes_after_the_survey_is_called_no_defect(scribe: Comm
     assert plan_commit(scribe.tree, scribe.base, scribe.store).steps
 
 
+@core_in_python
 def test_a_plan_that_is_wrong_each_time_is_called_a_defect(
     scribe: CommitScribe, monkeypatch: pytest.MonkeyPatch
 ) -> None:
