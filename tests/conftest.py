@@ -25,10 +25,11 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere, fault_points, huge_pages, kept_survey, spread
+from tests.support import elsewhere, fault_points, huge_pages, kept_survey, removal, spread
 from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
+from tests.support.signals import signals_left_alone
 from tests.support.vfork import UnlessServing
 
 # Who starts the tests in the background (nohup, a script's "&") has them ignore these, and all that
@@ -163,14 +164,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Give a test a directory, as pytest's own does, which looks at the names of all others for a
     new one.
     """
     name = re.sub(r"\W", "_", request.node.name)[:28]
     path = tmp_path_factory.getbasetemp() / f"{name}.{next(NUMBERS)}"
     path.mkdir(0o700)
-    return path
+    yield path
+    if not request.session.testsfailed:
+        removal.of(path)
 
 
 @pytest.fixture(scope="session")
@@ -182,6 +185,15 @@ def state_home() -> Iterator[str]:
         patch.delenv("YOLOFS_STATE", raising=False)
         yield state_dir
     shutil.rmtree(state_dir, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def leaves_signals_alone() -> Iterator[None]:
+    """Fail a test after which this process ignores or holds back a signal: so would what the next
+    ones start.
+    """
+    with signals_left_alone():
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -212,11 +224,17 @@ def traces(
         patch.setattr(subprocess, "_USE_VFORK", UnlessServing())
         yield traces
         forked.stop()
+        removal.wait()
         left = traces.find_after_grace(Leftovers())
     traces.clear(left)
     shutil.rmtree(runtime_dir, ignore_errors=True)
     assert not left, f"the test run left behind {left}"
     request.config.stash[MADE] = temporary
+
+
+def pytest_runtest_logfinish() -> None:
+    """Remove what earlier tests have made while others run."""
+    removal.go_on()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -34,6 +34,10 @@ LONGEST_REQUEST = 100_000
 _daemons_ask_at = ""
 """The socket at which daemons ask for commands; they have it from the server, whose forks they are.
 """
+LIMITS = "YOLOFS_TEST_LIMITS"
+"""The variable in which a test gives limits of the program that it does not want to wait for, as
+``module:name=seconds``, separated by blanks.
+"""
 _MAX_FD = 1 << 20
 _CHECKOUT = str(Path(__file__).parents[2])
 
@@ -194,6 +198,7 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
 
         # a class in the place of a module: what of it is used, it has
         launch.subprocess = _Subprocess  # type: ignore[assignment, attr-defined]
+        _set_limits()
         if request["code"]:
             _run_code(request["code"], request["words"])
         sys.argv = [main.__file__, *request["words"]]
@@ -202,6 +207,17 @@ def _become_command(request: dict[str, Any], fds: Sequence[int]) -> NoReturn:
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)
+
+
+def _set_limits() -> None:
+    """Have this process wait as long as the test says; a process that was not forked waits as the
+    program does.
+    """
+    for limit in os.environ.get(LIMITS, "").split():
+        place, _, seconds = limit.partition("=")
+        module, _, name = place.partition(":")
+        assert isinstance(getattr(sys.modules[module], name), float), f"{limit} is no limit in seconds"
+        setattr(sys.modules[module], name, float(seconds))
 
 
 def _open_streams() -> None:
@@ -296,6 +312,7 @@ def _become_daemon(command: Sequence[str], log_fd: int, ready_fd: int) -> NoRetu
         native_binds.survey_process = SimpleNamespace(start=_start_survey)  # type: ignore[assignment, attr-defined]
         base_watch.trio = _Trio(_watch)  # type: ignore[assignment, attr-defined]
         command_process.trio = _Commands  # type: ignore[assignment, attr-defined]
+        _set_limits()
         words = list(command[command.index("--ready-fd") :])
         words[1] = str(ready_fd)
         sys.argv = [main.__file__, *words]

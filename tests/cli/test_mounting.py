@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import yolofs.errors
+from tests.cli.fork_server import LIMITS
 from tests.cli.program import COMMAND, DEADLINE_S, Program, kill, stop, wait_until
 from tests.cli.terminal import start
 from tests.support.second_disk import mounted_disk
@@ -158,7 +159,7 @@ def test_unmount_force_kills_a_daemon_that_hangs(yolofs: Program) -> None:
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     pid = yolofs.daemon["pid"]
     stop(pid)
-    done = yolofs("unmount", "--force")
+    done = yolofs("unmount", "--force", **{LIMITS: "yolofs.daemon.rpc.client:_INFO_TIMEOUT_S=1"})
     assert "killed" in done.err
     assert not is_alive(pid)
     assert not is_mounted(mountpoint)

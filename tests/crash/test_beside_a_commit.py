@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.fork_server import LIMITS
 from tests.cli.program import Done, Program, run_program, wait_until
 from tests.cli.started import start
 from tests.crash.test_commit_every_line import exactly, prepare
@@ -122,12 +123,16 @@ def test_a_command_that_waits_for_its_turn_ends_when_it_is_told_to(tmp_path: Pat
     assert tree_of(project) == expected
 
 
-def test_a_command_that_has_waited_long_names_the_process_that_it_waits_for(tmp_path: Path) -> None:
+def test_a_command_that_has_waited_long_names_the_process_that_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = tmp_path / "project"
     prepare(project)
     program = Program(project)
+    monkeypatch.setenv(LIMITS, "yolofs.daemon.control:BUSY_WAIT_S=1")
     with program.mounted(), stopped_commit(project) as pid:
         done: Done = program("status", code=5)
+        assert "for more than 1 seconds now" in done.err
         assert f"process {pid} (yolofs commit) is at work on this session, and was stopped" in done.err
         assert f"hint: kill -CONT {pid} lets it go on" in done.err
 

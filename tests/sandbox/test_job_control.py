@@ -41,6 +41,17 @@ def type_line(shell: Terminal, line: str) -> None:
     shell.type(line + "\n")
 
 
+def signals_told(shell: Terminal) -> str:
+    """Say to which group Ctrl-C goes, and what each process at the terminal does with signals."""
+    processes = subprocess.run(
+        ["ps", "-o", "pid,pgid,tpgid,stat,blocked,ignored,caught,wchan,args", "--sid", str(os.tcgetsid(shell._master))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"Ctrl-C goes to the group {shell.foreground}:\n{processes.stdout}{processes.stderr}"
+
+
 def test_ctrl_c_ends_the_command_and_the_shell_around_goes_on(shell: Terminal) -> None:
     type_line(shell, f"{YOLOFS} run -- sh -c 'echo rea''dy; read line'")
     shell.wait_for("ready\n")
@@ -55,7 +66,11 @@ def test_ctrl_c_reaches_a_command_that_handles_it_and_only_that(shell: Terminal)
     type_line(shell, f'{YOLOFS} run -- bash -c "{script}"; echo code=$?')
     shell.wait_for("ready\n")
     shell.type("\x03")
-    shell.wait_for("caught")
+    try:
+        shell.wait_for("caught")
+    except AssertionError as error:
+        error.add_note(signals_told(shell))
+        raise
     shell.wait_for("code=9")
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.fork_server import LIMITS
 from tests.cli.program import COMMAND, DEADLINE_S, Program, connected, wait_until
 from tests.cli.watching import alone
 from tests.mount.asking import Reader, asked_project
@@ -223,7 +224,10 @@ def test_a_command_waits_for_its_turn_where_as_many_as_may_wait_already(tmp_path
         connected[0].close()
 
 
-def test_a_connection_that_finishes_no_line_is_hung_up_on_in_time(yolofs: Program) -> None:
+def test_a_connection_that_finishes_no_line_is_hung_up_on_in_time(
+    yolofs: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(LIMITS, "yolofs.daemon.rpc.server:_LINE_TIMEOUT_S=1")
     with yolofs.mounted(), socket.socket(socket.AF_UNIX) as silent, socket.socket(socket.AF_UNIX) as half:
         for sock, said in ((silent, b""), (half, b'{"jsonrpc"')):
             sock.connect(control_socket(yolofs))

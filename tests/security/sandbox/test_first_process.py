@@ -16,6 +16,7 @@ import pytest
 from tests.cli.program import COMMAND, Program, wait_until
 from tests.cli.terminal import Terminal
 from tests.security.sandbox.going import HASTY, HASTY_S, PYTHON, going, wait_for_state
+from yolofs.sandbox import forced_end
 
 pytestmark = pytest.mark.mount
 
@@ -144,13 +145,14 @@ def test_a_command_that_does_not_end_is_killed_some_time_after_the_signal(
 
 
 def test_a_command_has_ten_seconds_to_end(yolofs: Program) -> None:
-    with going(yolofs, PYTHON, "-c", DEAF.format(IGNORING)) as run:
+    assert forced_end.GRACE_S == 10
+    with going(yolofs, PYTHON, "-c", DEAF.format(IGNORING), program=HASTY) as run:
         started = time.monotonic()
         run.process.send_signal(signal.SIGTERM)
         code, _, err = run.end(timeout_s=40)
         assert code == 128 + signal.SIGKILL
-        assert time.monotonic() - started > 9
-        assert "10 s after SIGTERM" in err
+        assert time.monotonic() - started > HASTY_S * 0.9
+        assert f"{HASTY_S} s after SIGTERM" in err
         run.check_gone()
 
 

@@ -1,0 +1,43 @@
+"""What a process leaves to those that it starts: the signals that it ignores, and those that it
+holds back.
+
+A shell cannot set a trap for a signal that was ignored when it started.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+WATCHED = (
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGCHLD,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+    signal.SIGTSTP,
+)
+
+
+@contextmanager
+def signals_left_alone() -> Iterator[None]:
+    """Fail if a block leaves another handler, or holds back other signals than before; and put them
+    back.
+    """
+    handlers, mask = _handlers(), signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    yield
+    left, left_mask = _handlers(), signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    for number, handler in handlers.items():
+        if left[number] is not handler:
+            signal.signal(number, handler)
+    assert left == handlers, "signals have other handlers than before"
+    assert left_mask == mask, "other signals are held back than before"
+
+
+def _handlers() -> dict[signal.Signals, object]:
+    return {number: signal.getsignal(number) for number in WATCHED}
