@@ -243,10 +243,10 @@ def test_the_recording_of_a_commit_misses_no_change_on_the_disk(recorded: Record
 
 
 SHARES = how_many(ci=2, nightly=8)
-STATES = how_many(ci=90, nightly=1000)
+STATES = how_many(ci=150, nightly=1000)
 """For each share."""
-SOME_STATES = how_many(ci=50, nightly=500)
-"""Of a commit of some paths."""
+SOME_STATES = how_many(ci=75, nightly=500)
+"""Of a commit of some paths.  By day, too, there are 300 and more."""
 
 
 def states(recording: Recording, count: int, share: int) -> Iterator[tuple[int, Model, int]]:
