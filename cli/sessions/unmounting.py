@@ -74,7 +74,8 @@ def _end_without_state(runtime: bytes, start: bytes) -> bool:
         except DaemonError:  # of another version, or it hangs: who knows whose it is
             return False
         project = unquote(info.project)
-        if not is_below(start, project.rstrip(b"/")) or os.path.lexists(unquote(info.session)):
+        is_gone = bool(info.session) and not os.path.lexists(unquote(info.session))
+        if not is_gone or not is_below(start, project.rstrip(b"/")):
             return False
         if not _stop(client, force=True):
             detach_stale(os.path.join(runtime, MOUNT_NAME))
