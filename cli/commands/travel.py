@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import click
@@ -10,9 +11,9 @@ from yolofs.cli.completion.completing import generations, staged_paths
 from yolofs.cli.output import emit_json, emit_number
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.connection import connected
-from yolofs.cli.project.project import find_project, writing
-from yolofs.errors import GenerationError
-from yolofs.paths import Generation
+from yolofs.cli.project.project import find_project, reading, writing
+from yolofs.errors import GenerationError, YolofsError
+from yolofs.paths import Generation, in_shell
 
 _RUN = re.compile(r"run[ :]\d+")
 
@@ -58,9 +59,29 @@ def _travel(project: bytes, text: str, *, force: bool) -> tuple[Generation, Gene
         return _travel_to(project, text, force=force)
     except GenerationError as error:
         if _RUN.fullmatch(text) is None:
+            _check_not_ended(project, text)
             raise
         hint = f"yolofs runs tells which generation it made; a part of it: yolofs restore --from '{text}' PATH"
         raise GenerationError(error.message, hint=hint) from None
+
+
+def _check_not_ended(project: bytes, text: str) -> None:
+    """Check that a name of which there is no generation is not one that a commit has ended.
+
+    Raises:
+        GenerationError: it is; the hint is how to bring back a part of it.
+    """
+    from yolofs.session.named_states import named_state  # takes a while, and a travel does without
+
+    with reading(project) as session:
+        try:
+            named = named_state(session, text).named
+        except YolofsError:
+            return
+    raise GenerationError(
+        f"a travel cannot go back beyond a commit: to {named}",
+        hint=f"a part of it comes back by: yolofs restore --from {in_shell(os.fsencode(text))} PATH",
+    )
 
 
 def _travel_to(project: bytes, text: str, *, force: bool) -> tuple[Generation, Generation]:

@@ -312,3 +312,17 @@ def test_a_name_means_the_newest_generation_of_it_though_commits_have_ended_it(y
     snapshot("third\n")
     assert yolofs("cat", "as it was:named").out == "third\n"
     assert "there is no snapshot named nowhere" in yolofs.refused("cat", "nowhere:named", code=7)
+
+
+def test_a_travel_to_a_name_that_a_commit_has_ended_says_how_to_bring_a_part_of_it_back(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "named").write_text("kept\n")
+        yolofs("snapshot", "as it was")
+        (view / "named").write_text("later\n")
+        yolofs("commit", "--yes")
+        said = yolofs.refused("travel", "as it was", code=7)
+        assert "a travel cannot go back beyond a commit: to as it was before commit 1" in said
+        assert "hint: a part of it comes back by: yolofs restore --from 'as it was' PATH" in said
+        assert "there is no snapshot named nowhere" in yolofs.refused("travel", "nowhere", code=7)
+        yolofs("restore", "--from", "as it was", "named")
+        assert (view / "named").read_text() == "kept\n"
