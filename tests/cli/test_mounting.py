@@ -155,11 +155,12 @@ def test_a_umount_from_outside_ends_the_daemon_cleanly(yolofs: Program) -> None:
     yolofs.check_log()
 
 
-def test_unmount_force_kills_a_daemon_that_hangs(yolofs: Program) -> None:
+def test_unmount_force_kills_a_daemon_that_hangs(yolofs: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     mountpoint = Path(yolofs("mount", "--root", ".").out.rstrip("\n"))
     pid = yolofs.daemon["pid"]
     stop(pid)
-    done = yolofs("unmount", "--force", **{LIMITS: "yolofs.daemon.rpc.client:_INFO_TIMEOUT_S=1"})
+    monkeypatch.setenv(LIMITS, "yolofs.daemon.rpc.client:_INFO_TIMEOUT_S=1")
+    done = yolofs("unmount", "--force")
     assert "killed" in done.err
     assert not is_alive(pid)
     assert not is_mounted(mountpoint)

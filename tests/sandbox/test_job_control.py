@@ -23,6 +23,8 @@ from tests.cli.terminal import Terminal
 pytestmark = pytest.mark.mount
 
 YOLOFS = shlex.join(COMMAND)
+TIOCGSID = 0x5429
+"""Asks for the session of a terminal; Python 3.11 has no name for it."""
 
 
 @pytest.fixture
@@ -43,13 +45,20 @@ def type_line(shell: Terminal, line: str) -> None:
 
 def signals_told(shell: Terminal) -> str:
     """Say to which group Ctrl-C goes, and what each process at the terminal does with signals."""
+    session = struct.unpack("i", fcntl.ioctl(shell._master, TIOCGSID, bytes(4)))[0]
     processes = subprocess.run(
-        ["ps", "-o", "pid,pgid,tpgid,stat,blocked,ignored,caught,wchan,args", "--sid", str(os.tcgetsid(shell._master))],
+        ["ps", "-ww", "-o", "pid,pgid,tpgid,stat,blocked,ignored,caught,wchan,args", "--sid", str(session)],
         capture_output=True,
         text=True,
         check=False,
     )
     return f"Ctrl-C goes to the group {shell.foreground}:\n{processes.stdout}{processes.stderr}"
+
+
+def test_what_is_told_of_signals_names_the_shell_at_the_terminal(shell: Terminal) -> None:
+    told = signals_told(shell)
+    assert f"the group {shell.foreground}:" in told
+    assert "bash --norc --noprofile -i" in told
 
 
 def test_ctrl_c_ends_the_command_and_the_shell_around_goes_on(shell: Terminal) -> None:

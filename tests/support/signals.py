@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 WATCHED = (
     signal.SIGINT,
@@ -39,5 +40,5 @@ def signals_left_alone() -> Iterator[None]:
     assert left_mask == mask, "other signals are held back than before"
 
 
-def _handlers() -> dict[signal.Signals, object]:
+def _handlers() -> dict[signal.Signals, Any]:
     return {number: signal.getsignal(number) for number in WATCHED}
