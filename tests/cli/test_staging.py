@@ -119,7 +119,7 @@ def test_status_as_json_has_all_that_the_lines_have_and_more(looked_at: Program)
     assert list(document) == [
         "project", "root", "mounted", "mountpoint", "pid", "warnings", "cuts", "interrupted", "size_bytes",
         "kept_bytes", "run_tmp", "generation", "records_since", "counts", "changes", "host_code", "waiting",
-        "scratch_left_out", "hidden_left_out", "open_files", "drift",
+        "scratch_left_out", "hidden_left_out", "hidden_untracked", "open_files", "drift",
     ]  # fmt: skip
     assert document["counts"] == {"A": 2, "M": 1, "D": 1, "R": 1, "T": 1, "X": 1}
     changes = {change["path"].removeprefix(f"{looked_at.project}/"): change for change in document["changes"]}

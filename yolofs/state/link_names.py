@@ -8,6 +8,7 @@ which reaches all of its names.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
@@ -20,6 +21,8 @@ from yolofs.system.syscalls import PATH_MAX
 
 MOST_SEARCHED = 100_000
 """How many names are looked at; a tenth of a second or so."""
+_PASSED_OVER = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.ENOTCONN})
+"""How a directory fails to open that holds no name which could be found."""
 
 
 def find_names(base: Base, files: Iterable[Staged], *, limit: int = MOST_SEARCHED) -> list[RelPath]:
@@ -155,7 +158,8 @@ class _Search:
         """Take in what is in a directory and return its subdirectories.
 
         What lies too deep for a path is passed over like what may not be read: anybody may make
-        that, and the way to each such directory takes as long as the path.
+        that, and the way to each such directory takes as long as the path.  So is a mount whose
+        server is gone, as others mount and unmount meanwhile: it has no names.
         """
         subdirectories: list[RelPath] = []
         path_of_it = self._base.path(directory)
@@ -163,7 +167,9 @@ class _Search:
             return subdirectories
         try:
             fd = open_noatime(path_of_it, os.O_RDONLY | os.O_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError, PermissionError):
+        except OSError as error:
+            if error.errno not in _PASSED_OVER:
+                raise
             return subdirectories
         try:
             with os.scandir(fd) as entries:

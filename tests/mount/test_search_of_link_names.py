@@ -1,0 +1,39 @@
+"""Finding the names of hard links where others mount and unmount meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from yolofs.paths import RelPath
+from yolofs.state.link_names import find_names_at
+from yolofs.store.base import Base
+
+pytestmark = [pytest.mark.mount, pytest.mark.root_only]
+
+
+def test_a_mount_that_has_come_since_and_whose_server_is_gone_holds_no_names(tmp_path: Path) -> None:
+    top = tmp_path / "base"
+    (top / "other/mounted").mkdir(parents=True)
+    (top / "one").write_bytes(b"")
+    for name in (top / "other/two", tmp_path / "that is not found, so all is searched"):
+        name.hardlink_to(top / "one")
+    base = Base(os.fsencode(top))
+    server = os.open("/dev/fuse", os.O_RDWR)
+    try:
+        options = f"fd={server},rootmode=40000,user_id=0,group_id=0"
+        mount = ["mount", "-i", "-t", "fuse", "-o", options, "gone", top / "other/mounted"]
+        subprocess.run(mount, check=True, pass_fds=[server])
+    finally:
+        os.close(server)
+    try:
+        with pytest.raises(OSError, match="not connected") as failure:
+            os.listdir(top / "other/mounted")
+        assert failure.value.errno == errno.ENOTCONN
+        assert sorted(find_names_at(base, RelPath(b"one"))[0]) == [b"one", b"other/two"]
+    finally:
+        subprocess.run(["umount", top / "other/mounted"], check=True)
