@@ -40,21 +40,27 @@ def tracked_lines(project: bytes) -> list[str]:
 
 
 def _tracked(project: bytes) -> Iterator[bytes]:
-    """Yield the absolute paths of the files that a work tree and its submodules track."""
+    """Yield the absolute paths of the files that a work tree and its submodules track.
+
+    Each directory is looked at once, as a submodule and links may lead back to what is around it;
+    all their indexes together may be as long as one.
+    """
     from yolofs.hostcode import git_index
     from yolofs.hostcode.git_work_trees import index_of
 
-    todo = [project]
+    todo, seen, left = [project], set(), git_index.MOST_BYTES
     while todo:
         work_tree = todo.pop()
-        index = index_of(work_tree)
-        if index is None:
+        index, identity = index_of(work_tree), _identity(work_tree)
+        if index is None or identity is None or identity in seen:
             continue
+        seen.add(identity)
         try:
-            names = _names(read_plain(index, git_index.MOST_BYTES)) or ()
+            data = read_plain(index, left)
         except OSError:
             continue
-        for name in names:
+        left -= len(data)
+        for name in _names(data) or ():
             path = os.path.join(work_tree, name)
             if _is_file(path):
                 yield path
@@ -114,6 +120,14 @@ def _names(index: bytes) -> frozenset[bytes] | None:
 
     names = git_index.names(index)
     return frozenset(name for name in names if not git_index.leads_out(name)) if names is not None else None
+
+
+def _identity(directory: bytes) -> tuple[int, int] | None:
+    try:
+        st = os.stat(directory)
+    except OSError:
+        return None
+    return st.st_dev, st.st_ino
 
 
 def _is_file(path: bytes) -> bool:

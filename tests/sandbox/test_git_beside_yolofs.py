@@ -130,3 +130,18 @@ def test_a_linked_work_tree_and_a_submodule_are_told_of_too(tracking: Program) -
     told = "a rule hides what git tracks, so git in a view takes it for deleted: .env, a b/.env.local, sub/.env"
     assert told + " and 3 more" in lines
     assert f"  yolofs rule allow {linked}/within/.env" in lines
+
+
+def test_submodules_that_lead_back_to_the_repository_are_looked_at_once(tmp_path: Path) -> None:
+    """Each leads to all again: 20 of them have 20 times 20 names one level below, and so on."""
+    git(tmp_path, "init", "-q")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/.git").write_text("gitdir: ../.git\n")
+    (tmp_path / ".env").write_text("A=1\n")
+    names = [f"back{number:02}" for number in range(20)]
+    for name in names:
+        (tmp_path / name).symlink_to(".")
+        (tmp_path / "sub" / name).symlink_to("..")
+    (tmp_path / ".git/index").write_bytes(index(".env", *(f"{name}/sub" for name in names)))
+    told = Program(tmp_path)("init").err
+    assert "a rule hides what git tracks, so git in a view takes it for deleted: .env\n" in told
