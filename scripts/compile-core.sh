@@ -15,7 +15,7 @@ fi
 if [ "${YOLOFS_COMPILE-}" = 0 ]; then
     exit
 fi
-say "compiling the core into $core (a minute or two; YOLOFS_COMPILE=0 leaves it out)"
+say "compiling the core into $core (two to four minutes; YOLOFS_COMPILE=0 leaves it out)"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 if ! scripts/build-wheels.sh "$scratch" 1 2>"$scratch/log"; then

@@ -190,7 +190,7 @@ def core_in_use(checkout: Path) -> Path:
 
 def test_setup_compiles_the_core_of_a_checkout_for_as_long_as_its_sources_stay(checkout: Path) -> None:
     assert core_in_use(checkout) == Path(CORE)
-    said = "setup: compiling the core into build/core (a minute or two; YOLOFS_COMPILE=0 leaves it out)\n"
+    said = "setup: compiling the core into build/core (two to four minutes; YOLOFS_COMPILE=0 leaves it out)\n"
     assert compile_core(checkout) == said
     assert core_in_use(checkout) == Path(f"build/core/yolofs/paths{SUFFIX}")
     assert compile_core(checkout) == ""
