@@ -26,7 +26,7 @@ def test_a_mount_that_has_come_since_and_whose_server_is_gone_holds_no_names(tmp
     server = os.open("/dev/fuse", os.O_RDWR)
     try:
         options = f"fd={server},rootmode=40000,user_id=0,group_id=0"
-        mount = ["mount", "-i", "-t", "fuse", "-o", options, "gone", top / "other/mounted"]
+        mount = ["mount", "-i", "-t", "fuse", "-o", options, "gone", str(top / "other/mounted")]
         subprocess.run(mount, check=True, pass_fds=[server])
     finally:
         os.close(server)
