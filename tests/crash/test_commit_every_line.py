@@ -21,6 +21,7 @@ from tests.property.core_driver import CoreDriver
 from tests.property.plain_directory import PlainDirectory, by_first_name, walk_tree
 from tests.support.fault_points import and_more, points
 from tests.support.model_steps import how_many
+from tests.support.new_process import forget_what_was_read
 from tests.support.seed import dice
 from yolofs.commit.select.selection import Selection
 from yolofs.paths import RelPath
@@ -141,6 +142,7 @@ def _act_and_die(line: int, project: bytes, act: Callable[[Session], object], wr
                 os.kill(os.getpid(), signal.SIGKILL)
         return trace
 
+    forget_what_was_read()
     try:
         with Session.open(project, SessionAccess.WRITE) as session:
             sys.settrace(trace)

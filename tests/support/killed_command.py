@@ -26,6 +26,7 @@ from tests.support.fault_points import points
 from tests.support.injected_faults import Faults
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import is_nightly
+from tests.support.new_process import forget_what_was_read
 from tests.support.seed import dice
 from yolofs.cli import main
 from yolofs.commit.apply.commit_directory import DONE, MADE, SETTLED
@@ -121,6 +122,7 @@ def _be(
         os.dup2(err.fileno(), 2)
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115 - for the whole process
         os.chdir(project)
+        forget_what_was_read()
         count = 0
         pid = os.getpid()
         known: dict[str, bool] = {}
