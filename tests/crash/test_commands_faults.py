@@ -112,12 +112,11 @@ def test_that_a_commit_has_ended_is_told_or_the_disk_is_to_blame(monkeypatch: py
         scene = test_commands_killed.COMMIT
         whole = run(fresh(scene, place), *scene.words, faults=Faults(0, range(0)))
         line = test_commands_killed.at_the_end(whole)[0] + 1
-        for _ in range(5):  # a commit waits for ticks of the clock, so the same line may come earlier
-            project = fresh(scene, place)
-            assert run(project, *scene.words, line=line).is_killed
-            session = os.path.realpath(os.path.join(project, b".yolofs"))
+        session = killed_at(scene, place, line)
+        for _ in range(4):  # a commit waits for ticks of the clock, so the same line may come earlier
             if has_ended_journal(session):
                 break
+            session = killed_at(scene, place, line)
         counting = Faults(error, range(0), within=os.fsencode(place))
         with counting.at_work():
             assert has_ended_journal(session)
@@ -128,3 +127,10 @@ def test_that_a_commit_has_ended_is_told_or_the_disk_is_to_blame(monkeypatch: py
                     assert has_ended_journal(session), call
                 except OSError as failed:
                     assert failed.errno == error  # noqa: PT017 - either is right
+
+
+def killed_at(scene: Scene, place: Path, line: int) -> bytes:
+    """Return the session of a command that was killed at `line`."""
+    project = fresh(scene, place)
+    assert run(project, *scene.words, line=line).is_killed
+    return os.path.realpath(os.path.join(project, b".yolofs"))
