@@ -15,8 +15,19 @@ stop() {
 
 is_recent() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
-find_python() { # prints the first Python that is recent enough; of a venv, the one that it was made from
+is_whole() { # has what a venv and a C extension need
+    "$1" -c 'import ensurepip, os, sysconfig, venv; os.stat(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null
+}
+
+# Prints the first Python that is recent enough; of a venv, the one that it was made from.  The system's comes first,
+# if it is whole or can be made whole: distributions build theirs with a profile, by which tests and requests take a
+# tenth less time, and what builds a Python from its source mostly does not.
+find_python() {
     local name
+    if is_recent /usr/bin/python3 && { [ "$(id -u)" = 0 ] || is_whole /usr/bin/python3; }; then
+        echo /usr/bin/python3
+        return
+    fi
     for name in python3 python3.14 python3.13 python3.12 python3.11; do
         if is_recent "$name"; then
             "$name" -c 'import sys; print(sys._base_executable)'
