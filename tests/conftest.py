@@ -25,7 +25,7 @@ from hypothesis import core, settings
 sys.path.append(str(Path(__file__).parent.parent))
 
 from tests.cli import forked
-from tests.support import elsewhere, fault_points, huge_pages, kept_survey, removal, spread
+from tests.support import elsewhere, fault_points, huge_pages, kept_survey, removal, spread, unsynced
 from tests.support.leftovers import Leftovers, Traces, all_processes
 from tests.support.seed import VARIABLE, seed
 from tests.support.session_cleaning import sessions_removed
@@ -44,6 +44,8 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS", "MAKE_TERMOUT
 
 # What is tested is what stands here, whatever `make setup` compiled of it.
 os.environ["YOLOFS_CORE"] = "python"
+
+unsynced.install()
 
 SEED = seed()
 settings.register_profile("ci", database=None, deadline=None, print_blob=True, max_examples=20)

@@ -57,7 +57,7 @@ def _answer(requests: socket.socket, daemons: socket.socket) -> None:
     """Answer those that ask: the tests, and daemons, each of which comes for one command."""
     gc.collect()
     gc.freeze()
-    _collapse_memory()
+    _take_less()
     at_work: dict[int, tuple[int, int]] = {}  # by pidfd: the pid, and where its end is told
     with selectors.DefaultSelector() as selector:
         selector.register(requests, selectors.EVENT_READ)
@@ -148,12 +148,15 @@ def _look_at_fields(above: type) -> None:
         _look_at_fields(structure)
 
 
-def _collapse_memory() -> None:
-    """Have each fork take less; the checkout is no place of modules for the commands."""
+def _take_less() -> None:
+    """Have each fork take less memory, and not wait for the disk; the checkout is no place of
+    modules for the commands.
+    """
     sys.path.append(_CHECKOUT)
-    from tests.support import huge_pages, kept_survey  # noqa: F401 - of the survey, so that it is there
+    from tests.support import huge_pages, kept_survey, unsynced  # noqa: F401 - of the survey, so that it is there
 
     sys.path.remove(_CHECKOUT)
+    unsynced.install()
     huge_pages.collapse()
 
 
