@@ -5,7 +5,9 @@ One on another device lies in a directory of base there, which stays where it is
 that may be written in.  The kernel gives a folder the group of a setgid directory that it is made
 in, and setgid, and so the group to all that is made in the folder.  If the session lies on the same
 mount, such a folder is moved to the commit's directory at once.  Which folders there are is durable
-in ``commits/N/far`` before they are made, so that whoever removes the commit removes them.
+in ``commits/N/far`` before they are made, so that whoever removes the commit removes them.  Which
+times their directories have is noted there, too: a folder that comes or goes changes them, and a
+kill, or a power cut, may come before they are put back.
 """
 
 from __future__ import annotations
@@ -34,6 +36,10 @@ NOTE = b"far"
 _MOST_BYTES = 1 << 20
 _FLAGS = os.O_RDONLY | os.O_DIRECTORY
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_MOMENT_NS = 2_000_000_000
+"""If the last change of a directory came within this time after the note of a folder, or after the
+folder was made, the folder was that change.
+"""
 
 
 class Folder(NamedTuple):
@@ -42,6 +48,18 @@ class Folder(NamedTuple):
     path: bytes
     """Absolute."""
     fd: int
+
+
+class NotedFolder(msgspec.Struct, frozen=True, array_like=True):
+    """A folder that is, or is about to be, made or removed."""
+
+    path: bytes
+    """Absolute."""
+    atime_ns: int = 0
+    mtime_ns: int = 0
+    """The times of the directory that it lies in, without this folder; 0 in notes of earlier
+    versions, which have none.
+    """
 
 
 class FarFolders:
@@ -58,6 +76,7 @@ class FarFolders:
         """By device and mount, and by group."""
         self.by_number: list[Folder] = []
         """In the order in which they were made."""
+        self._noted: list[NotedFolder] = []
 
     def on(self, mount: tuple[int, int], directory: RelPath) -> Folder | None:
         """Return the folder on a mount of a device (the numbers of both), made if need be; None if
@@ -104,14 +123,18 @@ class FarFolders:
     def _make_in(self, place: RelPath, name: bytes, *, is_near: bool = False) -> Folder:
         """Make a folder in a directory of base; with ``is_near`` move it to the commit's own."""
         path = os.path.join(self._root, place, name) if place else os.path.join(self._root, name)
-        others = [folder.path for folder in self.by_number]
-        _note(self._parking, [*others, path])
+        st = os.lstat(os.path.dirname(path))
+        noted = NotedFolder(path, st.st_atime_ns, st.st_mtime_ns)
+        _note(self._parking, [*self._noted, noted])
         with _times_kept(os.path.dirname(path)) as above:
             os.mkdir(name, 0o700, dir_fd=above)
             if is_near:
                 path = os.path.join(self._parking, name)
                 os.rename(name, path, src_dir_fd=above)
-                _note(self._parking, [*others, path])
+        if is_near:
+            noted = NotedFolder(path)
+            _note(self._parking, [*self._noted, noted])
+        self._noted.append(noted)
         folder = Folder(path, open_by_no_link(path, _FLAGS))
         self.by_number.append(folder)
         return folder
@@ -170,17 +193,22 @@ def noted(parking: bytes) -> list[bytes]:
     Raises:
         OSError: the note cannot be read.
     """
+    return [folder.path for folder in _noted_folders(parking)]
+
+
+def _noted_folders(parking: bytes) -> list[NotedFolder]:
     text = read_note(os.path.join(parking, NOTE), _MOST_BYTES)
     try:
-        return msgspec.json.decode(text, type=list[bytes]) if text is not None else []
+        found = msgspec.json.decode(text, type=list[NotedFolder | bytes]) if text is not None else []
     except (msgspec.DecodeError, UnicodeDecodeError):
         return []
+    return [folder if isinstance(folder, NotedFolder) else NotedFolder(folder) for folder in found]
 
 
-def _note(parking: bytes, paths: list[bytes]) -> None:
+def _note(parking: bytes, folders: Sequence[NotedFolder]) -> None:
     path = os.path.join(parking, NOTE)
     with open(open_plain(path + b".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as file:
-        file.write(msgspec.json.encode(paths))
+        file.write(msgspec.json.encode(folders))
         file.flush()
         os.fsync(file.fileno())
     os.rename(path + b".new", path)
@@ -198,18 +226,55 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
         OSError: one cannot be removed.
     """
     found: list[tuple[Stamp, Stamp]] = []
-    for path in noted(parking):
-        above, last = os.path.split(path)
+    folders = _noted_folders(parking)
+    for number, folder in enumerate(folders):
+        above, last = os.path.split(folder.path)
         if last != name and not _is_of_group(last, name):
             continue
         with contextlib.suppress(FileNotFoundError):
-            before = os.lstat(above)
-            with _times_kept(above, durable=True) as directory, contextlib.suppress(FileNotFoundError):
-                if stat.S_ISDIR(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
-                    remove_tree(b"/proc/self/fd/%d/%b" % (directory, last))
-            after = os.lstat(above)
+            with _opened(above) as directory:
+                before = os.fstat(directory)
+                if _empty(directory, last):
+                    folders[number] = NotedFolder(folder.path, *_times_without(folder, directory, last, parking))
+                    with contextlib.suppress(OSError):  # a full disk does not keep the folder
+                        _note(parking, folders)
+                times = _times_without(folder, directory, last, parking)  # the host may have been at work meanwhile
+                with contextlib.suppress(FileNotFoundError):
+                    os.rmdir(last, dir_fd=directory)
+                copying.may_set_ns(directory, *times)  # not another user's
+                os.fsync(directory)
+                after = os.fstat(directory)
             found.append(((before.st_ino, before.st_ctime_ns), (after.st_ino, after.st_ctime_ns)))
     return found
+
+
+def _times_without(folder: NotedFolder, directory: int, last: bytes, parking: bytes) -> tuple[int, int]:
+    """Return the atime and mtime that an open directory is to have when a folder in it is gone:
+    those that it has, or those that it had before the folder was made, or removed, by a process
+    that was killed before it put them back.
+    """
+    st = os.fstat(directory)
+    try:
+        since_ns = os.stat(last, dir_fd=directory, follow_symlinks=False).st_mtime_ns
+    except FileNotFoundError:
+        since_ns = os.lstat(os.path.join(parking, NOTE)).st_mtime_ns
+    is_by_folder = st.st_mtime_ns == st.st_ctime_ns and 0 <= st.st_mtime_ns - since_ns < _MOMENT_NS
+    if is_by_folder and folder.mtime_ns:
+        return folder.atime_ns, folder.mtime_ns
+    return st.st_atime_ns, st.st_mtime_ns
+
+
+def _empty(directory: int, last: bytes) -> bool:
+    """Remove what is in a folder; tell whether there is such a folder."""
+    path = b"/proc/self/fd/%d/%b" % (directory, last)
+    try:
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            return False
+        for name in os.listdir(path):
+            remove_tree(os.path.join(path, name))
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _is_of_group(last: bytes, name: bytes) -> bool:
@@ -219,18 +284,20 @@ def _is_of_group(last: bytes, name: bytes) -> bool:
 
 
 @contextlib.contextmanager
-def _times_kept(path: bytes, *, durable: bool = False) -> Iterator[int]:
-    """Open a directory, and give it back the times that it had; wait for what was done in it, if
-    that is to be ``durable``.
-    """
-    fd = open_by_no_link(path, _FLAGS)
-    try:
+def _times_kept(path: bytes) -> Iterator[int]:
+    """Open a directory, and give it back the times that it had."""
+    with _opened(path) as fd:
         st = os.fstat(fd)
         try:
             yield fd
         finally:
             copying.may_set_times(fd, st)  # not another user's
-        if durable:
-            os.fsync(fd)
+
+
+@contextlib.contextmanager
+def _opened(directory: bytes) -> Iterator[int]:
+    fd = open_by_no_link(directory, _FLAGS)
+    try:
+        yield fd
     finally:
         os.close(fd)

@@ -13,7 +13,7 @@ import pytest
 from tests.crash.test_commit_every_step import NOBODY, in_child
 from tests.support.memory_disk import memory_directory
 from yolofs.commit.apply import other_devices
-from yolofs.commit.apply.other_devices import FarFolders
+from yolofs.commit.apply.other_devices import FarFolders, NotedFolder
 from yolofs.commit.plan.moves import Moves
 from yolofs.commit.plan.plan import Park, Place, Plan
 from yolofs.paths import RelPath
@@ -128,6 +128,6 @@ def test_only_folders_of_this_commit_are_removed(place: Path) -> None:
     for name in (".yolofs-4567-new-0", ".yolofs-0123-new-x", "sub"):
         (place / "base/shared" / name).mkdir(exist_ok=True)
     paths = [bytes(path) for path in (place / "base/shared").iterdir()]
-    other_devices._note(bytes(place / "commit"), paths)  # as somebody might have planted it
+    other_devices._note(bytes(place / "commit"), list(map(NotedFolder, paths)))  # as somebody might have planted it
     other_devices.remove(bytes(place / "commit"), HIDDEN)
     assert sorted(map(bytes, (place / "base/shared").iterdir())) == sorted(paths)
