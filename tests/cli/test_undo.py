@@ -5,6 +5,7 @@ staged again.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from pathlib import Path
 
@@ -267,3 +268,31 @@ def test_a_rename_is_undone_by_either_name(tmp_path: Path, named: str) -> None:
     there = {path.name for path in tmp_path.iterdir() if not path.name.startswith(".")}
     assert there == ({"old directory", "new"} if "directory" in named else {"old", "new directory"})
     assert (tmp_path / back).exists()
+
+
+@pytest.mark.parametrize("kind", ["link", "link to a directory", "file", "fifo"])
+def test_a_directory_that_something_else_replaced_comes_back_with_the_links_below_it(
+    yolofs: Program, kind: str
+) -> None:
+    project = yolofs.project
+    (project / "top/sub").mkdir(parents=True)
+    (project / "stays").write_text("two names\n")
+    (project / "top/sub/link").hardlink_to(project / "stays")
+    before = looks(project)
+    with yolofs.mounted() as view:
+        (view / "top/sub/link").unlink()
+        (view / "top/sub").rmdir()
+        (view / "top").rmdir()
+        match kind:
+            case "link":
+                (view / "top").symlink_to("nowhere")
+            case "link to a directory":
+                (view / "top").symlink_to("dir")
+            case "file":
+                (view / "top").write_text("a file\n")
+            case _:
+                os.mkfifo(view / "top")
+    yolofs("commit", "--yes")
+    yolofs("undo", "--yes")
+    assert looks(project) == before
+    assert (project / "top/sub/link").samefile(project / "stays")

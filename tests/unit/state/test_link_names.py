@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.too_deep import steps_down
 from yolofs.paths import RelPath, StoreIno
-from yolofs.state.link_names import find_names
+from yolofs.state.link_names import find_name_near, find_names
 from yolofs.state.tree import Staged
 from yolofs.store.base import Base
 
@@ -78,3 +78,12 @@ def test_names_too_deep_for_a_path_are_passed_over(root: Path) -> None:
     found = find_names(base, [staged(base, b"p/q/one")])
     assert {name.encode() for name in NAMES} < set(found)
     assert len(found) < 44
+
+
+def test_a_link_in_the_place_of_a_directory_has_no_names(root: Path) -> None:
+    base = Base(os.fsencode(root))
+    st = base.lstat(RelPath(b"x/y/z/four"))
+    file = base.on_disk(st.st_dev, st.st_ino)
+    (root / "p").rename(root / "moved")
+    (root / "p").symlink_to("moved")
+    assert find_name_near(base, [file], RelPath(b"p/q/one")) in {b"moved/three", b"x/y/z/four"}
