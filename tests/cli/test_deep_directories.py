@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,27 @@ def test_what_base_has_too_deep_for_a_path_is_seen_and_removed(deep: Program) ->
     assert not (deep.project / "base").exists()
     deep("undo", "--yes")
     assert content(deep.project)[b"/base/" + DEEP + b"/edited"] == "base\n"
+
+
+def test_a_script_that_would_need_a_path_which_is_too_long_is_refused_before_it_begins(deep: Program) -> None:
+    work(deep.project)
+    done = deep("commit", "--script", code=1)
+    assert done.out == ""
+    assert "no script does this commit, as something lies too deep for a path" in done.err
+    assert len(done.err) < 1000
+    deep("commit", "--script", "a.txt")
+
+
+def test_a_script_removes_what_is_too_deep_inside_and_says_that_links_stay(deep: Program) -> None:
+    (deep.project / "base/one").write_text("two names\n")
+    (deep.project / "base/one").rename(deep.project / "one")
+    (deep.project / "base/other").hardlink_to(deep.project / "one")
+    with deep.mounted() as view:
+        shutil.rmtree(view / "base")
+    script = deep("commit", "--script").out
+    done = subprocess.run(["sh"], input=script, capture_output=True, text=True, check=False, cwd="/")
+    assert done.returncode == 0, done.stderr
+    told, kept = done.stderr.splitlines()
+    assert told == f"cannot be copied, so what is kept of it has the same links: {deep.project / 'base'}"
+    assert not (deep.project / "base").exists()
+    assert sorted(os.listdir(kept.removeprefix("what was replaced lies in "))) == ["parked", "replaced"]

@@ -6,7 +6,8 @@ its own, and prints its name at the end.  A file with other names (hard links) i
 that it stays what it was.  A directory that forbids its owner to write is opened up while names in
 it change, and a file that forbids its owner to read while it is copied.  It does less than a
 commit: it makes nothing before it begins, exchanges nothing in one step, and nobody finishes it or
-takes it back.  Names are quoted, whatever they are made of.
+takes it back.  It does nothing that lies too deep for a path.  Names are quoted, whatever they are
+made of.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from yolofs.commit.plan.plan import (
     Step,
     describe_step,
 )
+from yolofs.errors import YolofsError
 from yolofs.paths import RelPath, display, split
 from yolofs.store import copying
 from yolofs.store.as_read import StorePaths
+from yolofs.system.syscalls import PATH_MAX
 
 _HEAD = (
     b"#!/bin/sh",
@@ -55,11 +58,15 @@ _HEAD = (
     b'  chmod "$mode" -- "$1" "$2"',
     b"}",
     b"keep() {  # what is at a path goes to $kept, under a number; as a copy, if anything in it has other names",
-    b"""  if [ -n "$(find "$1" ! -type d -links +1 -print -quit)" ] && copy "$1" "$kept/copy$2"; then""",
+    b"""  if [ -n "$(find "$1" ! -type d -links +1 -print -quit)" ] && copy "$1" "$kept/copy$2" 2>/dev/null; then""",
     b"""    mv --no-target-directory -- "$kept/copy$2" "$kept/replaced/$2\"""",
     b"""    [ -L "$1" ] || [ ! -d "$1" ] || find "$1" -type d -exec chmod u+wx -- {} +""",
     b"""    rm --recursive --force -- "$1\"""",
-    b"""  else mv --no-clobber --no-target-directory -- "$1" "$kept/replaced/$2"; fi""",
+    b"""  else""",
+    b"""    if [ -e "$kept/copy$2" ]; then rm --recursive --force -- "$kept/copy$2" || :""",
+    b"""      echo "cannot be copied, so what is kept of it has the same links: $1" >&2; fi""",
+    b'    mv --no-clobber --no-target-directory -- "$1" "$kept/replaced/$2"',
+    b"""  fi""",
     b"""  [ ! -e "$1" ] && [ ! -L "$1" ]""",
     b"}",
     b"link() {  # no hard link leads to another disk or mount: a copy has to do there",
@@ -72,6 +79,7 @@ _COPY_INTO_GROUP = b"cp --archive --no-preserve=ownership --no-target-directory 
 """Makes a copy get the group of its directory, as the user cannot give it that group."""
 _MOVE = b"mv --no-clobber --no-target-directory --"
 _OPEN_UP = b"chmod u+wx -- "
+_MOST_SHOWN = 200
 _WORKING = stat.S_IWUSR | stat.S_IXUSR
 _CAPABILITY = "security.capability"
 _ACLS = ("system.posix_acl_access", "system.posix_acl_default")
@@ -84,8 +92,15 @@ def script(plan: Plan, store: StorePaths, *, place: bytes) -> Iterator[bytes]:
     ``place``: the directory (absolute) in which one is made for what is replaced.
 
     Raises:
+        YolofsError: something lies too deep for a path, by which alone the tools could find it.
         OSError: the store cannot be read.
     """
+    for step in plan.steps:
+        if len(path := os.path.join(plan.root, step.path)) >= PATH_MAX:
+            raise YolofsError(
+                f"no script does this commit, as something lies too deep for a path: {_shortened(path)}",
+                hint="yolofs commit does it; or leave that out: yolofs commit --script --exclude PATTERN",
+            )
     template = _quoted(os.path.join(place, b".yolofs-script-XXXXXX"))  # mktemp(1) puts other letters in the X's place
     yield from (line % {b"root": os.fsencode(display(plan.root)), b"template": template} for line in _HEAD)
     writer = _Script(plan, store)
@@ -279,6 +294,10 @@ class _Script:
 def _xattrs_before(was: MetadataBefore | None) -> _Xattrs:
     """Return what something of base has before the commit, as its plan says."""
     return {os.fsdecode(name): value for name, value in was.xattrs} if was is not None else {}
+
+
+def _shortened(path: bytes) -> str:
+    return f"{display(path[:_MOST_SHOWN])}… ({len(path):,} bytes)"
 
 
 def _is_closed(mode: int) -> bool:
