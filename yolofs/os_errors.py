@@ -22,6 +22,9 @@ _OF_DISKS = {
 }
 
 
+_DESCRIPTORS = b"/proc/self/fd/"
+
+
 def explain_os_error(error: OSError, *, then: str = "try again") -> tuple[str, str]:
     """Return what failed, with the paths that the error names, and a hint; that is empty where
     there is none.
@@ -34,9 +37,22 @@ def explain_os_error(error: OSError, *, then: str = "try again") -> tuple[str, s
 
 
 def reason_and_path(error: OSError) -> str:
-    """Return what the system says of an error, and the path that it names, in brackets."""
-    where = f" ({display(os.fsencode(error.filename))})" if isinstance(error.filename, str | bytes) else ""
+    """Return what the system says of an error, and the path that it names, in brackets.
+
+    A path that begins with an open descriptor is told by where that leads.
+    """
+    where = f" ({display(_spelled(os.fsencode(error.filename)))})" if isinstance(error.filename, str | bytes) else ""
     return f"{reason(error)}{where}"
+
+
+def _spelled(path: bytes) -> bytes:
+    if not path.startswith(_DESCRIPTORS):
+        return path
+    number, slash, rest = path[len(_DESCRIPTORS) :].partition(b"/")
+    try:
+        return os.readlink(_DESCRIPTORS + number) + slash + rest
+    except OSError:  # it was closed
+        return path
 
 
 @contextlib.contextmanager

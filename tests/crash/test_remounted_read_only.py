@@ -16,6 +16,7 @@ from tests.crash.at_a_call import program_in_which
 from tests.crash.commit_or_undo import ready_for
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
+from tests.property.core_driver import CoreDriver
 from tests.support.sharing_disk import disk_image
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.mount]
@@ -73,6 +74,27 @@ def test_a_switch_that_a_read_only_disk_stopped_goes_on_either_way_once_that_is_
         program(*words)
     assert tree_of(project) == expected
     assert not [path for path in disk.rglob(".yolofs-*") if path.is_dir()]
+
+
+def test_what_cannot_be_removed_from_a_read_only_disk_is_told_by_its_path(disk: Path) -> None:
+    project = disk / "project"
+    project.mkdir()
+    (project / "gone").touch()
+    view = CoreDriver(bytes(project))
+    view.unlink(b"gone")
+    view.create(b"new", b"new", 0o644)
+    view.close()
+    before = exactly(project)
+    done = commit_remounted(project, "steps:Steps.do", 1, "commit", "--yes")
+    assert done.returncode == INTERRUPTED, done.stderr
+    (hidden,) = [path for path in disk.rglob(".yolofs-*-new") if path.is_dir()]
+    told = f"taking the commit back could not be ended: Read-only file system ({hidden})"
+    assert told in done.stderr
+    program = Program(project)
+    assert told in program("commit", "--roll-back", code=INTERRUPTED).err
+    remount(disk, "rw")
+    program("commit", "--roll-back")
+    assert exactly(project) == before
 
 
 @pytest.mark.parametrize("where", ["preparing:Preparing._make", "steps:Steps.look"])

@@ -231,7 +231,7 @@ def remove(parking: bytes, name: bytes) -> list[tuple[Stamp, Stamp]]:
         above, last = os.path.split(folder.path)
         if last != name and not _is_of_group(last, name):
             continue
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError), _named(folder.path):
             with _opened(above) as directory:
                 before = os.fstat(directory)
                 if _empty(directory, last):
@@ -292,6 +292,15 @@ def _times_kept(path: bytes) -> Iterator[int]:
             yield fd
         finally:
             copying.may_set_times(fd, st)  # not another user's
+
+
+@contextlib.contextmanager
+def _named(path: bytes) -> Iterator[None]:
+    """Have an error of a block, in which descriptors are open, name a path."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
 
 
 @contextlib.contextmanager

@@ -186,7 +186,7 @@ def roll_back(
             steps.clear_backups()
             steps.remove_far()
         except OSError as error:
-            raise _not_taken_back(error, parking, 0) from error
+            raise _not_taken_back(error, parking, 0, "taking the commit back could not be ended") from error
     found = paths_found(parking, plan)  # what was found before this was interrupted, too
     _end_taken_back(parking)
     return steps.meanwhile._replace(found=found, left_out=steps.left_out)
@@ -205,12 +205,13 @@ def _undo_one(
     try:
         steps.undo(plan.steps[index], said, is_next=is_next)
     except OSError as error:
-        raise _not_taken_back(error, parking, index, f", to {describe_step(plan.steps[index], plan.root)},") from error
+        what = f"step {index + 1} of the commit, to {describe_step(plan.steps[index], plan.root)}, could not be undone"
+        raise _not_taken_back(error, parking, index, what) from error
 
 
-def _not_taken_back(error: OSError, parking: bytes, index: int, what: str = "") -> CommitError:
+def _not_taken_back(error: OSError, parking: bytes, index: int, what: str) -> CommitError:
     return CommitError(
-        f"step {index + 1} of the commit{what} could not be undone: {reason_and_path(error)}",
+        f"{what}: {reason_and_path(error)}",
         done=index,
         directory=parking,
         hint="nothing is lost; fix that, then: yolofs commit --roll-back",
