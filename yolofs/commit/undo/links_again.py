@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from yolofs.commit.apply.commit_directory import PLAN
 from yolofs.commit.apply.copy_log import FileNumbers
@@ -43,17 +45,9 @@ class LinksAgain(UndoableNames):
         """Make names in a directory that the commit copied to another device hard links again, of
         files that stay or that moved as well.
         """
-        todo = [b""] if self._applied.has_cut_links else []
-        for inside in todo:
-            path = RelPath(os.path.join(step.path, inside) if inside else step.path)
-            st = self._base.look(path)
-            if st is None or (path in self._arrivals and inside):
-                continue
-            if stat.S_ISDIR(st.st_mode):
-                todo += [os.path.join(inside, name) for name in self._base.names(path)]
-                continue
+        for inside, path, st in self._inside(step) if self._applied.has_cut_links else ():
             was = self._applied.was_linked(self._base.on_disk(st.st_dev, st.st_ino))
-            if was is None or not inside:
+            if was is None:
                 continue
             near = RelPath(os.path.join(self._applied.parks[step.number].path, inside))
             name = self._name_of(was, near, st, self._applied.number, is_same=True)
@@ -64,6 +58,21 @@ class LinksAgain(UndoableNames):
                 name = first if other is not None and not is_one and _look_alike(other, st) else None
             if name is not None:
                 self._place(RelPath(os.path.join(slot, inside))).link = name
+
+    def _inside(self, step: Place) -> Iterator[tuple[bytes, RelPath, os.stat_result]]:
+        """Yield what lies in a directory that the commit moved, directories left out: its path in
+        there, its path in base, and what it is.
+        """
+        todo = [b""]
+        for inside in todo:
+            path = RelPath(os.path.join(step.path, inside) if inside else step.path)
+            st = self._base.look(path)
+            if st is None or (path in self._arrivals and inside):
+                continue
+            if stat.S_ISDIR(st.st_mode):
+                todo += [os.path.join(inside, name) for name in self._base.names(path)]
+            elif inside:
+                yield inside, path, st
 
     def _link(self, path: RelPath, file: FileNumbers, kept: KeptObject) -> KeptObject | None:
         """Let a path be a hard link of a file of base again, or return what of the commit's own
@@ -86,16 +95,32 @@ class LinksAgain(UndoableNames):
         copies = self._applied.copies_of(was)
         if not copies:
             return None
-        for path, (_, step) in self._arrivals.items():
-            is_moved = isinstance(step, Place) and step.number in self._applied.parks and path not in self._blocked
-            if is_moved and any(self._is_name(one, path, copy, None) for one in copies):
-                return path
+        for step in self._moved():
+            if any(self._is_name(one, step.path, copy, None) for one in copies):
+                return step.path
         directory, name = split(removed)
         now = self._moves.after(directory)
-        if now is None or now == directory:
-            return None
-        names = (self._name_of(one, join(now, name), copy, None) for one in copies)
-        return next((name for name in names if name is not None), None)
+        if now is not None and now != directory:
+            names = (self._name_of(one, join(now, name), copy, None) for one in copies)
+            if (found := next((name for name in names if name is not None), None)) is not None:
+                return found
+        inside = ((one, path) for one in copies for path in self._inside_moved.get(one.inode, ()))
+        return next((path for one, path in inside if self._is_name(one, path, copy, None)), None)
+
+    def _moved(self) -> Iterator[Place]:
+        """Yield what has moved and can be taken back."""
+        for path, (_, step) in self._arrivals.items():
+            if isinstance(step, Place) and step.number in self._applied.parks and path not in self._blocked:
+                yield step
+
+    @cached_property
+    def _inside_moved(self) -> Mapping[int, Sequence[RelPath]]:
+        """Where base has what lies in directories that the commit moved, by inode number."""
+        found: dict[int, list[RelPath]] = {}
+        for step in self._moved():
+            for _, path, st in self._inside(step):
+                found.setdefault(st.st_ino, []).append(path)
+        return found
 
     def _name_of(
         self,

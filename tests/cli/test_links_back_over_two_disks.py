@@ -1,0 +1,84 @@
+"""An undo brings hard links back though a directory with one of them had moved to another disk, and
+the commit had removed all others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
+from tests.support.looks import looks
+from tests.support.second_disk import mounted_disk
+
+pytestmark = [
+    pytest.mark.mount,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts a second device"),
+]
+NAMES = ("one/a", "one/b", "other/deep/c")
+
+
+@pytest.fixture
+def project(yolofs: Program) -> Iterator[Path]:
+    """A project with another disk in it, and a file with three names."""
+    project = yolofs.project
+    (project / "far").mkdir()
+    for directory in ("one", "other/deep"):
+        (project / directory).mkdir(parents=True)
+    (project / NAMES[0]).write_text("one file\n")
+    for name in NAMES[1:]:
+        (project / name).hardlink_to(project / NAMES[0])
+    with mounted_disk(project / "far"):
+        yield project
+
+
+def remove_one(view: CoreDriver) -> None:
+    view.unlink(b"one/a")
+    view.unlink(b"one/b")
+    view.rmdir(b"one")
+
+
+def put_a_link_there(view: CoreDriver) -> None:
+    remove_one(view)
+    view.symlink(b"nowhere", b"one")
+
+
+def remove_names(view: CoreDriver) -> None:
+    view.unlink(b"one/a")
+    view.unlink(b"one/b")
+
+
+def remove_the_last(view: CoreDriver) -> None:
+    view.unlink(b"other/deep/c")
+
+
+WAYS = [
+    (remove_one, b"other"),
+    (put_a_link_there, b"other"),
+    (remove_names, b"other"),
+    (remove_the_last, b"one"),
+]
+
+
+@pytest.mark.parametrize(("remove", "moves"), WAYS, ids=lambda one: getattr(one, "__name__", ""))
+def test_an_undo_makes_names_links_again_of_one_that_moved_in_a_directory(
+    yolofs: Program, project: Path, remove: Callable[[CoreDriver], None], moves: bytes
+) -> None:
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    remove(view)
+    view.rename(moves, b"far/moved")
+    view.close()
+    yolofs("commit", "--yes")
+    after = looks(project)
+    for _ in range(2):
+        said = yolofs("undo", "--yes").err
+        assert "of its own" not in said
+        assert looks(project) == before
+        assert all((project / name).samefile(project / NAMES[0]) for name in NAMES)
+        yolofs("commit", "--yes")
+        assert looks(project) == after
