@@ -296,3 +296,35 @@ def test_a_directory_that_something_else_replaced_comes_back_with_the_links_belo
     yolofs("undo", "--yes")
     assert looks(project) == before
     assert (project / "top/sub/link").samefile(project / "stays")
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "directory"])
+def test_a_move_that_was_applied_again_stays_with_what_it_had_replaced(yolofs: Program, kind: str) -> None:
+    project = yolofs.project
+    (project / "old").write_text("moves\n")
+    (project / "there").write_text("goes\n")
+    if kind == "link":
+        (project / "other").hardlink_to(project / "old")
+    if kind == "directory":
+        for name in ("old", "there"):
+            (project / name).rename(project / "inside")
+            (project / name).mkdir()
+            (project / "inside").rename(project / name / "inside")
+    before = looks(project)
+    with yolofs.mounted() as view:
+        if kind == "directory":
+            (view / "there/inside").unlink()
+        (view / "old").rename(view / "there")
+        (view / "new").write_text("new\n")
+    yolofs("commit", "--yes")
+    after = looks(project)
+    yolofs("undo", "--yes")
+    yolofs("undo", "2", "--yes")
+    told = yolofs("undo", "1", "--yes", code=16).err
+    assert f"{project}/there" in told
+    assert "it was taken back and applied again: yolofs undo 3" in told
+    assert not (project / "new").exists()
+    yolofs("undo", "4", "--yes")
+    assert looks(project) == after
+    yolofs("undo", "3", "--yes")
+    assert looks(project) == before
