@@ -17,6 +17,7 @@ from tests.cli.terminal import Terminal
 from tests.crash.commit_or_undo import ready_for
 from tests.crash.test_commit_every_line import exactly, prepare
 from tests.crash.test_commit_preparation import tree_of
+from tests.property.core_driver import CoreDriver
 from tests.security.planting import interrupt_commit
 from tests.support.fault_points import points
 
@@ -185,4 +186,30 @@ def test_ctrl_c_at_a_terminal_leaves_base_as_it_was(tmp_path: Path, words: tuple
     assert exactly(project) == before
     assert "interrupted" not in program("status").err
     program(*words)
+    assert tree_of(project) == expected
+
+
+@pytest.mark.parametrize("is_content", [True, False], ids=["content", "time"])
+def test_a_file_that_was_changed_before_a_link_replaced_its_directory_is_no_conflict_when_taken_back(
+    tmp_path: Path, is_content: bool
+) -> None:
+    project = tmp_path / "project"
+    (project / "gone").mkdir(parents=True)
+    (project / "stays").write_text("two names\n")
+    (project / "gone/name").hardlink_to(project / "stays")
+    view = CoreDriver(bytes(project))
+    if is_content:
+        view.overwrite(b"gone/name", b"written\n")
+    else:
+        view.utimes(b"gone/name", 1_000_000_000_000_000_000)
+    view.unlink(b"gone/name")
+    view.rmdir(b"gone")
+    view.symlink(b"nowhere", b"gone")
+    expected = view.tree()
+    view.close()
+    before = exactly(project)
+    done = signalled(project, "yolofs.commit.apply.steps:Steps.do", signal.SIGINT, "commit", "--yes", at=1)
+    assert done.returncode == 130, done.stderr
+    assert exactly(project) == before
+    Program(project)("commit", "--yes")
     assert tree_of(project) == expected

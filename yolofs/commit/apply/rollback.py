@@ -142,6 +142,8 @@ class BackSteps(BackInPlace):
                     paths.append(step.path)
                 case FinishDirectory() | MakeDirectory() | Fetch():
                     pass
+                case Rewrite(is_first=True) | SetMetadata(inode=int()):
+                    paths.append(step.path)
                 case _:
                     above, name = split(step.path)
                     old = self._moves.before(above)
