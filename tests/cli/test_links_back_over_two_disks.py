@@ -1,5 +1,5 @@
-"""An undo brings hard links back though a directory with one of them had moved to another disk, and
-the commit had removed all others.
+"""An undo brings hard links back though a directory with one of them had moved to another disk:
+after a redo, too, and whatever had become of the others.
 """
 
 from __future__ import annotations
@@ -56,7 +56,23 @@ def remove_the_last(view: CoreDriver) -> None:
     view.unlink(b"other/deep/c")
 
 
+def leave_all(view: CoreDriver) -> None:
+    del view
+
+
+def replace_the_moving_one(view: CoreDriver) -> None:
+    view.create(b"made", b"another file", 0o644)
+    view.rename(b"made", b"other/deep/c")
+
+
+def remove_one_of_two(view: CoreDriver) -> None:
+    view.unlink(b"one/a")
+
+
 WAYS = [
+    (leave_all, b"other"),
+    (replace_the_moving_one, b"other"),
+    (remove_one_of_two, b"other"),
     (remove_one, b"other"),
     (put_a_link_there, b"other"),
     (remove_names, b"other"),

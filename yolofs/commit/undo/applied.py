@@ -63,12 +63,11 @@ class Applied:
         """By slot: the inode number that base had for what is kept there."""
         self.parted = parted_from(directory)
         """By path in ``replaced``: of which file of base there is a copy."""
-        self._copied = [
-            (self.on_disk(one.was.file), self.on_disk(one.now.file))
-            for one in copy_log.read(directory)
-            if one.links > 1
-        ]
+        copies = copy_log.read(directory)
+        self._copied = [(self.on_disk(one.was.file), self.on_disk(one.now.file)) for one in copies if one.links > 1]
         """The files with hard links that were copied to another device, each with its copy."""
+        self._copied_from = {one.now.file: one for one in copies}
+        """By its numbers, what each copy is one of."""
         self._steps_of: dict[int, list[int]] = {}
         """What gave base each thing, or changed it: the indexes of the steps, by inode number."""
         for index, step in enumerate(plan.steps):
@@ -120,6 +119,14 @@ class Applied:
         is no such copy.
         """
         return next((was for was, copy in self._copied if copy.may_be(now)), None)
+
+    def kept_of_links(self, kept: os.stat_result) -> FileNumbers | None:
+        """Return of which file with hard links something that is kept is a copy, or a copy of a
+        copy: as it moved to another device it was one, and from there it was taken again.
+        """
+        one = self._copied_from.get((kept.st_dev, kept.st_ino))
+        one = self._copied_from.get(one.was.file) if one is not None else None
+        return one.was.file if one is not None and one.links > 1 else None
 
     def copies_of(self, was: OnDisk) -> list[OnDisk]:
         """Return the copies of a file with hard links that were made as it moved to another device,

@@ -155,8 +155,9 @@ class _Inverting(LinksAgain, AsRecords):
             self._found.left_out[slot] = ("mode",)
         thing = KeptObject(self._applied.number, number)
         top = b"%d" % number
-        if top in self._applied.parted:
-            shown = self._link(slot, self._applied.parted[top], thing)
+        of = self._applied.parted.get(top) or self._applied.kept_of_links(kept)
+        if of is not None:
+            shown = self._link(slot, of, thing)
             if shown is None:
                 return
             thing = shown

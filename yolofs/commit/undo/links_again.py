@@ -84,6 +84,8 @@ class LinksAgain(UndoableNames):
         if name is None:
             name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev)
         if name is None:
+            name = self._name_inside(was, copy)
+        if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
@@ -100,10 +102,16 @@ class LinksAgain(UndoableNames):
                 return step.path
         directory, name = split(removed)
         now = self._moves.after(directory)
-        if now is not None and now != directory:
-            names = (self._name_of(one, join(now, name), copy, None) for one in copies)
-            if (found := next((name for name in names if name is not None), None)) is not None:
-                return found
+        if now is None or now == directory:
+            return None
+        names = (self._name_of(one, join(now, name), copy, None) for one in copies)
+        return next((name for name in names if name is not None), None)
+
+    def _name_inside(self, was: OnDisk, copy: os.stat_result) -> RelPath | None:
+        """Return where base has a copy of a file in a directory that moved to another device; None
+        if it has none.  All of that file's names that stay were looked for.
+        """
+        copies = self._applied.copies_of(was)
         inside = ((one, path) for one in copies for path in self._inside_moved.get(one.inode, ()))
         return next((path for one, path in inside if self._is_name(one, path, copy, None)), None)
 
