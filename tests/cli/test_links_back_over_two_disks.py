@@ -98,3 +98,19 @@ def test_an_undo_makes_names_links_again_of_one_that_moved_in_a_directory(
         assert all((project / name).samefile(project / NAMES[0]) for name in NAMES)
         yolofs("commit", "--yes")
         assert looks(project) == after
+
+
+def test_a_name_that_left_the_other_disk_in_a_directory_is_a_link_there_again(yolofs: Program, project: Path) -> None:
+    names = (project / "far/stays", project / "far/moves/name")
+    names[1].parent.mkdir()
+    names[0].write_text("one file there\n")
+    names[1].hardlink_to(names[0])
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    view.rename(b"far/moves", b"moves")
+    view.close()
+    for _ in range(2):
+        yolofs("commit", "--yes")
+        yolofs("undo", "--yes")
+        assert looks(project) == before
+        assert names[0].samefile(names[1])

@@ -121,11 +121,12 @@ class Applied:
         return next((was for was, copy in self._copied if copy.may_be(now)), None)
 
     def kept_of_links(self, kept: os.stat_result) -> FileNumbers | None:
-        """Return of which file with hard links something that is kept is a copy, or a copy of a
-        copy: as it moved to another device it was one, and from there it was taken again.
+        """Return of which file with hard links something that is kept is a copy: of one that was
+        copied as it moved to another device, and maybe from there once more.
         """
         one = self._copied_from.get((kept.st_dev, kept.st_ino))
-        one = self._copied_from.get(one.was.file) if one is not None else None
+        if one is not None and one.links == 1:
+            one = self._copied_from.get(one.was.file)
         return one.was.file if one is not None and one.links > 1 else None
 
     def copies_of(self, was: OnDisk) -> list[OnDisk]:
