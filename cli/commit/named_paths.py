@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
-from yolofs.changes.changes import Change
+from yolofs.changes.changes import Change, ChangeKind
 from yolofs.cli.history.missing_paths import meant
 from yolofs.errors import UsageError
-from yolofs.paths import RelPath, absolute, display, is_below
+from yolofs.paths import RelPath, absolute, display, is_below, split
 from yolofs.session.session import Session
 
 _NAMED = 3
@@ -24,12 +25,34 @@ def check_paths(session: Session, paths: Sequence[RelPath], everything: Sequence
     if not paths:
         return []
     changed = sorted({path for change in everything for path in change.paths})
+    changed = sorted({*changed, *_in_renamed_directories(paths, everything, changed)})
     unchanged = [path for path in paths if not _has_below(changed, path)]
     nowhere = [path for path in unchanged if not _is_anywhere(session, path)]
     if nowhere:
         text = f"there is nothing at {_listed(session, nowhere)}, neither staged nor in base, so nothing is committed"
         raise UsageError(text, hint=meant(session, nowhere[0]))
     return unchanged
+
+
+def _in_renamed_directories(
+    paths: Sequence[RelPath], everything: Sequence[Change], changed: Sequence[RelPath]
+) -> list[RelPath]:
+    """Return those of some paths at which a commit without the rename of a directory would put what
+    has changed in it.
+    """
+    renamed = {change.old_path: change.path for change in everything if _is_rename_of_directory(change)}
+    found = []
+    for path in paths if renamed else ():
+        above = path
+        while above and above not in renamed:
+            above = split(above)[0]
+        if above and above != path and _has_below(changed, RelPath(renamed[above] + path[len(above) :])):
+            found.append(path)
+    return found
+
+
+def _is_rename_of_directory(change: Change) -> bool:
+    return change.kind is ChangeKind.RENAMED and change.old is not None and stat.S_ISDIR(change.old.type)
 
 
 def check_paths_of_undo(

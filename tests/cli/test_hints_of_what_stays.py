@@ -85,3 +85,24 @@ def test_what_is_committed_in_a_directory_whose_rename_stays_is_not_said_to_stay
     yolofs(*shlex.split(hint)[1:], "--yes")
     assert yolofs("status", "--json").json["changes"] == []
     assert not (yolofs.project / "old").exists()
+
+
+@pytest.mark.parametrize(
+    ("named", "left"),
+    [("new/born", ["born", "moved"]), ("old/moved", ["moved on"]), ("new/moved on", ["moved on"])],
+)
+def test_the_hint_for_one_file_in_a_renamed_directory_commits_it_where_base_has_that_directory(
+    yolofs: Program, named: str, left: list[str]
+) -> None:
+    """Its path there is neither staged nor in base, and no mistake all the same."""
+    (yolofs.project / "old").mkdir()
+    (yolofs.project / "old/moved").write_text("moved\n")
+    with yolofs.mounted() as view:
+        (view / "old").rename(view / "new")
+        (view / "new/born").write_text("born\n")
+        (view / "new/moved").rename(view / "new/moved on")
+    hint = yolofs("commit", "--yes", named, code=UNNAMED).err.rpartition("hint: ")[2].strip()
+    said = yolofs(*shlex.split(hint)[1:], "--yes")
+    assert sorted(path.name for path in (yolofs.project / "old").iterdir()) == left
+    assert "nothing is staged at" not in said.err
+    yolofs.refused("commit", "--yes", "old/nothing", code=2)
