@@ -106,7 +106,7 @@ def fold(
     gits: dict[RelPath, Group] = {}
     rest: list[tuple[ChangeLine, bool]] = []
     times: list[ChangeLine] = []
-    for line in _in_directories(changes, is_kept):
+    for line in _in_directories(changes, in_project, is_kept):
         if is_time_alone(line.change) and is_outside(line.change) and not is_kept(line.change):
             times.append(line)
             continue
@@ -149,9 +149,12 @@ def names_text(group: Group, show: Callable[[Change], str]) -> str:
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]) -> list[ChangeLine]:
+def _in_directories(
+    changes: Iterable[Change], in_project: Callable[[Change], bool], is_kept: Callable[[Change], bool]
+) -> list[ChangeLine]:
     """Return the changes without those in a directory that was itself added or deleted, which has
-    them instead.  Where something else took its place, or had it, that has them.
+    them instead.  Where something else took its place, or had it, that has them.  What is added in
+    a ``.git`` of the project stays apart: its group tells what happened there.
     """
     lines: list[ChangeLine] = []
     holders: dict[tuple[ChangeKind, RelPath], ChangeLine] = {}
@@ -166,7 +169,7 @@ def _in_directories(changes: Iterable[Change], is_kept: Callable[[Change], bool]
             line = ChangeLine(change, [])
             lines.append(line)
         for came_or_went in _holds_all(change) if kind in _COME_OR_GO else ():
-            if came_or_went is ChangeKind.DELETED or _dot_git_of(change) is None:
+            if came_or_went is ChangeKind.DELETED or _dot_git_of(change) is None or not in_project(change):
                 holders[came_or_went, change.path] = line
     return lines
 

@@ -72,6 +72,18 @@ def test_after_a_commit_of_git_two_installs_and_an_edit_the_edit_is_seen_on_one_
         check_that_status_and_commit_say_the_same(repository)
 
 
+def test_a_repository_that_is_made_outside_of_the_project_is_one_line(repository: Program, elsewhere: Path) -> None:
+    """As any other new directory; its hooks and what else the host would run have their own."""
+    new = elsewhere / "new"
+    script = f"git init -q {new}; cd {new}; echo a > a; git add a; git commit -q -m first; echo : > .git/hooks/pre-push"
+    done = repository("run", "sh", "-c", script)
+    hook, directory = lines = [line for line in done.err.splitlines() if str(elsewhere) in line]
+    assert hook.startswith(f"  A  {new}/.git/hooks/pre-push  [")
+    assert directory.startswith(f"  A  {new}/  (and ")
+    told = [line for line in repository("status").out.splitlines() if line.startswith(f"A  {elsewhere}")]
+    assert len(told) == len(lines), told
+
+
 def check_that_status_and_commit_say_the_same(repository: Program) -> None:
     status = repository("status").out
     assert "\nM  src/one.py\n" in status
