@@ -109,12 +109,14 @@ def display(path: bytes) -> str:
 
 def in_shell(path: bytes) -> str:
     """Return a path as a word of a command line, to be copied: printable, on one line, and the same
-    to the shell.
+    to every shell, or to bash, zsh and ksh alone if it has characters that do not show.
     """
     import shlex  # takes a while, and most commands do without
 
     shown = display(path)
     if shown.startswith('"'):  # always quoted then: a quote in a name is
+        if path.isascii() and (text := path.decode()).isprintable():
+            return shlex.quote(text)
         return "$'" + shown[1:-1].replace("'", "\\'") + "'"
     return shlex.quote(shown)
 

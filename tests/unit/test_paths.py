@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -59,6 +60,15 @@ def test_a_path_for_a_command_line_is_the_same_to_a_shell(path: bytes) -> None:
     printed = in_shell(path)
     assert printed.isprintable()
     assert subprocess.run(["bash", "-c", f"printf %s {printed}"], stdout=subprocess.PIPE, check=True).stdout == path
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "fish"])
+@pytest.mark.parametrize("path", [b"/p/it's", b'/p/it\'s a "file"', b"/p/a ", b"/p/a\\b", b"/p/$HOME `x` !y"])
+def test_a_path_that_shows_is_the_same_to_every_shell(path: bytes, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"there is no {shell}")
+    printed = subprocess.run([shell, "-c", f"printf %s {in_shell(path)}"], stdout=subprocess.PIPE, check=True).stdout
+    assert printed == path
 
 
 def test_a_plain_path_for_a_command_line_stays_as_it_is() -> None:
