@@ -196,6 +196,13 @@ def has_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def terminal_width() -> int | None:
+    """Return how many columns the terminal has that stdout is, None if it is none."""
+    import shutil  # takes a while, and most commands do without
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def has_unicode() -> bool:
     """Tell whether stdout can show line drawing characters."""
     return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"

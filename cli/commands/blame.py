@@ -11,7 +11,7 @@ from yolofs.cli.guard import seen
 from yolofs.cli.history.earlier_history import chapters_told
 from yolofs.cli.history.missing_paths import nothing_at
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, emit_json
+from yolofs.cli.output import emit, emit_json, paint
 from yolofs.cli.path_types import PATH
 from yolofs.cli.project.project import find_project, reading, relative_paths
 from yolofs.cli.show.blame_lines import blame_document, blame_line
@@ -49,7 +49,8 @@ def command(path: bytes, as_json: bool) -> None:
         if as_json:
             emit_json(blame_document(session, relative, last, number, words, below))
         else:
-            emit(blame_line(session, relative, last, number, words, below, typed=path))
+            line = blame_line(session, relative, last, number, words, below, typed=path)
+            emit(line if last.commit is None else paint(line, "dim"))
 
 
 def _changes_below(session: Session, path: RelPath) -> list[Change]:

@@ -29,11 +29,11 @@ from yolofs.cli.show.listing import say_left_out
 def command(words: tuple[str, ...], run: int | None, scratch: bool, is_verbose: bool, as_json: bool) -> None:
     """Print what happened: runs, snapshots, travels, commits.
 
-    It prints a line for each, oldest first. With -v, --scratch, --run or PATH it also prints each
-    record, ask, refusal and change of a rule; it counts equal refusals. RANGE is as for `yolofs
-    diff`, but means the time between two generations. A branch that a travel has left is marked as
-    dead. Without --scratch, log leaves out records about scratch directories unless PATH names
-    them.
+    It prints a line for each, oldest first; on a terminal it cuts long commands. With -v,
+    --scratch, --run or PATH it also prints each record, ask, refusal and change of a rule; it
+    counts equal refusals. RANGE is as for `yolofs diff`, but means the time between two
+    generations. A branch that a travel has left is marked as dead. Without --scratch, log leaves
+    out records about scratch directories unless PATH names them.
 
     Without RANGE it begins with what happened before the commits that are kept (see the setting
     keep_commits), dimmed. Before each commit generations have numbers of their own. You can look at

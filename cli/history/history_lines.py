@@ -11,7 +11,7 @@ from yolofs.audit.runs import Run, generation_of, read_runs
 from yolofs.cli.history.history_items import ChapterSpan, LeftOut, WantedHistory, items_of, markers_of
 from yolofs.cli.history.visible_records import count_since
 from yolofs.cli.options import options
-from yolofs.cli.output import emit, local_time, paint, say
+from yolofs.cli.output import emit, local_time, paint, say, terminal_width
 from yolofs.cli.show.audit_lines import note_fields, note_text, note_word, notes_between
 from yolofs.cli.show.listing import PathDisplay
 from yolofs.cli.show.record_lines import RecordEntry, record_fields, record_line
@@ -19,6 +19,9 @@ from yolofs.cli.show.run_lines import run_result
 from yolofs.journal.records import Travel
 from yolofs.session.history import Chapter
 from yolofs.session.session import Session
+
+_LEAST_OF_COMMAND = 16
+"""So many cells a command gets on a narrow terminal, too."""
 
 
 def emit_all(spans: Sequence[ChapterSpan], wanted: WantedHistory, left_out: LeftOut) -> None:
@@ -84,7 +87,7 @@ def emit_short(spans: Sequence[ChapterSpan], session: Session) -> None:
 
 def _run_line(run: Run, span: ChapterSpan, notes: Sequence[Note], width: int) -> str:
     """Return a run in one line: the generation that it made, its command, how it ended, what was
-    asked and refused.
+    asked and refused.  On a terminal the command is cut where the line would be too wide.
     """
     after = generation_of(run.end.after, span.chapter.journal) if run.end is not None else None
     number = str(after) if after is not None else ""
@@ -92,8 +95,13 @@ def _run_line(run: Run, span: ChapterSpan, notes: Sequence[Note], width: int) ->
     counts = _counted(mine)
     more = [f"{count} {word}{'s' if count > 1 else ''}" for word, count in sorted(counts.items())]
     told = ", ".join(text for text in (*run_result(run), *more) if text)
+    head = f"{local_time(run.start.time_ns)}  {number:>{width}}  {'run':<8}  "
     text = note_text(run.start).rpartition("  (in ")[0]
-    return f"{local_time(run.start.time_ns)}  {number:>{width}}  {'run':<8}  {text}  ({told})"
+    if (columns := terminal_width()) is not None:
+        from yolofs.cli.show.text_width import cut_end  # for terminals alone
+
+        text = cut_end(text, max(columns - len(f"{head}  ({told})"), _LEAST_OF_COMMAND))
+    return f"{head}{text}  ({told})"
 
 
 def _beside(span: ChapterSpan, notes: Sequence[Note]) -> Counter[str]:

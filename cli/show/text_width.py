@@ -17,3 +17,18 @@ _widths = _Widths()
 def width_of(text: str) -> int:
     """Return how many cells of a terminal a text without control characters takes."""
     return len(text) if text.isascii() else sum(map(_widths.__getitem__, text))
+
+
+def fitting(text: str, width: int) -> str:
+    """Return as much of the beginning of a text as takes at most ``width`` cells."""
+    cells = 0
+    for at, char in enumerate(text):
+        cells += width_of(char)
+        if cells > width:
+            return text[:at]
+    return text
+
+
+def cut_end(text: str, width: int) -> str:
+    """Return a text of at most ``width`` cells: its end is left out if it is too wide."""
+    return text if width_of(text) <= width else fitting(text, width - 1) + "…"

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from yolofs.access.scopes import common_directory
 from yolofs.cli.show.ask_lines import command_text, path_text, process_text, rule_text, stake_text, verb
-from yolofs.cli.show.text_width import width_of
+from yolofs.cli.show.text_width import fitting, width_of
 from yolofs.cli.watch.board import Board, BoardMode, CardChoice
 from yolofs.daemon.rpc.ask_messages import AskInfo
 from yolofs.daemon.rpc.protocol import unquote
@@ -269,7 +269,7 @@ def wrap(text: str, width: int) -> list[str]:
     """
     lines: list[str] = []
     while width_of(text) > width:
-        end = len(_fitting(text, width)) or 1
+        end = len(fitting(text, width)) or 1
         space = text.rfind(" ", end // 2, end + 1)
         if space > 0 and text[:space].strip():
             lines.append(text[:space])
@@ -292,15 +292,6 @@ def _cut(text: str, width: int) -> str:
     """Return ``text`` with its middle left out if it is too wide: the end of a path tells most."""
     if width_of(text) <= width:
         return text
-    head = _fitting(text, (width - 1) // 2)
-    tail = _fitting(text[::-1], width - 1 - width_of(head))[::-1]
+    head = fitting(text, (width - 1) // 2)
+    tail = fitting(text[::-1], width - 1 - width_of(head))[::-1]
     return f"{head}…{tail}"
-
-
-def _fitting(text: str, width: int) -> str:
-    cells = 0
-    for at, char in enumerate(text):
-        cells += width_of(char)
-        if cells > width:
-            return text[:at]
-    return text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import resource
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,6 +115,25 @@ def test_the_timeline_shows_the_generations_before_dimmed_and_apart(looked_at: P
     document = looked_at("timeline", "--json").json
     assert [one["commit"] for one in document["earlier"]] == [1]
     assert [node["number"] for node in document["earlier"][0]["generations"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("path", "styles"), [("c.txt", 1), ("new.txt", 0)])
+def test_blame_is_dimmed_where_it_tells_of_what_a_commit_has_ended(committed: Program, path: str, styles: int) -> None:
+    with Terminal(committed.project, ["blame", path]) as terminal:
+        assert terminal.wait() == 0
+        assert terminal.seen.count("\x1b[2m") == styles
+        assert f"{path}: written, " in terminal.text
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_a_run_is_one_line_of_the_terminal_however_long_its_command_is(committed: Program, columns: int) -> None:
+    committed("run", "sh", "-c", f": {'日本語 ' * 30}; exit 3", code=3)
+    with Terminal(committed.project, ["log"], size=(columns, 24), COLUMNS=str(columns)) as terminal:
+        assert terminal.wait() == 0
+        lines = [line for line in terminal.screen.splitlines() if not line.startswith("note: ")]
+        assert all(re.match(r"[\d-]+ [\d:]+ +\d? +(run|snapshot|commit) ", line) for line in lines), terminal.screen
+        assert re.search(r"  run       4: sh -c ': .*…  \(exit 3, ", lines[-1])
+    assert f"{'日本語 ' * 30}; exit 3'  (exit 3, " in committed("log").out
 
 
 def test_blame_names_the_run_and_the_commit_that_made_it_real(committed: Program) -> None:
