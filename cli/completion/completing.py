@@ -70,13 +70,35 @@ def generation_words(session: Session, incomplete: str) -> Iterator[CompletionIt
     """Yield the generations, by number and by name."""
     for number, marker in enumerate(session.journal.markers, 1):
         name = os.fsdecode(marker.marker.name)
-        if name.isprintable() and name.startswith(incomplete) and not name.isdigit() and name:
+        if _is_meant(name, incomplete):
             yield CompletionItem(name, help=f"generation {number}")
         if str(number).startswith(incomplete):
             yield CompletionItem(str(number), help=name if name.isprintable() else None)
     for word in ("base", "-"):
         if word.startswith(incomplete):
             yield CompletionItem(word)
+
+
+def _is_meant(name: str, incomplete: str) -> bool:
+    """Tell whether a generation's name begins as was typed, can be shown, and is no number."""
+    return bool(name) and name.isprintable() and name.startswith(incomplete) and not name.isdigit()
+
+
+def state_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
+    """Yield the generations, and the names of those that commits have ended, the newest first."""
+    from yolofs.session.history import chapters
+
+    known: set[str] = set()
+    for item in generation_words(session, incomplete):
+        known.add(item.value)
+        yield item
+    with chapters(session) as found:
+        for chapter in reversed(found[:-1]):
+            for marker in reversed(chapter.journal.markers):
+                name = os.fsdecode(marker.marker.name)
+                if name not in known and _is_meant(name, incomplete):
+                    known.add(name)
+                    yield CompletionItem(name, help=f"before commit {chapter.commit}")
 
 
 def range_words(session: Session, incomplete: str) -> Iterator[CompletionItem]:
@@ -196,7 +218,7 @@ def restorable_paths(context: click.Context, parameter: click.Parameter, incompl
 def sources(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offer what ``--from`` takes."""
     found = [CompletionItem(word, help="and its number") for word in ("run", "commit") if word.startswith(incomplete)]
-    return [*_any_generation(context, parameter, incomplete), *found]
+    return [*_any_state(context, parameter, incomplete), *found]
 
 
 def undone_paths(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -213,6 +235,7 @@ def without_needless_files(found: Iterable[CompletionItem]) -> list[CompletionIt
 
 ranges = offered(range_words)
 _any_generation = offered(generation_words)
+_any_state = offered(state_words)
 staged_paths = offered(_staged_paths)
 runs = offered(_runs)
 commits = offered(_commits)

@@ -39,19 +39,29 @@ class _Shell(ShellComplete):
 class _Bash(_Shell, BashComplete):
     """Gets a line for each word: its type, and what of the word is to stand for the last piece.
 
-    Bash takes the line apart at each colon, too, and puts in what goes for the last piece.
+    Bash takes the line apart at each colon, too, and puts in what goes for the last piece.  Within
+    quotes that were begun it needs what stands between them, and ends them itself.  Between double
+    quotes nothing keeps it from taking ``!`` for a command of before: there it gets no such name.
     """
 
     script: ClassVar[str] = f"""\
 _yolofs_completion() {{
-    local response line value typed="${{COMP_LINE:0:COMP_POINT}}" piece="${{COMP_WORDS[COMP_CWORD]}}"
+    local response line value ended="'\\''" typed="${{COMP_LINE:0:COMP_POINT}}" piece="${{COMP_WORDS[COMP_CWORD]}}"
     response=$(env COMP_WORDS="$typed" COMP_CWORD="$piece" {COMPLETION_VARIABLE}=bash_complete "$1" 2>/dev/null)
     while IFS= read -r line; do
         case $line in
             dir,*) COMPREPLY=(); compopt -o dirnames ;;
             file,*) COMPREPLY=(); compopt -o default ;;
             plain,*)
-                printf -v value %q "${{line#*,}}"; COMPREPLY+=("$value")
+                value=${{line#*,}}
+                case $piece in
+                    \\'*) value=${{value//\\'/$ended}} ;;
+                    \\"*)
+                        [[ $value == *!* ]] && continue
+                        for line in '\\' '"' '$' '`'; do value=${{value//"$line"/"\\\\$line"}}; done ;;
+                    *) printf -v value %q "$value" ;;
+                esac
+                COMPREPLY+=("$value")
                 case $value in *[:/]) compopt -o nospace ;; esac ;;
         esac
     done <<< "$response"

@@ -11,10 +11,10 @@ from click.shell_completion import CompletionItem
 
 from yolofs.cli.completion.completing import (
     PATHS_KEY,
-    generation_words,
     offered,
     range_words,
     staged_paths,
+    state_words,
     without_needless_files,
 )
 from yolofs.cli.history.missing_paths import nothing_at
@@ -162,7 +162,7 @@ def ranges_and_versions(context: click.Context, parameter: click.Parameter, inco
 
 
 def _versions(session: Session, incomplete: str) -> Iterator[CompletionItem]:
-    for item in generation_words(session, incomplete):
+    for item in state_words(session, incomplete):
         yield CompletionItem(f"{item.value}:", help=item.help)
     yield from _paths_of(session, incomplete)
 

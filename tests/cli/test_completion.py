@@ -303,6 +303,61 @@ def test_a_shell_completes_whatever_a_name_holds_and_runs_nothing_of_it(
     assert not (yolofs.project / "ran").exists()
 
 
+@pytest.mark.mount
+@pytest.mark.parametrize(
+    ("begin", "name"),
+    [
+        ("'d/s", HOSTILE),
+        ("'d/t", "two words"),
+        ("'d/i", "it's"),
+        ('"d/i', "it's"),
+        ('"d/t', "two words"),
+        ('"d/q', 'q "a" $(touch ran) `touch ran` \\ b'),
+        ('"d/s', None),
+    ],
+)
+def test_bash_completes_within_quotes_that_were_begun(
+    yolofs: Program, begin: str, name: str | None, tmp_path: Path
+) -> None:
+    """What cannot stand between double quotes, an exclamation mark, is not offered there."""
+    with yolofs.mounted() as view:
+        (view / "d").mkdir()
+        for each in (f"s{HOSTILE}", "two words", "it's", 'q "a" $(touch ran) `touch ran` \\ b'):
+            (view / f"d/{each}").touch()
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "yolofs").write_text(f'#!/bin/sh\nexec {" ".join(yolofs.command)} "$@"\n')
+    (programs / "yolofs").chmod(0o755)
+    start = tmp_path / "bashrc"
+    start.write_text("eval \"$(yolofs completion bash)\"\nPS1='ready> '\n")
+    command = ["setsid", "--ctty", "--wait", found("bash"), "--rcfile", str(start), "-i"]
+    path = f"{programs}:{os.environ['PATH']}"
+    with Terminal(yolofs.project, [], command=command, size=(200, 24), PATH=path) as terminal:
+        terminal.wait_for("ready> ")
+        terminal.type(f"yolofs commit {begin}\t")
+        whole = f"d/{'s' if name == HOSTILE else ''}{name}" if name is not None else begin[1:]
+        if name is None:
+            terminal.type(begin[0])
+        else:
+            terminal.wait_for_line(f"ready> yolofs commit .+{begin[0]}$")
+        terminal.type("\x01printf '<%s|%s|%s>\\n' \r")
+        terminal.wait_for_screen(f"<yolofs|commit|{whole}>")
+    assert not (yolofs.project / "ran").exists()
+
+
+def test_names_that_a_commit_has_ended_are_offered_where_they_mean_something(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "new").write_text("new\n")
+        yolofs("snapshot", "before lunch")
+        yolofs("commit", "--yes")
+        (view / "newer").write_text("newer\n")
+        yolofs("snapshot", "before tea")
+    assert offered(yolofs, "yolofs", "restore", "--from", "be") == ["before tea", "before lunch"]
+    assert offered(yolofs, "yolofs", "cat", "be") == ["before tea:", "base:", "before lunch:"]
+    assert offered(yolofs, "yolofs", "ls", "before lunch:n") == []
+    assert offered(yolofs, "yolofs", "travel", "be") == ["before tea"]
+
+
 def found(program: str) -> str:
     path = shutil.which(program)
     assert path is not None, f"{program} is missing: scripts/setup.sh installs it"
