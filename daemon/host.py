@@ -36,16 +36,13 @@ from yolofs.fuse.loop.loop import LoopClosedError
 from yolofs.fuse.mount import Mount
 from yolofs.fuse.trace import TRACE_VARIABLE, Trace
 from yolofs.fuse.transport_choice import transport_for
+from yolofs.hostcode.git_work_trees import repository_of
 from yolofs.journal import cuts
 from yolofs.os_errors import explain_os_error
 from yolofs.overlay import Invalidation, Overlay
 from yolofs.paths import Generation, display
 from yolofs.registry.link import exclude_from_git, put_link
-from yolofs.registry.runtime import (
-    AGENT_SOCKET_NAME,
-    MOUNT_NAME,
-    SOCKET_NAME,
-)
+from yolofs.registry.runtime import AGENT_SOCKET_NAME, MOUNT_NAME, SOCKET_NAME
 from yolofs.registry.state import open_state, state_of
 from yolofs.rules import RuleBook, RuleIndex, Sources
 from yolofs.rules.preset import installation
@@ -341,9 +338,9 @@ class Host:
         files = self.rules.files
         if (files.run_tmp if wanted == "auto" else wanted) != "private" or self._session.base.root != b"/":
             return private_tmp.TmpChoice()
-        return private_tmp.choose(
-            self.rules.sources, (self._session.project, files.home, *filter(os.path.isabs, [home])), installation()
-        )
+        lived_in = [self._session.project, files.home, *filter(os.path.isabs, [home])]
+        lived_in += filter(None, [repository_of(self._session.project)])
+        return private_tmp.choose(self.rules.sources, lived_in, installation())
 
     def flush(self) -> None:
         """Have the kernel write out mmapped and cached writes, and note all refusals so far.

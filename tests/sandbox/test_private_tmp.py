@@ -18,11 +18,13 @@ import pytest
 
 from tests.cli.program import COMMAND, Program
 from tests.mount.ordinary_user import run_as_ordinary_user
+from tests.sandbox.repositories import git
 from tests.sandbox.stepped import stepped
 from tests.support.fault_points import points
 from tests.support.required import do_without
 
 pytestmark = pytest.mark.mount
+AUTHOR = ("-c", "user.name=test", "-c", "user.email=test@example.org")
 
 
 @pytest.fixture
@@ -330,6 +332,49 @@ def test_with_tmp_in_the_view_a_file_in_tmp_is_staged_and_travels(
         yolofs("travel", "base", "--force")
         assert sh(yolofs, f"test ! -e {path} && echo gone") == "gone\n"
         assert not (yolofs.session / "run-tmp").exists()
+
+
+@pytest.mark.parametrize("bare", [(), ("--bare",)], ids=["main", "bare"])
+def test_git_works_in_a_linked_work_tree_whose_repository_lies_in_tmp_too(
+    tmp_path: Path, bare: tuple[str, ...]
+) -> None:
+    """The repository alone is shown, not the other work tree."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    git(tmp_path, "init", "-q", "first")
+    (first / "a").write_text("a\n")
+    git(first, "add", "a")
+    git(first, *AUTHOR, "commit", "-q", "-m", "first")
+    if bare:
+        git(tmp_path, "clone", "-q", "--bare", "first", "bare")
+        first = tmp_path / "bare"
+    git(first, "worktree", "add", "-q", str(second), "-b", "side")
+    repository = first if bare else first / ".git"
+    commit = (repository / "refs/heads/side").read_text()
+    yolofs = Program(second)
+    yolofs.start_session()
+    with yolofs.mounted("--root", "/"):
+        author = " ".join(AUTHOR)
+        script = f"echo more >> a; git {author} commit -q -a -m second; git log --format=%s -2; test ! -e {first}/a"
+        assert sh(yolofs, script) == "second\nfirst\n"
+        view = Path(yolofs.daemon["mountpoint"] + str(repository))
+        shutil.rmtree(view)
+        assert sh(yolofs, "cat a; git status 2> /dev/null || echo no repository") == "a\nmore\nno repository\n"
+    assert (repository / "refs/heads/side").read_text() == commit
+
+
+def test_a_work_tree_that_its_repository_does_not_know_shows_nothing_of_it(tmp_path: Path) -> None:
+    """As anybody may have written the file ``.git`` that leads there."""
+    repository = tmp_path / "first/.git"
+    git(tmp_path, "init", "-q", "first")
+    git(tmp_path / "first", *AUTHOR, "commit", "-q", "--allow-empty", "-m", "first")
+    git(tmp_path / "first", "worktree", "add", "-q", str(tmp_path / "second"), "-b", "side")
+    project = tmp_path / "project"
+    project.mkdir()
+    shutil.copy(tmp_path / "second/.git", project)
+    yolofs = Program(project)
+    yolofs.start_session()
+    with yolofs.mounted("--root", "/"):
+        assert sh(yolofs, f"test ! -e {repository} && echo not there") == "not there\n"
 
 
 def test_a_home_in_tmp_is_the_views(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,6 +48,19 @@ def work_tree_of(index: bytes) -> bytes | None:
     return _of_submodule(repository) if b"/modules/" in repository else None
 
 
+def repository_of(work_tree: bytes) -> bytes | None:
+    """Return the repository that a linked work tree belongs to, the ``.git`` of another work tree;
+    None of anything else, and if that repository has no such work tree.
+    """
+    index = index_of(work_tree)
+    if index is None or work_tree_of(index) != work_tree:
+        return None
+    own = os.path.dirname(index)
+    above, name = os.path.split(os.path.dirname(own))
+    is_linked = name == b"worktrees" and _text(os.path.join(own, b"commondir")).rstrip(b"\r\n") == b"../.."
+    return above if is_linked else None
+
+
 def _of_submodule(repository: bytes) -> bytes | None:
     from yolofs.hostcode.git_config import MOST_BYTES, parse_config  # few have submodules
 

@@ -43,8 +43,9 @@ class TmpChoice(NamedTuple):
 def choose(sources: Sources, lived_in: Iterable[bytes], installed: Iterable[bytes]) -> TmpChoice:
     """Return what a run gets whose ``/tmp`` is to be private.
 
-    ``lived_in`` are the project and the home directory: all of them is the view's.  ``installed``
-    are the directories that yolofs runs from.  Looks at base, a few system calls.
+    ``lived_in`` are the project, the repository that it is a work tree of, and the home directory:
+    all of them is the view's.  ``installed`` are the directories that yolofs runs from.  Looks at
+    base, a few system calls.
     """
     whole = [os.path.realpath(path) for path in lived_in]
     candidates = [

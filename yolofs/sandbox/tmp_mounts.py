@@ -86,7 +86,7 @@ def mount_private(view: bytes, tmp: PrivateTmp, cover: Cover | None) -> None:
     with contextlib.ExitStack() as stack:
         trees = {}
         for path in tmp.shown:  # before something lies over them
-            with _about(path):
+            with _about(path), contextlib.suppress(FileNotFoundError):  # the view may have it no more
                 trees[path] = stack.enter_context(part(HERE, view + path, with_mounts=True))
         tops = {}
         for path, source in tmp.sources.items():
