@@ -141,11 +141,17 @@ def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, 
         yield from (ReadOnlyPlace(os.fsencode(word)) for word in operands)
     elif program in _LAST_OPERAND and len(operands) > 1:
         yield from (ReadOnlyPlace(os.fsencode(word)) for word in operands[-1:])
-    elif program in _NODE_TOOLS and {"-g", "--global", "link"}.intersection(words):
+    elif program in _NODE_TOOLS and _is_global(words):
         prefix = "npm_config_prefix=$PWD/.npm yolofs run -- npm install -g …, a prefix in the project"
         yield ReadOnlyPlace(_node_modules(program, words, environment), prefix)
     elif program in _BUILDERS and ("install" in words or "--install" in words):
         yield ReadOnlyPlace(b"/usr/local", "a prefix or DESTDIR in the project")
+
+
+def _is_global(words: Sequence[str]) -> bool:
+    """Tell whether a package manager of Node's is to install for everybody."""
+    location = ("--location", "global") in itertools.pairwise(words)
+    return location or not {"-g", "--global", "--location=global", "link"}.isdisjoint(words)
 
 
 def _node_modules(program: str, words: Sequence[str], environment: Mapping[bytes, bytes]) -> bytes:

@@ -51,6 +51,8 @@ def test_a_global_package_of_node_goes_below_the_prefix() -> None:
     [
         (["npm", "install", "-g", "--prefix", "/opt/node", "cowsay"], "/opt/node/lib/node_modules"),
         (["npm", "--prefix=here", "install", "--global", "cowsay"], "/home/u/p/here/lib/node_modules"),
+        (["npm", "install", "--location=global", "--prefix", "/opt/node", "cowsay"], "/opt/node/lib/node_modules"),
+        (["npm", "i", "--location", "global", "--prefix", "/opt/node", "cowsay"], "/opt/node/lib/node_modules"),
         (["sh", "-c", "npm_config_prefix=/opt/node npm i -g cowsay"], "/opt/node/lib/node_modules"),
         (["sh", "-c", "npm_config_prefix=/opt/node npm i -g --prefix here cowsay"], "/home/u/p/here/lib/node_modules"),
     ],
