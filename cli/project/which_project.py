@@ -40,10 +40,10 @@ def find_project(*, follow_move: bool = True) -> bytes:
     check_outside_mounts(start)
     try:
         found = find(start)
-    except NoSessionError:
+    except NoSessionError as error:
         if not os.access(start, os.X_OK, effective_ids=True):
             raise not_entered(start, is_start=True) from None
-        raise
+        raise _with_left_daemon(error, start) from None
     if isinstance(found, EarlierLayout):
         from yolofs.cli.project.adopting import adopt_harmless  # sessions of earlier versions are few
 
@@ -51,6 +51,21 @@ def find_project(*, follow_move: bool = True) -> bytes:
     if follow_move and not is_in_line(found):
         _follow(found)
     return found.project
+
+
+def _with_left_daemon(error: NoSessionError, start: bytes) -> NoSessionError:
+    """Return the error that there is no session, with what to do about a daemon that still serves
+    one.
+    """
+    from yolofs.cli.project.left_daemons import linked_left_daemons  # most commands find their session
+
+    for left in linked_left_daemons(start):
+        return NoSessionError(
+            f"{error.message}; but process {left.client.pid} still serves one of {display(left.project)} that is not"
+            " here any more",
+            hint=f"bring its state directory back, or end it: yolofs unmount --force; else: {error.hint}",
+        )
+    return error
 
 
 def check_outside_mounts(directory: bytes) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 
 from yolofs.cli.output import say
+from yolofs.cli.project.left_daemons import left_daemons
 from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import mountpoint_path, read_daemon_file
 from yolofs.daemon.rpc.daemon_process import end_unreachable
-from yolofs.daemon.rpc.protocol import unquote
 from yolofs.errors import DaemonError
-from yolofs.paths import display, is_below
-from yolofs.registry.runtime import MOUNT_NAME, SOCKET_NAME, runtime_directory, runtime_root
+from yolofs.paths import display
+from yolofs.registry.runtime import MOUNT_NAME, runtime_directory
 from yolofs.session.lock import session_locked
 from yolofs.system.mounts import detach_stale
 
@@ -52,35 +51,15 @@ def end_daemons_without_state(start: bytes) -> int:
         DaemonError: one does not end.
     """
     count = 0
-    with contextlib.suppress(FileNotFoundError):
-        for name in sorted(os.listdir(runtime_root())):
-            count += _end_without_state(os.path.join(runtime_root(), name), start)
+    for left in left_daemons(start):
+        if not _stop(left.client, force=True):
+            detach_stale(os.path.join(left.runtime, MOUNT_NAME))
+        say(
+            f"ended the daemon, process {left.client.pid}, of a session of {display(left.project)} that is not here"
+            " any more"
+        )
+        count += 1
     return count
-
-
-def _end_without_state(runtime: bytes, start: bytes) -> bool:
-    """End the daemon with a runtime directory if it serves the project at ``start`` or above it
-    and its session is gone; tell whether it did.
-    """
-    try:
-        client = Client(os.path.join(runtime, SOCKET_NAME))
-    except OSError:
-        return False
-    with client:
-        try:
-            if client.uid != os.geteuid():
-                return False
-            info = client.info()
-        except DaemonError:  # of another version, or it hangs: who knows whose it is
-            return False
-        project = unquote(info.project)
-        is_gone = bool(info.session) and not os.path.lexists(unquote(info.session))
-        if not is_gone or not is_below(start, project.rstrip(b"/")):
-            return False
-        if not _stop(client, force=True):
-            detach_stale(os.path.join(runtime, MOUNT_NAME))
-    say(f"ended the daemon, process {client.pid}, of a session of {display(project)} that is not here any more")
-    return True
 
 
 def _stop(client: Client, *, force: bool) -> bool:
