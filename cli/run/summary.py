@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -209,7 +210,7 @@ def _note_lines(ended: EndedRun, notes: Sequence[Note]) -> list[str]:
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
         lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
-    return lines + _refused_lines(notes) + _unanswered_lines(kept)
+    return lines + _refused_lines(notes) + _link_lines(notes) + _unanswered_lines(kept)
 
 
 def _refused_lines(notes: Sequence[Note]) -> list[str]:
@@ -221,6 +222,22 @@ def _refused_lines(notes: Sequence[Note]) -> list[str]:
             words = [path.removesuffix(_LOCK), path] if path.endswith(_LOCK) else [path]  # it takes the place of that
             commands[f"  yolofs rule allow {' '.join(map(in_shell, words))}"] = None
     return ["to allow next time what was refused:", *_first(list(commands))] if commands else []
+
+
+def _link_lines(notes: Sequence[Note]) -> list[str]:
+    """Return what allows the next time symbolic links that were refused because a rule is about
+    their very paths, which it would follow: nothing else is refused that may be written.
+    """
+    commands: dict[str, None] = {}
+    for note in notes:
+        if not isinstance(note, RefusalNote) or note.operation != Operation.CREATE.value:
+            continue
+        if note.state == RuleState.ALLOW.value and note.rule is not None and note.rule.key == note.path:
+            path = unquote_to_bytes(note.path)
+            directory = in_shell(os.path.dirname(path))
+            commands[f"  yolofs rule unset {in_shell(path)} && yolofs rule allow {directory}"] = None
+    why = "no link may come to the very path of a rule, which would follow it; to allow it by a rule for the directory:"
+    return [why, *_first(list(commands))] if commands else []
 
 
 def _may_be_offered(note: RefusalNote) -> bool:

@@ -117,6 +117,17 @@ def test_a_refusal_because_of_names_that_are_not_known_says_so(asking: Program, 
     assert "+3" in asking("diff", "--", "z/linked").out
 
 
+def test_what_is_said_leads_to_a_link_in_a_directory_that_is_asked_about(asking: Program) -> None:
+    """A rule for its very path does not: the rule would follow the link."""
+    script = "ln -s a secret/link"
+    for code in (1, 1, 0):
+        told = asking("run", "sh", "-c", script, code=code).err
+        for line in told.splitlines():
+            for command in line.split(" && ") if line.startswith("  yolofs rule ") else ():
+                asking(*shlex.split(command)[1:])
+    assert Path(f"{asking.daemon['mountpoint']}{asking.project}/secret/link").readlink() == Path("a")
+
+
 def test_what_somebody_did_not_answer_in_time_is_told_with_what_allows_it(asking: Program) -> None:
     path = asking.project / ".yolofs.toml"
     replace_text(path, path.read_text().replace("ask_timeout = 600.0", "ask_timeout = 0.3"))
