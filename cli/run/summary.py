@@ -55,7 +55,9 @@ _SHOWN_OF_NOTE = 40
 How many more there are is always said.
 """
 _SHOWN = 10
-"""How many lines each part has of the rest, and notes there are."""
+"""How many lines each part has with those of the rest, and notes there are."""
+_LEAST_OF_REST = 3
+"""How many of these lines are of the rest in any case."""
 _COMMANDS = 5
 """How many commands are told that would allow something."""
 _LOCK = b".lock"
@@ -319,7 +321,7 @@ def _listed(
     some: Sequence[ChangeLine], path_display: PathDisplay, work: ChangesByRun, marks: Marks, *, inside: bool, see: str
 ) -> list[str]:
     """Return the lines of one section, by kind.  What is marked comes first, so that it is shown in
-    any case.
+    any case; however much that is, some of the rest is shown, too.
     """
 
     def matters(line: ChangeLine) -> bool:
@@ -330,14 +332,16 @@ def _listed(
         return not is_marked(line.change, marks), not is_loss, _ORDER.index(line.change.kind)
 
     some = sorted(some, key=rank)
-    most = max(_SHOWN, min(_SHOWN_OF_NOTE, sum(map(matters, some))))
+    of_note = [line for line in some if matters(line)]
+    rest = [line for line in some if not matters(line)]
+    most = max(_SHOWN - len(of_note), _LEAST_OF_REST)
     lines = []
-    for line in some[:most]:
+    for line in (*of_note[:_SHOWN_OF_NOTE], *rest[:most]):
         text = f"  {change_line(line.change, path_display, marks, inside=inside)}{line.count_text}"
         lines.append(text + also_text(work.also.get(id(line.change), ())))
-    more = len(some) - most
-    if more > 0:
-        left_out = (change for line in some[most:] for change in (line.change, *line.inside))
+    left = [*of_note[_SHOWN_OF_NOTE:], *rest[most:]]
+    if more := len(left):
+        left_out = (change for line in left for change in (line.change, *line.inside))
         lines.append(
             f"  … and {more} more line{'s' if more > 1 else ''} ({counts_text(counts(left_out))}): {see} --list"
         )

@@ -84,6 +84,19 @@ def test_a_repository_that_is_made_outside_of_the_project_is_one_line(repository
     assert len(told) == len(lines), told
 
 
+def test_an_edit_is_seen_beside_a_rebase_that_has_stopped(repository: Program) -> None:
+    """All files of that are marked, as git goes on by them."""
+    script = """set -e
+        git checkout -q -b side; echo side > src/one.py; git commit -q -a -m side
+        git checkout -q main; echo main > src/one.py; git commit -q -a -m main
+        ! git rebase -q side
+    """
+    lines = repository("run", "sh", "-c", script).err.splitlines()
+    assert "  M  src/one.py" in lines
+    assert sum(".git/rebase-merge/" in line for line in lines) > 10
+    assert not any("more line" in line for line in lines)
+
+
 def check_that_status_and_commit_say_the_same(repository: Program) -> None:
     status = repository("status").out
     assert "\nM  src/one.py\n" in status
