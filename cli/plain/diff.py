@@ -94,15 +94,27 @@ def show_diff(
         # it needs more
         expands = bool(paths) or form not in (DiffForm.LIST, DiffForm.JSON)
         place = functools.partial(_directory, session, stack)
-        differences = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
-        visible = _visible(
-            session, differences.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
-        )
+        parts = _differences(session, found, words, run, paths, expand=expands, place=functools.cache(place))
         at_terminal = sys.stdout.isatty()
         is_for_people = at_terminal or form is DiffForm.WORDS
         look = PatchStyle(is_for_people and not shows_binary, ignores_space, form is DiffForm.WORDS, at_terminal)
         folds = at_terminal and not (unfolds or paths or len(words) > 1)
-        _show(session, differences, visible, form, look, is_paged=not is_unpaged, folds=folds)
+        documents = []
+        for part in parts:
+            visible = _visible(
+                session, part.changes, scratch=scratch or bool(paths) or len(words) > 1, shows_all=shows_hidden
+            )
+            if part.commit is not None:
+                say(f"note: this was before commit {part.commit}")
+            elif len(parts) > 1:
+                say("note: this was after it")
+            if form is DiffForm.JSON:
+                documents.append(_document(session, part, visible))
+            else:
+                _show(session, part, visible, form, look, is_paged=not is_unpaged, folds=folds)
+        if form is DiffForm.JSON:
+            *earlier, last = documents
+            emit_json(last | {"earlier": earlier})
 
 
 class _Differences(msgspec.Struct, frozen=True):
@@ -142,8 +154,9 @@ def _differences(
     *,
     expand: bool,
     place: Callable[[], bytes],
-) -> _Differences:
-    """Return what differs between the states that the words of a command line mean.
+) -> list[_Differences]:
+    """Return what differs between the states that the words of a command line mean; of a run that
+    went on during a commit what it did before and after that.
 
     ``place`` gives a directory for what has to be read meanwhile.
 
@@ -152,14 +165,14 @@ def _differences(
         GenerationError: there is no such generation.
     """
     if len(words) > 1:
-        return _Differences(session, None, None, _compare_two(session, words, run, paths))
+        return [_Differences(session, None, None, _compare_two(session, words, run, paths))]
     range_text = words[0] if words else _ALL
     if run is not None:
         return _of_run(session, found, run, range_text, paths, expand=expand, place=place)
     old, new = session.timeline.parse_range(range_text)
     again = LaterState(session).look if new is None else None
     changes = _compare(session.states(old, new), session.base, session.store, paths, expand=expand, again=again)
-    return _Differences(session, old, new, changes)
+    return [_Differences(session, old, new, changes)]
 
 
 def _range_and_paths(session: Session, words: Sequence[str], typed: Sequence[bytes]) -> tuple[str, Sequence[bytes]]:
@@ -198,10 +211,6 @@ def _show(
     is_ordered = folds or form not in _PATCHES
     if is_ordered and found.states is session:  # what is committed has been asked about
         marks = marks_of(session, changes)
-    if form is DiffForm.JSON:
-        document = _document(session, found, changes, marks)
-        emit_json(document | {"scratch_left_out": visible.left_out, "hidden_left_out": visible.hidden})
-        return
     changes, told = _what_matters_first(session, found, changes, path_display, form, marks, folds=folds)
     if form is DiffForm.LIST:
         emit_changes(changes, path_display, session.regions, marks)
@@ -297,8 +306,9 @@ def _of_run(
     *,
     expand: bool,
     place: Callable[[], bytes],
-) -> _Differences:
-    """Return what a run did, over base as the run found it.
+) -> list[_Differences]:
+    """Return what a run did, over base as the run found it; where commits were done meanwhile, in
+    parts.
 
     Raises:
         UsageError: there is a range, too, or its generations have been dropped, or their commit is
@@ -307,19 +317,38 @@ def _of_run(
     if range_text != _ALL:
         raise UsageError("--run says already which range is compared", hint=f"yolofs diff --run {number}")
     from yolofs.audit.runs import find_run
-    from yolofs.session.history import chapter_of
+    from yolofs.session.history import chapter_of, chapters_after
 
     run = find_run(session.directory, number)
     chapter = chapter_of(run, found)
     before = chapter.generation(run.start.before) if chapter is not None else None
     if chapter is None or before is None:
         raise UsageError(f"what run {number} did has been dropped, or its commit is no longer kept", hint="yolofs runs")
-    after = chapter.generation(run.end.after) if run.end is not None else None
+    of_run = [chapter, *chapters_after(chapter, run, found)]
+    parts = []
+    for part in of_run:
+        start = before if part is chapter else part.first_generation
+        end = part.generation(run.end.after) if run.end is not None and part is of_run[-1] else None
+        parts.append(_part_of_run(session, part, number, (start, end), paths, expand=expand, place=place))
+    return [part for part in parts if part.changes] or parts[:1]
+
+
+def _part_of_run(
+    session: Session,
+    chapter: Chapter,
+    number: int,
+    span: tuple[Generation, Generation | None],
+    paths: Sequence[RelPath],
+    *,
+    expand: bool,
+    place: Callable[[], bytes],
+) -> _Differences:
+    """Return what a run did in one chapter between two generations."""
+    before, after = span
     states: States = session
     if chapter.commit is not None:
         from yolofs.session.past_base import states_of  # it takes all that commits need along
 
-        say(f"note: this was before commit {chapter.commit}")
         states = states_of(session, chapter)
     from yolofs.session.base_as_taken_over import TakenOver
 
@@ -444,8 +473,9 @@ def _names(changes: Sequence[Change], prefix: RelPath) -> list[bytes]:
     return [quoted_name(path) for path in paths]
 
 
-def _document(session: Session, found: _Differences, changes: Sequence[Change], marks: Marks) -> dict[str, Any]:
-    regions = session.regions
+def _document(session: Session, found: _Differences, visible: _Visible) -> dict[str, Any]:
+    regions, changes = session.regions, visible.changes
+    marks = marks_of(session, changes) if found.states is session else {}
     return {
         **text_fields("root", session.base.root),
         "from": found.old,
@@ -458,4 +488,6 @@ def _document(session: Session, found: _Differences, changes: Sequence[Change], 
             for change in changes
             if any(one.change is change for one in found.unknown)
         ],
+        "scratch_left_out": visible.left_out,
+        "hidden_left_out": visible.hidden,
     }

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.sandbox.stepped import stepped
 
 pytestmark = pytest.mark.mount
 
@@ -199,3 +200,25 @@ def test_removed_directories_hard_links_and_modes_are_shown_as_the_run_found_the
     assert told(yolofs) == before
     yolofs("commit", "--yes", "--ours")
     assert told(yolofs) == before
+
+
+@pytest.mark.parametrize("selected", [(), ("text",)], ids=["all", "a part"])
+def test_a_run_that_went_on_during_a_commit_is_shown_before_and_after_it(
+    yolofs: Program, selected: tuple[str, ...]
+) -> None:
+    with stepped(yolofs, "--no-review") as going_on:
+        going_on.do("echo before >> text; echo stays > stays")
+        yolofs("commit", "--yes", *selected)
+        going_on.do("echo after >> text; echo after > new; rm gone")
+    for _ in ("at once", "after another commit"):
+        done = yolofs("diff", "--run", "1")
+        added = [line for line in done.out.splitlines() if line in ("+before", "+after", "+stays")]
+        assert sorted(added[:2]) == ["+before", "+stays"]
+        assert added[2:] == ["+after", "+after"]
+        assert "note: this was before commit 1\n" in done.err
+        assert {"new", "gone", "text", "stays"} == set(yolofs("diff", "--run", "1", "--name-only").out.split())
+        document = yolofs("diff", "--run", "1", "--json").json
+        (earlier,) = document["earlier"]
+        names = [[Path(change["path"]).name for change in part["changes"]] for part in (earlier, document)]
+        assert [sorted(some) for some in names] == [["stays", "text"], ["gone", "new", "text"]]
+        yolofs("commit", "--yes")

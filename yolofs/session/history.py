@@ -18,8 +18,8 @@ from yolofs.audit.audit import JournalEnd, Note, Point, read_sections
 from yolofs.audit.runs import Run, generation_of
 from yolofs.errors import JournalError, YolofsError
 from yolofs.journal.journal import Journal
-from yolofs.journal.records import Snapshot, Travel
-from yolofs.journal.timeline import Timeline
+from yolofs.journal.records import Keep, Snapshot, Travel
+from yolofs.journal.timeline import BASE, Timeline
 from yolofs.paths import Generation
 from yolofs.session.archive import End, commit_directory, commit_numbers, has_ended_journal
 from yolofs.session.session import Session
@@ -80,6 +80,14 @@ class Chapter(msgspec.Struct, frozen=True):
         """Return the generation that a point of this chapter means, None if it means none."""
         return generation_of(point, self.journal)
 
+    @property
+    def first_generation(self) -> Generation:
+        """The state that the commit before it left: base, or the generation of what it has left
+        staged.
+        """
+        left = self.journal.markers and any(isinstance(record, Keep) for record in self.journal.read_segment(1))
+        return Generation(1) if left else BASE
+
     def has(self, run: Run) -> bool:
         """Tell whether a run began in this chapter."""
         before = run.start.before
@@ -122,6 +130,17 @@ def chapters(session: Session, on_damage: OnDamage = lambda *_: None) -> Iterato
 def chapter_of(run: Run, found: Iterable[Chapter]) -> Chapter | None:
     """Return the chapter that a run began in, None if that is not kept."""
     return next((chapter for chapter in found if chapter.has(run)), None)
+
+
+def chapters_after(first: Chapter, run: Run, found: Sequence[Chapter]) -> list[Chapter]:
+    """Return the chapters after the first of a run in which it went on, the oldest first; none if
+    that in which it ended is not known.
+    """
+    at = next(at for at, chapter in enumerate(found) if chapter is first)
+    for end, chapter in enumerate(found[at:], at):
+        if run.end is None or any(note == run.end for note in chapter.notes):
+            return list(found[at + 1 : end + 1 if run.end is not None else None])
+    return []
 
 
 def _is_done(directory: bytes, number: int) -> bool:
