@@ -353,8 +353,8 @@ def test_names_that_a_commit_has_ended_are_offered_where_they_mean_something(yol
         (view / "newer").write_text("newer\n")
         yolofs("snapshot", "before tea")
     assert offered(yolofs, "yolofs", "restore", "--from", "be") == ["before tea", "before lunch"]
-    assert offered(yolofs, "yolofs", "cat", "be") == ["before tea:", "base:", "before lunch:"]
-    assert offered(yolofs, "yolofs", "ls", "before lunch:n") == []
+    assert offered(yolofs, "yolofs", "cat", "be") == ["before tea:", "before lunch:"]
+    assert offered(yolofs, "yolofs", "ls", "before\\ lunch:n") == ["before lunch:new"]
     assert offered(yolofs, "yolofs", "travel", "be") == ["before tea"]
 
 
