@@ -33,7 +33,7 @@ from yolofs.cli.show.listing import (
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
 from yolofs.journal.timeline import BASE
-from yolofs.paths import Generation, in_shell
+from yolofs.paths import Generation, display, in_shell, is_below
 from yolofs.rules.preset import SOURCE
 from yolofs.rules.preset_table import GOVERNING, HISTORIES
 from yolofs.rules.rule_states import RuleState
@@ -154,7 +154,7 @@ def _summarise(project: bytes, ended: EndedRun, early: EarlySummary | None, *, a
         lines = _lines(session, ended, span, work, path_display, marks)
     if known is None:
         say(f"yolofs: run {ended.number}: what was staged has been committed or dropped meanwhile; yolofs status")
-    for line in (*lines, *_note_lines(ended, notes)):
+    for line in (*lines, *_note_lines(ended, notes, project)):
         say(line)
 
 
@@ -203,7 +203,7 @@ def _is_history(note: Note) -> bool:
     return note.rule.source == SOURCE + HISTORIES and note.operation == Operation.CREATE.value
 
 
-def _note_lines(ended: EndedRun, notes: Sequence[Note]) -> list[str]:
+def _note_lines(ended: EndedRun, notes: Sequence[Note], project: bytes) -> list[str]:
     kept = [note for note in notes if not _is_history(note)]
     notes = refusals_folded(kept)
     if not notes:
@@ -212,7 +212,7 @@ def _note_lines(ended: EndedRun, notes: Sequence[Note]) -> list[str]:
     lines += [f"  {note_word(note)}  {note_text(note)}" for note in notes[:_SHOWN]]
     if len(notes) > _SHOWN:
         lines.append(f"  … and {len(notes) - _SHOWN} more: yolofs log --run {ended.number}")
-    return lines + _refused_lines(notes) + _link_lines(notes) + _unanswered_lines(kept)
+    return lines + _refused_lines(notes) + _link_lines(notes, project) + _unanswered_lines(kept)
 
 
 def _refused_lines(notes: Sequence[Note]) -> list[str]:
@@ -226,9 +226,11 @@ def _refused_lines(notes: Sequence[Note]) -> list[str]:
     return ["to allow next time what was refused:", *_first(list(commands))] if commands else []
 
 
-def _link_lines(notes: Sequence[Note]) -> list[str]:
+def _link_lines(notes: Sequence[Note], project: bytes) -> list[str]:
     """Return what allows the next time symbolic links that were refused because a rule is about
     their very paths, which it would follow: nothing else is refused that may be written.
+
+    Outside the project no command is offered: the directory may be all of somebody's home.
     """
     commands: dict[str, None] = {}
     for note in notes:
@@ -236,9 +238,12 @@ def _link_lines(notes: Sequence[Note]) -> list[str]:
             continue
         if note.state == RuleState.ALLOW.value and note.rule is not None and note.rule.key == note.path:
             path = unquote_to_bytes(note.path)
-            directory = in_shell(os.path.dirname(path))
-            commands[f"  yolofs rule unset {in_shell(path)} && yolofs rule allow {directory}"] = None
-    why = "no link may come to the very path of a rule, which would follow it; to allow it by a rule for the directory:"
+            directory = os.path.dirname(path)
+            if is_below(directory, project):
+                commands[f"  yolofs rule unset {in_shell(path)} && yolofs rule allow {in_shell(directory)}"] = None
+            else:
+                commands[f"  {display(path)}"] = None
+    why = "no link may come to the very path of a rule, which would follow it; a rule for its directory allows it:"
     return [why, *_first(list(commands))] if commands else []
 
 

@@ -128,6 +128,16 @@ def test_what_is_said_leads_to_a_link_in_a_directory_that_is_asked_about(asking:
     assert Path(f"{asking.daemon['mountpoint']}{asking.project}/secret/link").readlink() == Path("a")
 
 
+def test_no_rule_for_a_directory_outside_the_project_is_offered_for_a_link(asking: Program) -> None:
+    """It may be all of somebody's home."""
+    outside = asking.project.parent / "outside"
+    outside.mkdir()
+    asking("rule", "allow", str(outside / "link"))
+    told = asking("run", "ln", "-s", "a", str(outside / "link"), code=1).err
+    assert f"a rule for its directory allows it:\n  {outside}/link\n" in told
+    assert f"rule allow {outside}\n" not in told
+
+
 def test_what_somebody_did_not_answer_in_time_is_told_with_what_allows_it(asking: Program) -> None:
     path = asking.project / ".yolofs.toml"
     replace_text(path, path.read_text().replace("ask_timeout = 600.0", "ask_timeout = 0.3"))
