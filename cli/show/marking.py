@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from yolofs.changes.changes import Change
 from yolofs.config.load import user_host_code
 from yolofs.errors import ConfigError
+from yolofs.registry.runtime import runtime_roots
+from yolofs.registry.state import state_directory, state_of
 from yolofs.session.session import Session
 from yolofs.store.as_read import StoreFiles
 
@@ -39,7 +41,8 @@ def mark_finder(session: Session, *, is_to_commit: bool = False, store: StoreFil
     except ConfigError:
         if is_to_commit:
             raise
-    table = CodeFileTable(base, session.project, home, more, mountpoint)
+    own = (state_directory(), state_of(session.directory), *runtime_roots())
+    table = CodeFileTable(base, session.project, home, more, mountpoint, own)
     search = SearchPath.of_environment(base, mountpoint)
     files = store if store is not None else session.store
     return MarkFinder(search, lambda changes: FileMarkFinder(table, base, files, changes))

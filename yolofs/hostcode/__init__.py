@@ -9,6 +9,7 @@
     table_links  where else they lie, as links and git's settings in base have it
     git_config  git's settings: read as git reads them, and which of them are harmless
     git_files   what in a repository is code
+    unseen_places  where a link may lead to anything, as no commit looks there
     git_index   whether an index names anything outside of the work tree
     git_work_trees  which index belongs to which work tree
     git_ignored  what git ignores and what it tracks

@@ -4,6 +4,7 @@ git's by content.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import stat
@@ -16,9 +17,10 @@ from yolofs.hostcode.git_files import GIT_NAMES, SHARED_INDEX, GitFiles, may_be_
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.table import GIT_ROWS, PUBLISHED, rows
 from yolofs.hostcode.table_links import Links
+from yolofs.hostcode.unseen_places import UnseenPlaces
 from yolofs.paths import RelPath, is_below, join, split
 from yolofs.store.as_read import StoreFiles
-from yolofs.store.base import Base
+from yolofs.store.base import Base, read_link
 from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse_pattern
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
@@ -32,12 +34,20 @@ _GIT_SETTINGS = ("~/.gitconfig", "~/.config/git/config")
 class CodeFileTable:
     """The table as it is for a user and a project: the built-in one, and what settings add."""
 
-    def __init__(self, base: Base, project: bytes, home: bytes, more: Iterable[str], mountpoint: bytes | None) -> None:
-        """``more``: patterns of settings, relative ones from ``project`` on.  Looks at links of
-        base.
+    def __init__(
+        self,
+        base: Base,
+        project: bytes,
+        home: bytes,
+        more: Iterable[str],
+        mountpoint: bytes | None,
+        own: Iterable[bytes] = (),
+    ) -> None:
+        """``more``: patterns of settings, relative ones from ``project`` on.  ``own``: yolofs's own
+        directories.  Looks at links of base.
         """
+        self.own = (*own, mountpoint) if mountpoint is not None else tuple(own)
         self._project = base.relative(project)
-        self._mountpoint = mountpoint
         self._links = Links(base, project, home, mountpoint)
         table = built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
         listed = [(parse_pattern(text, project, home), Mark.LISTED) for text in more]
@@ -56,14 +66,6 @@ class CodeFileTable:
         tops = [self._project] if self._project is not None else []
         more = self._links.of_directories(dict.fromkeys([*tops, *directories]), tops, self._anywhere)
         return Patterns([*self._fixed, *more])
-
-    def in_base(self, path: bytes) -> bytes:
-        """Return the path in base that an absolute one stands for: the mount stands for base, and
-        must not be touched, as it may wait for this very process.
-        """
-        mountpoint = self._mountpoint
-        is_in = mountpoint is not None and is_below(path, mountpoint)
-        return path[len(mountpoint or b"") :] or b"/" if is_in else path
 
     def is_exempt(self, path: RelPath) -> bool:
         """Tell whether :attr:`anywhere` does not count at a path."""
@@ -91,6 +93,7 @@ class FileMarkFinder:
             change.path: change.old_path for change in changes if change.is_subtree and change.old_path is not None
         }
         self._gone = {change.paths[0] for change in changes if change.old is not None}
+        self._changes = changes
         self._git = GitFiles(self)
         self._plain: dict[bytes, bool] = {}
         """Whether nothing is said of names in a directory but by what fits anywhere."""
@@ -108,8 +111,11 @@ class FileMarkFinder:
             return self._of_directory(change, new)
         if new.type == stat.S_IFREG and self._is_plain(change.path):
             return None
-        mark = self._by_path(change.path, is_link=new.type == stat.S_IFLNK)
-        return Mark.GIT if mark is None and self._git.is_code(change) else mark
+        is_link = new.type == stat.S_IFLNK
+        mark = self._by_path(change.path, is_link=is_link)
+        if mark is None and self._git.is_code(change):
+            return Mark.GIT
+        return Mark.UNSEEN if mark is None and is_link and self._leads_unseen(change.path, new.target) else mark
 
     def _is_plain(self, path: RelPath) -> bool:
         """Tell of most files, by their directories and names alone, that nothing is said of
@@ -125,7 +131,26 @@ class FileMarkFinder:
     def mark_in(self, path: RelPath, *, is_link: bool) -> Mark | None:
         """Return the mark of a file of base that a renamed directory brings to a path."""
         mark = self._by_path(path, is_link=is_link)
-        return Mark.GIT if mark is None and self._git.is_code_at(path, is_link=is_link) else mark
+        if mark is None and self._git.is_code_at(path, is_link=is_link):
+            return Mark.GIT
+        is_unseen = is_link and self._leads_unseen(path, lambda: read_link(self._base.path(self._place(path))))
+        return Mark.UNSEEN if mark is None and is_unseen else mark
+
+    @functools.cached_property
+    def _unseen(self) -> UnseenPlaces:
+        links: dict[bytes, bytes] = {}
+        for change in self._changes:
+            if change.new is not None and change.new.type == stat.S_IFLNK:
+                with contextlib.suppress(OSError):
+                    links[b"/" + self._prefix + change.path] = change.new.target()
+        return UnseenPlaces(self._table.own, links)
+
+    def _leads_unseen(self, path: RelPath, target: Callable[[], bytes]) -> bool:
+        """Tell whether a link at a path leads to where no commit looks."""
+        try:
+            return self.leads_unseen(path, target())
+        except OSError:
+            return False  # the host has taken it away
 
     def _of_directory(self, change: Change, new: Side) -> Mark | None:
         """Return the mark of a directory: one that others may write to, or that makes a repository
@@ -171,11 +196,9 @@ class FileMarkFinder:
         except OSError:
             return None
 
-    def in_base(self, path: bytes) -> bytes:
-        """Return the path in base that an absolute one stands for, as it may lead into the
-        mount.
-        """
-        return self._table.in_base(path)
+    def leads_unseen(self, path: RelPath, target: bytes) -> bool:
+        """Tell whether what leads to ``target`` from a path leads to where no commit looks."""
+        return self._unseen.has_target(b"/" + self._prefix + path, target)
 
     def read(self, side: Side, most: int) -> bytes | None:
         """Return the content of a regular file; None if it is longer than ``most``, or cannot be

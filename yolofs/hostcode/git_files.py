@@ -49,8 +49,8 @@ class StateAfterwards(Protocol):
         """Tell whether something is there now."""
         ...
 
-    def in_base(self, path: bytes) -> bytes:
-        """Return the path in base that an absolute one stands for."""
+    def leads_unseen(self, path: RelPath, target: bytes) -> bool:
+        """Tell whether what leads to ``target`` from a path leads to where no commit looks."""
         ...
 
     def names(self, path: RelPath) -> list[bytes] | None:
@@ -237,14 +237,16 @@ class GitFiles:
         """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a
         worktree.
 
-        What is in there counts by itself.  So it does in a directory that is made in the view, be
-        it a repository (``git init --separate-git-dir``) or a worktree of a bare one, if that one
-        has nothing to run either.
+        What is in there counts by itself, unless no commit looks there.  So it does in a directory
+        that is made in the view, be it a repository (``git init --separate-git-dir``) or a worktree
+        of a bare one, if that one has nothing to run either.
         """
         if text is None or not text.startswith(b"gitdir: ") or b"\0" in text:  # to git it ends there
             return False
         target = text.removeprefix(b"gitdir: ").rstrip(b"\r\n")
-        place = RelPath(self._look.in_base(_normal(directory, target))[1:])
+        if self._look.leads_unseen(join(directory, _GIT), target):
+            return False
+        place = RelPath(_normal(directory, target)[1:])
         names = place.split(b"/")
         if any(
             names[at] == _GIT and names[at + 1] in (b"modules", b"worktrees") and len(names) > at + 2

@@ -26,6 +26,8 @@ class Mark(Enum):
     TOOL = "tool"
     SYSTEM = "system"
     YOLOFS = "yolofs"
+    UNSEEN = "unseen"
+    """Nobody looks at what comes with it: it leads out of what commits look at, or is closed."""
     LISTED = "listed"
 
     @property
@@ -46,6 +48,7 @@ _TEXTS = {
     Mark.TOOL: "run by tools",
     Mark.SYSTEM: "run by the system",
     Mark.YOLOFS: "governs yolofs",
+    Mark.UNSEEN: "leads to what no commit has seen",
     Mark.LISTED: "listed in host_code",
 }
 

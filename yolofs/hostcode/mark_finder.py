@@ -24,6 +24,7 @@ from yolofs.paths import RelPath, is_below, join
 _RIGHTS = stat.S_ISUID | stat.S_ISGID
 _ANY_EXECUTE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _SPECIAL = _RIGHTS | _ANY_EXECUTE
+_GONE = (FileNotFoundError, NotADirectoryError)
 _DEVICES = frozenset({stat.S_IFBLK, stat.S_IFCHR})
 
 
@@ -88,7 +89,10 @@ class MarkFinder:
             inner = todo.pop()
             try:
                 entries = os.scandir(os.path.join(change.new.data, inner))
+            except _GONE:
+                continue
             except OSError:
+                marks.add(Mark.UNSEEN)  # a program may close it, rename it, and open it again
                 continue
             with entries:
                 for entry in entries:
@@ -107,8 +111,10 @@ class MarkFinder:
             return (Mark.COMMAND,) if is_near and (path in self._ways or self._is_on_path(path)) else ()
         try:
             mode = entry.stat(follow_symlinks=False).st_mode
-        except OSError:
+        except _GONE:
             return ()
+        except OSError:
+            return (Mark.UNSEEN,)
         if not stat.S_ISREG(mode) or not mode & _SPECIAL:
             return ()
         marks = _rights(mode)

@@ -45,6 +45,15 @@ def runtime_root() -> bytes:
     return b"/tmp/yolofs-%d" % uid
 
 
+def runtime_roots() -> tuple[bytes, ...]:
+    """Return where :func:`runtime_root` may lie for this user, whatever a command's environment
+    says.
+    """
+    uid = os.getuid()
+    fixed = os.path.join(login_directory(), b"yolofs"), b"/run/yolofs-%d" % uid, b"/tmp/yolofs-%d" % uid
+    return tuple(dict.fromkeys((runtime_root(), *fixed)))
+
+
 def runtime_directory(session_directory: bytes) -> bytes:
     """Return the runtime directory of the session in ``session_directory``, existing or not."""
     import hashlib  # takes long, and few that import this module want a digest

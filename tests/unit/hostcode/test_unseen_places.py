@@ -1,0 +1,57 @@
+"""What comes with a change, and nobody looks at: it lies where no commit looks, or is closed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.support.scribe import Scribe
+from tests.support.user_identity import ORDINARY, room_of
+from tests.unit.hostcode.found_marks import marks, write
+
+
+def test_what_leads_to_where_no_commit_looks_is_marked(scribe: Scribe) -> None:
+    """A run's own `/tmp` and the view are at paths of the host that a program may learn."""
+    base = Path(os.fsdecode(scribe.base.root))
+    top = base / "home/u"
+    (top / "p/old").mkdir(parents=True)
+    (top / "p/old/far").symlink_to("../../s/run-tmp")
+    (top / "near").symlink_to("s")
+    own = (os.fsencode(top / "s"), os.fsencode(base / "view"))
+    for name, target in {
+        "tmp": top / "s/run-tmp/tmp/x",
+        "round": Path("../near/run-tmp"),
+        "by another": Path("tmp/../x"),
+        "process": Path("/proc/17/root/tmp"),
+        "myself": Path("/proc/self/root"),
+        "view": base / "view/home/u/p",
+        "else": Path("../source"),
+        "system": Path("/proc/meminfo"),
+        "dangling": Path("nowhere"),
+    }.items():
+        scribe.symlink(b"home/u/p/" + name.encode(), os.fsencode(target))
+    scribe.rename(b"home/u/p/old", b"home/u/p/new")
+    for name, place in {"d": top / "s/t/.git/modules/x", "e": base / "view/.git/worktrees/x"}.items():
+        write(scribe, f"p/{name}/.git", b"gitdir: %b\n" % os.fsencode(place))
+    unseen = ("tmp", "round", "by another", "process", "myself", "view", "new")
+    expected = {f"p/{name}": "unseen" for name in unseen} | {"p/d/.git": "git", "p/e/.git": "git"}
+    assert marks(scribe, own=own) == expected
+
+
+def test_a_renamed_directory_that_nobody_can_look_into_is_marked() -> None:
+    with room_of(ORDINARY) as room:
+        top = Path(os.fsdecode(room)) / "base/home/u/p"
+        for name in ("closed", "listed", "open", "holds/closed"):
+            (top / name).mkdir(parents=True)
+            (top / name / "notes").write_text("x")
+            (top / name / "notes").chmod(0o755)
+        modes = {"closed": 0, "listed": 0o400, "holds/closed": 0}
+        for name, mode in modes.items():
+            (top / name).chmod(mode)
+        (Path(os.fsdecode(room)) / "store").mkdir()
+        scribe = Scribe(room + b"/base", room + b"/store")
+        for name in ("closed", "listed", "open", "holds"):
+            scribe.rename(f"home/u/p/{name}".encode(), f"home/u/p/new {name}".encode())
+        assert marks(scribe) == {f"p/new {name}": "unseen" for name in ("closed", "listed", "holds")}
+        for name in modes:
+            (top / name).chmod(0o700)

@@ -1,0 +1,56 @@
+"""Places of which no commit looks at what lies there: what leads there may lead to anything.
+
+A run's own ``/tmp`` is one: programs write to it straight on the disk, and learn its path on the
+host.  So is the view, which shows what a commit has left staged, and what a later run stages.  A
+path below ``/proc/PID`` leads into a sandbox as long as a process in it lives.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+
+from yolofs.paths import is_below
+from yolofs.system.symlinks import HostLinks, follow
+
+# Not compiled here, as most commands meet no link.
+_PROCESS = rb"/proc/(?:[0-9]+|self|thread-self)"
+
+
+class UnseenPlaces:
+    """Tells of paths on the host whether they lead to such a place, by the links that are there and
+    the new ones.
+    """
+
+    def __init__(self, own: Iterable[bytes], new_links: Mapping[bytes, bytes]) -> None:
+        """``own``: yolofs's own directories, the mount among them, which must not be touched.
+
+        ``new_links``: what the links hold that a commit would make, by their absolute paths.
+        """
+        self._own = tuple(own)
+        self._new_links = new_links
+        self._links = HostLinks()
+
+    def has(self, path: bytes) -> bool:
+        """Tell whether an absolute path leads to such a place or through one."""
+        is_there = False
+
+        def target(place: bytes) -> bytes | None:
+            nonlocal is_there
+            if is_there or self._is_one(place):
+                is_there = True
+                return None  # what is there is not looked at
+            return self._new_links.get(place) or self._links.target(place)
+
+        follow(path, target)
+        return is_there
+
+    def has_target(self, link: bytes, text: bytes) -> bool:
+        """Tell the same of what a link at an absolute path leads to if it holds ``text``."""
+        return self.has(os.path.join(os.path.dirname(link), text))
+
+    def _is_one(self, place: bytes) -> bool:
+        if place.startswith(b"/proc/"):
+            return re.match(_PROCESS + rb"\Z", place) is not None
+        return any(is_below(place, own) for own in self._own)
