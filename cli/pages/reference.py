@@ -56,9 +56,9 @@ _HOST_CODE_HEAD = """\
 
 The host runs or obeys some files by itself. Programs may change them in a view as the rules above
 say. But `yolofs commit` takes them only if you name them, or with `--trusted`, and `status` and
-`commit` list them apart. The same holds for setuid and setgid files, devices, commands in a
-directory of `PATH`, links into the view, a run's own `/tmp` or `/proc/PID`, and renamed directories
-that nobody can look into.
+`commit` list them apart. The same holds for setuid and setgid files, file capabilities,
+devices, commands in a directory of `PATH`, links into the view, a run's own `/tmp` or `/proc/PID`,
+and renamed directories that nobody can look into.
 
 The table holds what takes effect by itself (when you enter a directory, open it, commit, log in),
 or in programs that have nothing to do with the project. It does not hold what the project is made

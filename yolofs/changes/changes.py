@@ -319,8 +319,11 @@ def _has_other_xattrs(old: ShownNode, new: ShownNode) -> bool:
     if left == right or left is None or right is None:
         return False
     unread = {name.removeprefix("xattr ") for name in (*left.unread, *right.unread)}
-    pairs = set(left.xattrs) ^ set(right.xattrs)
-    return any(name not in unread and _is_the_users(name) for name, _ in pairs)
+    came, went = set(right.xattrs) - set(left.xattrs), set(left.xattrs) - set(right.xattrs)
+    if any(name not in unread and not copying.is_label(name) for name, _ in came):
+        return True
+    # What was lost by copy-up is no change, and only root's carries all of it along.
+    return any(name not in unread and _is_carried(name) for name, _ in went)
 
 
 def _read_xattrs(node: ShownNode) -> copying.Metadata | None:
@@ -331,11 +334,10 @@ def _read_xattrs(node: ShownNode) -> copying.Metadata | None:
     return metadata
 
 
-def _is_the_users(name: str) -> bool:
-    """Tell whether copy-up carries an xattr along, whoever the user is; labels of the system it
-    does not.
-    """
-    return name.startswith(("user.", "system.posix_acl_"))
+def _is_carried(name: str) -> bool:
+    """Tell whether copy-up carries an xattr along; labels of the system it does not."""
+    may_all = os.geteuid() == 0 and not copying.is_label(name)
+    return may_all or name.startswith(("user.", "system.posix_acl_"))
 
 
 _ANY_STAT = os.stat_result((0,) * 10)  # so that read_metadata does not look up what is not asked for here

@@ -14,6 +14,7 @@ class Mark(Enum):
 
     SETUID = "setuid"
     SETGID = "setgid"
+    CAPABILITY = "capability"
     DEVICE = "device"
     COMMAND = "command"
     GIT = "git"

@@ -1,12 +1,12 @@
 """Which changes give the host something to run that it did not have: what only a commit that names
 it makes real.
 
-Four kinds.  A regular file that runs with the rights of its owner or group instead of the caller's:
-setuid, or setgid if its group may execute it.  Without that bit, setgid once stood for mandatory
-locks; on a directory it is ordinary, as new files there get its group.  A device, which may be a
-disk that anybody reads.  A *command*: what somebody runs by its name alone, as it lies in a
-directory of ``PATH``, or a link there leads to it.  And what the table names.  A directory that was
-renamed is one change, so it counts for what is in it.
+Four kinds.  A regular file that runs with more rights than the caller's, or with those of its owner
+or group: file capabilities, setuid, or setgid if its group may execute it.  Without that bit,
+setgid once stood for mandatory locks; on a directory it is ordinary, as new files there get its
+group.  A device, which may be a disk that anybody reads.  A *command*: what somebody runs by its
+name alone, as it lies in a directory of ``PATH``, or a link there leads to it.  And what the table
+names.  A directory that was renamed is one change, so it counts for what is in it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MarkFinder:
         if new.type == stat.S_IFREG:
             if not new.mode & _SPECIAL:
                 return ()
-            marks = _rights(new.mode)
+            marks = _rights(new.mode, new.meta)
             return (*marks, Mark.COMMAND) if new.mode & _ANY_EXECUTE and self._is_on_path(path) else marks
         if new.type in _DEVICES and new.rdev:  # 0, 0 is none, but what overlays take for a removed file
             return (Mark.DEVICE,)
@@ -117,7 +117,7 @@ class MarkFinder:
             return (Mark.UNSEEN,)
         if not stat.S_ISREG(mode) or not mode & _SPECIAL:
             return ()
-        marks = _rights(mode)
+        marks = _rights(mode, entry.path)
         return (*marks, Mark.COMMAND) if is_near and mode & _ANY_EXECUTE and self._is_on_path(path) else marks
 
 
@@ -125,8 +125,17 @@ def _in_order(marks: set[Mark]) -> tuple[Mark, ...]:
     return tuple(mark for mark in Mark if mark in marks)
 
 
-def _rights(mode: int) -> tuple[Mark, ...]:
-    if not mode & _RIGHTS:
-        return ()
+def _rights(mode: int, path: bytes) -> tuple[Mark, ...]:
+    """Return what rights a file with something of :data:`_SPECIAL` gives to whoever runs it."""
     marks: tuple[Mark, ...] = (Mark.SETUID,) if mode & stat.S_ISUID else ()
-    return (*marks, Mark.SETGID) if mode & stat.S_ISGID and mode & stat.S_IXGRP else marks
+    if mode & stat.S_ISGID and mode & stat.S_IXGRP:
+        marks += (Mark.SETGID,)
+    return (*marks, Mark.CAPABILITY) if mode & _ANY_EXECUTE and _has_capability(path) else marks
+
+
+def _has_capability(path: bytes) -> bool:
+    try:
+        os.getxattr(path, "security.capability", follow_symlinks=False)
+    except OSError:
+        return False  # as nearly all
+    return True
