@@ -28,7 +28,7 @@ _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
 _SETTINGS = "~/.config/"
 _JJ_REPOSITORY = b"/.jj/repo"
 """A directory as a rule; a file or link in its place leads to another repository's settings."""
-_GIT_SETTINGS = ("~/.gitconfig", "~/.config/git/config")
+_GIT_SETTINGS = ("~/.gitconfig", "~/.config/git/config", "/etc/gitconfig")
 
 
 class CodeFileTable:
@@ -54,8 +54,9 @@ class CodeFileTable:
         self._anywhere = [*table.anywhere, *((names[1:], mark) for names, mark in listed if _is_anywhere(names))]
         self._fixed = [*table.fixed, *listed]
         self._fixed += [*self._links.fixed(self._fixed), *table.of_others]
-        for text in _GIT_SETTINGS:
-            self._fixed += self._links.named_by_git(b"/" + b"/".join(parse_pattern(text, b"/", home)), base.root)
+        self._git_settings = [b"/" + b"/".join(parse_pattern(text, b"/", home)) for text in _GIT_SETTINGS]
+        for settings in self._git_settings:
+            self._fixed += self._links.named_by_git(settings, base.root)
         self.anywhere = patterns_anywhere()
         """The built-in patterns that are about paths anywhere, absolute."""
 
@@ -64,7 +65,8 @@ class CodeFileTable:
         count, too.
         """
         tops = [self._project] if self._project is not None else []
-        more = self._links.of_directories(dict.fromkeys([*tops, *directories]), tops, self._anywhere)
+        inside = dict.fromkeys([*tops, *directories])
+        more = self._links.of_directories(inside, tops, self._anywhere, self._git_settings)
         return Patterns([*self._fixed, *more])
 
     def is_exempt(self, path: RelPath) -> bool:

@@ -10,6 +10,7 @@ is that of git-config(1), as its ``config.c`` has it.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -386,6 +387,40 @@ _LEADING: Final = frozenset(
 _PUSHING: Final = frozenset({("remote", "pushurl"), ("branch", "pushremote"), ("remote", "pushdefault")})
 
 
+def _is_plain(entry: ConfigLine, *, is_new: bool = False) -> bool:
+    if entry.subsection is None:
+        key = entry.section, entry.key
+        check = _any if key in _SHAPING_KEYS else _PLAIN.get(key) or _SECTIONS.get(entry.section)
+    elif entry.section == "remote" and not _is_name(entry.subsection):
+        return False  # an address in the place of a name
+    else:
+        check = _NAMED.get((entry.section, entry.key))
+    if is_new and (entry.section, entry.key) == ("remote", "fetch"):
+        check = _any  # as of a mirror: there are no branches yet that it could move
+    if entry.value is None:  # git takes it for true where there is true or false
+        return check in (_boolean, _word)
+    return check is not None and check(entry.value)
+
+
+_TEXTS: Final = frozenset({"attributesfile", "excludesfile", "file", "insteadof", "pushinsteadof", "template"})
+
+
+def words_of_program(entry: ConfigLine) -> list[str]:
+    """Return the words of a setting that may name files that git runs, or goes by; none of one that
+    names no program.
+    """
+    if entry.value is None or entry.key in _TEXTS or _is_plain(entry):
+        return []
+    command = entry.value.removeprefix("!")
+    try:
+        words = shlex.split(command)
+    except ValueError:  # the shell knows better
+        words = command.split()
+    first, *more = (word.rstrip(";") for word in [*words, ""])
+    named = [word for word in more if "/" in word or "." in word]
+    return [word for word in ([first] if "/" in first else []) + named if "://" not in word]
+
+
 def is_harmless_change(
     old: Sequence[ConfigLine] | None, new: Sequence[ConfigLine] | None, *, is_own_worktree: _IsHarmless | None = None
 ) -> bool:
@@ -402,18 +437,7 @@ def is_harmless_change(
     def is_plain(entry: ConfigLine) -> bool:
         if entry.name == ("core", None, "worktree"):
             return is_own_worktree is not None and is_own_worktree(entry.value or "")
-        if entry.subsection is None:
-            key = entry.section, entry.key
-            check = _any if key in _SHAPING_KEYS else _PLAIN.get(key) or _SECTIONS.get(entry.section)
-        elif entry.section == "remote" and not _is_name(entry.subsection):
-            return False  # an address in the place of a name
-        else:
-            check = _NAMED.get((entry.section, entry.key))
-        if old is None and (entry.section, entry.key) == ("remote", "fetch"):
-            check = _any  # as of a mirror: there are no branches yet that it could move
-        if entry.value is None:  # git takes it for true where there is true or false
-            return check in (_boolean, _word)
-        return check is not None and check(entry.value)
+        return _is_plain(entry, is_new=old is None)
 
     # Whatever is not plain has to be as it was, in its order too: of two values git goes by the
     # later one.

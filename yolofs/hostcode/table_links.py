@@ -9,9 +9,9 @@ import contextlib
 import itertools
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, parse_config
+from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, parse_config, words_of_program
 from yolofs.hostcode.mark import Mark
 from yolofs.paths import RelPath, join
 from yolofs.store.base import Base
@@ -29,6 +29,8 @@ _HOOKS = (
     b" fsmonitor-watchman p4-changelist p4-prepare-changelist p4-post-changelist p4-pre-submit post-index-change"
 ).split()
 """All that git runs by itself (githooks(5))."""
+_MOST_INCLUDES = 5
+"""How deep settings may include others."""
 _MOST_NAMES = 1_000
 """How many names of a directory are looked at."""
 _WORTH_LISTING = 20
@@ -83,12 +85,17 @@ class Links:
         return listed
 
     def of_directories(
-        self, directories: Iterable[RelPath], projects: Iterable[RelPath], lines: MarkedPatterns
+        self,
+        directories: Iterable[RelPath],
+        projects: Iterable[RelPath],
+        lines: MarkedPatterns,
+        settings_for_all: Sequence[bytes],
     ) -> Iterator[tuple[Pattern, Mark]]:
         """Yield where else lies what patterns are about, in projects and in those directories that
         are repositories.
 
-        ``directories`` and ``projects`` are relative to base, ``lines`` to each of them.
+        ``directories`` and ``projects`` are relative to base, ``lines`` to each of them, and so is
+        what git's ``settings_for_all`` repositories name.
         """
         tops = dict.fromkeys(projects)
         tops.update(dict.fromkeys(itertools.islice(filter(self._is_repository, directories), _MOST_REPOSITORIES)))
@@ -97,7 +104,7 @@ class Links:
             for names, mark in lines:
                 yield from self._elsewhere((*top, *names), mark)
             git = b"/".join((b"", *top, b".git"))
-            for settings in (git + b"/config", *self._settings_elsewhere(git)):
+            for settings in (git + b"/config", *self._settings_elsewhere(git), *settings_for_all):
                 yield from self.named_by_git(self._place(settings), self._base.path(directory))
 
     def _is_repository(self, directory: RelPath) -> bool:
@@ -112,9 +119,9 @@ class Links:
         target = os.path.join(os.path.dirname(path), text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
         return [os.path.normpath(os.path.join(target, name)) for name in (b"config", b"../../config")]
 
-    def named_by_git(self, path: bytes, directory: bytes) -> Iterator[tuple[Pattern, Mark]]:
-        """Yield the hooks and settings that settings of git's at ``path`` name; hooks relative to
-        ``directory``.
+    def named_by_git(self, path: bytes, directory: bytes, depth: int = 0) -> Iterator[tuple[Pattern, Mark]]:
+        """Yield the hooks, programs and settings that settings of git's at ``path`` name; hooks and
+        programs relative to ``directory``.
         """
         for line in self._git_settings(path):
             section, key, value = line.section, line.key, line.value
@@ -127,6 +134,19 @@ class Links:
                 if not self._holds_project(names):  # it is a directory, and no settings
                     yield names, Mark.GIT
                     yield from self._elsewhere(names, Mark.GIT)
+                    if depth < _MOST_INCLUDES:
+                        yield from self.named_by_git(self._place(b"/" + b"/".join(names)), directory, depth + 1)
+            elif (section, key) == ("init", "templatedir"):
+                yield from self._hooks_in((*self._written(value, directory), b"hooks"))
+            else:
+                for word in words_of_program(line):
+                    yield from self._program(self._written(word, directory))
+
+    def _program(self, names: Pattern) -> Iterator[tuple[Pattern, Mark]]:
+        place = self._place(b"/" + b"/".join(names))
+        if not os.path.isdir(place):  # else all in it would be one
+            yield names, Mark.GIT
+            yield tuple(_names(place)), Mark.GIT
 
     def _git_settings(self, path: bytes) -> Iterable[ConfigLine]:
         try:

@@ -348,6 +348,27 @@ def test_hooks_elsewhere_count_as_base_has_them(scribe: Scribe) -> None:
     assert marks(scribe) == expected
 
 
+def test_programs_that_gits_settings_name_count(scribe: Scribe) -> None:
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u"
+    (base / "p/.git/config").write_text(
+        '[filter "x"]\nclean = ./clean.sh\nsmudge = python3 tools/smudge.py %f\n'
+        '[diff "y"]\ntextconv = ~/show.sh\n[core]\nfsmonitor = .hooks/fsm\n'
+        '[alias]\nst = status\ndo = !f() { sh ./do.sh; }; f\nodd = "!it\'s/odd"\n'
+        '[safe]\ndirectory = src\n[remote "origin"]\nurl = ../other\nuploadpack = ../up/pack\n'
+    )
+    (base / ".gitconfig").write_text("[core]\nhooksPath = .githooks\n[include]\npath = dotfiles/git\n")
+    (base / "dotfiles").mkdir(exist_ok=True)
+    (base / "dotfiles/git").write_text("[include]\npath = more\n[init]\ntemplateDir = ~/template\n")
+    (base / "dotfiles/more").write_text("[commit]\ntemplate = ~/message\n[gpg]\nprogram = ~/gpg.sh\n")
+    (base / "p/src").mkdir(exist_ok=True)
+    marked = ("clean.sh", "tools/smudge.py", ".hooks/fsm", "do.sh", "it's/odd", ".githooks/pre-push")
+    names = {f"p/{name}" for name in marked}
+    names |= {"show.sh", "up/pack", "dotfiles/git", "dotfiles/more", "template/hooks/post-checkout", "gpg.sh"}
+    for name in (*names, "p/tools/other.py", "p/src/x", "p/status", "other", "message", "template/x"):
+        write(scribe, name)
+    assert marks(scribe) == dict.fromkeys(names, "git")
+
+
 def test_a_tree_does_not_make_all_of_the_project_suspicious_by_links_and_settings(scribe: Scribe) -> None:
     """Else nobody would read what is named."""
     base = Path(os.fsdecode(scribe.base.root)) / "home/u"
