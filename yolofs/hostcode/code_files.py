@@ -67,7 +67,7 @@ class CodeFileTable:
         tops = [self._project] if self._project is not None else []
         inside = dict.fromkeys([*tops, *directories])
         more = self._links.of_directories(inside, tops, self._anywhere, self._git_settings)
-        return Patterns([*self._fixed, *more])
+        return Patterns([*self._fixed, *more], folds_case=True)
 
     def is_exempt(self, path: RelPath) -> bool:
         """Tell whether :attr:`anywhere` does not count at a path."""
@@ -85,7 +85,7 @@ class FileMarkFinder:
         self._base = base
         self._store = store
         self._prefix = base.root.strip(b"/") + b"/" if base.root != b"/" else b""
-        self._new = {change.path for change in changes if change.new is not None}
+        self._new = {change.path.lower() for change in changes if change.new is not None}
         self._settings = {
             change.path: change.new
             for change in changes
@@ -128,7 +128,7 @@ class FileMarkFinder:
             full = self._prefix + directory if directory else self._prefix.rstrip(b"/")
             are_nowhere = self._fixed.says_nothing_in(full) and self._table.anywhere.says_nothing_in(full)
             self._plain[directory] = are_nowhere and not may_be_code(RelPath(directory + b"/x"))
-        return self._plain[directory] and not self._anywhere.may_hold(name)
+        return self._plain[directory] and not self._anywhere.may_hold(name.lower())
 
     def mark_in(self, path: RelPath, *, is_link: bool) -> Mark | None:
         """Return the mark of a file of base that a renamed directory brings to a path."""
@@ -165,7 +165,7 @@ class FileMarkFinder:
 
     def _by_path(self, path: RelPath, *, is_link: bool) -> Mark | None:
         full = self._prefix + path
-        if full.endswith(_JJ_REPOSITORY):
+        if full.lower().endswith(_JJ_REPOSITORY):
             return Mark.GIT
         for patterns in (self._fixed, self._table.anywhere):
             mark = patterns.find(full)
@@ -181,7 +181,7 @@ class FileMarkFinder:
         """Tell whether something is at a path after all changes; perhaps, where more than one of
         them touches it.
         """
-        return path in self._new or (path not in self._gone and self.had(path))
+        return path.lower() in self._new or (path not in self._gone and self.had(path))
 
     def had(self, path: RelPath) -> bool:
         """Tell whether base has something at a path, or in what a rename brings there; perhaps,
@@ -271,7 +271,8 @@ def patterns_anywhere() -> Patterns[Mark]:
     them.
     """
     return Patterns(
-        [(parse_pattern(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/")]
+        [(parse_pattern(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/")],
+        folds_case=True,
     )
 
 

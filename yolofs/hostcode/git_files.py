@@ -21,8 +21,10 @@ from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"
 _SETTINGS = frozenset({b"config", b"config.worktree"})
-_MAKE_A_REPOSITORY = frozenset({b"HEAD", b"objects", b"refs", b"commondir"})
-"""What makes a directory a repository."""
+_MAKE_A_REPOSITORY = frozenset({b"head", b"objects", b"refs", b"commondir"})
+"""What makes a directory a repository; in lower case, as are all names here that a path's are
+compared with: some disks find a file by its name in any case.
+"""
 _INDEX = b"index"
 SHARED_INDEX = b"sharedindex."
 """What the name of a part of a split index begins with."""
@@ -125,9 +127,10 @@ class GitFiles:
         index: Callable[[], bytes | None],
     ) -> bool:
         directory, name = split(path)
+        name = name.lower()
         if name == _GIT:
             return is_link or not self._leads_to_own(directory, read())
-        if is_link and b"/.git/" in b"/" + path:
+        if is_link and b"/.git/" in b"/" + path.lower():
             return True  # git makes none there, and what it leads to is not looked at
         if name in _SETTINGS and self._is_repository(directory):
             return is_link or not settings()
@@ -148,15 +151,16 @@ class GitFiles:
         that name.
         """
         full, inner = b"/" + path + b"/", b"/" + name + b"/"
-        at = full.find(inner)
+        folded = full.lower()
+        at = folded.find(inner)
         while at >= 0:
             if self._is_repository(RelPath(full[1:at])):
                 return True
-            at = full.find(inner, at + 1)
+            at = folded.find(inner, at + 1)
         return False
 
     def _is_repository(self, directory: RelPath) -> bool:
-        return directory.rpartition(b"/")[2] == _GIT or self._looks_like_one(directory, before=False)
+        return directory.rpartition(b"/")[2].lower() == _GIT or self._looks_like_one(directory, before=False)
 
     def _looks_like_one(self, directory: RelPath, *, before: bool) -> bool:
         key = directory, before
@@ -174,12 +178,12 @@ class GitFiles:
         """
         directory, name = split(path)
         if (
-            name not in _MAKE_A_REPOSITORY
+            name.lower() not in _MAKE_A_REPOSITORY
             or not self._is_repository(directory)
             or self._looks_like_one(directory, before=True)
         ):
             return False
-        if directory.rpartition(b"/")[2] == _GIT:
+        if directory.rpartition(b"/")[2].lower() == _GIT:
             return False  # it counted as one before
         return self._had_code(directory)
 
@@ -272,7 +276,8 @@ def may_be_code(path: RelPath) -> bool:
     """Tell cheaply of most paths that nothing at them is code of git's, whatever it is and lies
     in.
     """
-    name, full = path.rpartition(b"/")[2], b"/" + path
+    full = b"/" + path.lower()
+    name = full.rpartition(b"/")[2]
     return name in GIT_NAMES or name.startswith(SHARED_INDEX) or any(inner in full for inner in _INNER)
 
 

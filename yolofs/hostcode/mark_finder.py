@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.hostcode.code_files import FileMarkFinder
@@ -34,8 +35,8 @@ class MarkFinder:
     def __init__(self, path: SearchPath, files: Callable[[Sequence[Change]], FileMarkFinder]) -> None:
         """``files`` returns what tells the marks of files by the table, given all changes."""
         self._search = path
-        self._directories = path.directories
-        self._ways = path.ways
+        self._directories = _folded(path.directories)
+        self._ways = _folded(path.ways)
         self._files = files
 
     def marks(self, changes: Sequence[Change]) -> Marks:
@@ -67,12 +68,20 @@ class MarkFinder:
             return (*marks, Mark.COMMAND) if new.mode & _ANY_EXECUTE and self._is_on_path(path) else marks
         if new.type in _DEVICES and new.rdev:  # 0, 0 is none, but what overlays take for a removed file
             return (Mark.DEVICE,)
-        if new.type == stat.S_IFLNK and (path in self._ways or self._is_on_path(path)):
+        if new.type == stat.S_IFLNK and self._is_on_a_way(path):
             return (Mark.COMMAND,)
         return ()
 
+    def _is_on_a_way(self, path: RelPath) -> bool:
+        return path.lower() in self._ways or self._is_on_path(path)
+
     def _is_on_path(self, path: RelPath) -> bool:
-        return path.rpartition(b"/")[0] in self._directories or path in self._search.linked
+        folded = path.lower()
+        return folded.rpartition(b"/")[0] in self._directories or folded in self._linked
+
+    @cached_property
+    def _linked(self) -> frozenset[bytes]:
+        return _folded(self._search.linked)
 
     def _in_renamed(self, change: Change, gone: set[RelPath], files: FileMarkFinder) -> set[Mark]:
         """Return what a renamed directory brings along; ``gone``: the old paths of what has a line
@@ -83,7 +92,7 @@ class MarkFinder:
         if change.new.data is None or source is None:
             return set()
         marks: set[Mark] = set()
-        is_near = any(is_below(one, top) for one in self._directories | self._ways | self._search.linked)
+        is_near = any(is_below(one, top.lower()) for one in self._directories | self._ways | self._linked)
         todo = [b""]
         while todo:
             inner = todo.pop()
@@ -108,7 +117,7 @@ class MarkFinder:
 
     def _in_directory(self, entry: os.DirEntry[bytes], path: RelPath, *, is_near: bool) -> tuple[Mark, ...]:
         if entry.is_symlink():
-            return (Mark.COMMAND,) if is_near and (path in self._ways or self._is_on_path(path)) else ()
+            return (Mark.COMMAND,) if is_near and self._is_on_a_way(path) else ()
         try:
             mode = entry.stat(follow_symlinks=False).st_mode
         except _GONE:
@@ -119,6 +128,11 @@ class MarkFinder:
             return ()
         marks = _rights(mode, entry.path)
         return (*marks, Mark.COMMAND) if is_near and mode & _ANY_EXECUTE and self._is_on_path(path) else marks
+
+
+def _folded(paths: Iterable[RelPath]) -> frozenset[bytes]:
+    """Return paths in lower case: some disks find a file by its name in any case."""
+    return frozenset(path.lower() for path in paths)
 
 
 def _in_order(marks: set[Mark]) -> tuple[Mark, ...]:

@@ -105,11 +105,15 @@ class Patterns(Generic[Value]):
     from ``/``.
     """
 
-    def __init__(self, patterns: Iterable[tuple[Pattern, Value]]) -> None:
+    def __init__(self, patterns: Iterable[tuple[Pattern, Value]], *, folds_case: bool = False) -> None:
+        """With ``folds_case`` names fit whatever the case of their ASCII letters; then
+        :attr:`first_names` are in lower case.
+        """
+        self._folds_case = folds_case
         self._values: list[Value] = []
         self._names: list[Pattern] = []
         for names, value in patterns:
-            self._names.append(names)
+            self._names.append(tuple([name.lower() for name in names]) if folds_case else names)
             self._values.append(value)
         self._wildcards: dict[bytes, Wildcards] = {}
         self._begin: dict[bytes, list[int]] = {}
@@ -134,6 +138,8 @@ class Patterns(Generic[Value]):
 
     def find(self, path: bytes) -> Value | None:
         """Return what is said of a path, None if no pattern fits it."""
+        if self._folds_case:
+            path = path.lower()
         directory, _, name = path.rpartition(b"/")
         if self._at.get(directory) is _NOWHERE and not self.first_names.may_hold(name):
             return None  # as at nearly all paths
@@ -142,7 +148,7 @@ class Patterns(Generic[Value]):
 
     def says_nothing_in(self, directory: bytes) -> bool:
         """Tell whether names in a directory fit only if they are among :attr:`first_names`."""
-        return self._reach(directory) is _NOWHERE
+        return self._reach(self._folded(directory)) is _NOWHERE
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -161,17 +167,20 @@ class Patterns(Generic[Value]):
 
     def fits(self, path: bytes) -> bool:
         """Tell whether any pattern fits a path."""
-        return self._reach(path).found is not None
+        return self._reach(self._folded(path)).found is not None
 
     def leads_to(self, path: bytes) -> Value | None:
         """Return what is said of things that lie somewhere below a path, by their names; None if
         there are none.
         """
-        for number, count in self._reach(path).begun:
+        for number, count in self._reach(self._folded(path)).begun:
             names = self._names[number]
             if count and names[count] != ANY_DEPTH:
                 return self._values[number]
         return None
+
+    def _folded(self, path: bytes) -> bytes:
+        return path.lower() if self._folds_case else path
 
     def _reach(self, path: bytes) -> _Reach:
         """Return how far patterns have come at a path; remembered for directories."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.scribe import Scribe
-from tests.unit.hostcode.found_marks import marks, write
+from tests.unit.hostcode.found_marks import EVIL, marks, write
 from yolofs.hostcode.code_files import CodeFileTable
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse_pattern
@@ -437,3 +437,23 @@ def test_of_most_names_is_seen_at_a_glance_that_they_are_no_code(name: bytes) ->
     for patterns in (table.anywhere, table.fixed(())):
         assert not patterns.first_names.may_hold(name)
     assert table.anywhere.first_names.may_hold(b".envrc.local")
+
+
+def test_names_count_in_any_case(scribe: Scribe) -> None:
+    """FAT, exFAT, NTFS and SMB find a file by its name in any case."""
+    names = {
+        "p/.ENVRC": "directory",
+        "p/.VSCode/Tasks.JSON": "editor",
+        "P/.mise.Toml": "directory",
+        ".BashRC": "shell",
+        ".Config/Code/user/x": "editor",
+        "p/.Git/HOOKS/pre-commit": "git",
+        "p/d/.GIT": "git",
+        "p/.git/Config": "git",
+        "Bin/tool": "command",
+    }
+    for name in (*(f"p/bare/{one}" for one in ("head", "Objects/x", "REFS/x", "Refs/y")), "p/bare/CONFIG"):
+        write(scribe, name, EVIL)
+    for name in names:
+        write(scribe, name, EVIL, 0o755)
+    assert marks(scribe, search=("home/u/bin",)) == {**names, "p/bare/CONFIG": "git"}
