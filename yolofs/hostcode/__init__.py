@@ -5,7 +5,7 @@
     mark        what a file becomes by a change, in a word
     table       which paths those are, and why
     row         the form of the table's lines
-    rows_of_homes, rows_of_projects, rows_of_systems  the lines
+    rows_of_homes, rows_of_projects, rows_of_systems, rows_of_tools  the lines
     table_links  where else they lie, as links and git's settings in base have it
     git_config  git's settings: read as git reads them, and which of them are harmless
     git_files   what in a repository is code

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from yolofs.hostcode import rows_of_homes, rows_of_projects, rows_of_systems
+from yolofs.hostcode import rows_of_homes, rows_of_projects, rows_of_systems, rows_of_tools
 from yolofs.hostcode.mark import Mark
 from yolofs.hostcode.row import Row, Topic
 
@@ -46,6 +46,7 @@ TOPICS: tuple[Topic, ...] = (
     Topic("Repositories", "git runs it at the next `git status`, commit or checkout there.", GIT_ROWS),
     *rows_of_projects.TOPICS,
     *rows_of_homes.TOPICS,
+    *rows_of_tools.TOPICS,
     *rows_of_systems.TOPICS,
 )
 
