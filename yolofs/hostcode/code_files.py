@@ -96,6 +96,7 @@ class FileMarkFinder:
         }
         self._gone = {change.paths[0] for change in changes if change.old is not None}
         self._changes = changes
+        self._unseen: UnseenPlaces | None = None
         self._git = GitFiles(self)
         self._plain: dict[bytes, bool] = {}
         """Whether nothing is said of names in a directory but by what fits anywhere."""
@@ -138,14 +139,16 @@ class FileMarkFinder:
         is_unseen = is_link and self._leads_unseen(path, lambda: read_link(self._base.path(self._place(path))))
         return Mark.UNSEEN if mark is None and is_unseen else mark
 
-    @functools.cached_property
-    def _unseen(self) -> UnseenPlaces:
+    def _unseen_places(self) -> UnseenPlaces:
+        if self._unseen is not None:
+            return self._unseen
         links: dict[bytes, bytes] = {}
         for change in self._changes:
             if change.new is not None and change.new.type == stat.S_IFLNK:
                 with contextlib.suppress(OSError):
                     links[b"/" + self._prefix + change.path] = change.new.target()
-        return UnseenPlaces(self._table.own, links)
+        self._unseen = UnseenPlaces(self._table.own, links)
+        return self._unseen
 
     def _leads_unseen(self, path: RelPath, target: Callable[[], bytes]) -> bool:
         """Tell whether a link at a path leads to where no commit looks."""
@@ -200,7 +203,7 @@ class FileMarkFinder:
 
     def leads_unseen(self, path: RelPath, target: bytes) -> bool:
         """Tell whether what leads to ``target`` from a path leads to where no commit looks."""
-        return self._unseen.has_target(b"/" + self._prefix + path, target)
+        return self._unseen_places().has_target(b"/" + self._prefix + path, target)
 
     def read(self, side: Side, most: int) -> bytes | None:
         """Return the content of a regular file; None if it is longer than ``most``, or cannot be

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, Side
 from yolofs.hostcode.code_files import FileMarkFinder
@@ -37,6 +36,7 @@ class MarkFinder:
         self._search = path
         self._directories = _folded(path.directories)
         self._ways = _folded(path.ways)
+        self._linked: frozenset[bytes] | None = None
         self._files = files
 
     def marks(self, changes: Sequence[Change]) -> Marks:
@@ -77,11 +77,12 @@ class MarkFinder:
 
     def _is_on_path(self, path: RelPath) -> bool:
         folded = path.lower()
-        return folded.rpartition(b"/")[0] in self._directories or folded in self._linked
+        return folded.rpartition(b"/")[0] in self._directories or folded in self._linked_paths()
 
-    @cached_property
-    def _linked(self) -> frozenset[bytes]:
-        return _folded(self._search.linked)
+    def _linked_paths(self) -> frozenset[bytes]:
+        if self._linked is None:
+            self._linked = _folded(self._search.linked)
+        return self._linked
 
     def _in_renamed(self, change: Change, gone: set[RelPath], files: FileMarkFinder) -> set[Mark]:
         """Return what a renamed directory brings along; ``gone``: the old paths of what has a line
@@ -92,7 +93,7 @@ class MarkFinder:
         if change.new.data is None or source is None:
             return set()
         marks: set[Mark] = set()
-        is_near = any(is_below(one, top.lower()) for one in self._directories | self._ways | self._linked)
+        is_near = any(is_below(one, top.lower()) for one in self._directories | self._ways | self._linked_paths())
         todo = [b""]
         while todo:
             inner = todo.pop()
