@@ -41,8 +41,8 @@ def mark_finder(session: Session, *, is_to_commit: bool = False, store: StoreFil
     except ConfigError:
         if is_to_commit:
             raise
-    own = (state_directory(), state_of(session.directory), *runtime_roots())
-    table = CodeFileTable(base, session.project, home, more, mountpoint, own)
+    states = (state_directory(), state_of(session.directory))
+    table = CodeFileTable(base, session.project, home, more, mountpoint, runtime_roots(), states)
     search = SearchPath.of_environment(base, mountpoint)
     files = store if store is not None else session.store
     return MarkFinder(search, lambda changes: FileMarkFinder(table, base, files, changes))

@@ -42,11 +42,13 @@ class CodeFileTable:
         more: Iterable[str],
         mountpoint: bytes | None,
         own: Iterable[bytes] = (),
+        states: Iterable[bytes] = (),
     ) -> None:
-        """``more``: patterns of settings, relative ones from ``project`` on.  ``own``: yolofs's own
-        directories.  Looks at links of base.
+        """``more``: patterns of settings, relative ones from ``project`` on.  ``own``: where
+        yolofs has its mounts, and ``states`` where it has its sessions.  Looks at links of base.
         """
         self.own = (*own, mountpoint) if mountpoint is not None else tuple(own)
+        self.states = tuple(states)
         self._project = base.relative(project)
         self._links = Links(base, project, home, mountpoint)
         table = built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
@@ -147,7 +149,8 @@ class FileMarkFinder:
             if change.new is not None and change.new.type == stat.S_IFLNK:
                 with contextlib.suppress(OSError):
                     links[b"/" + self._prefix + change.path] = change.new.target()
-        self._unseen = UnseenPlaces(self._table.own, links)
+        own = (*self._table.own, *self._table.states)
+        self._unseen = UnseenPlaces(own, links, also_own=self._table.states)
         return self._unseen
 
     def _leads_unseen(self, path: RelPath, target: Callable[[], bytes]) -> bool:

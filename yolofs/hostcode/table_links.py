@@ -104,7 +104,12 @@ class Links:
             for names, mark in lines:
                 yield from self._elsewhere((*top, *names), mark)
             git = b"/".join((b"", *top, b".git"))
-            for settings in (git + b"/config", *self._settings_elsewhere(git), *settings_for_all):
+            for settings in (
+                git + b"/config",
+                git + b"/config.worktree",
+                *self._settings_elsewhere(git),
+                *settings_for_all,
+            ):
                 yield from self.named_by_git(self._place(settings), self._base.path(directory))
 
     def _is_repository(self, directory: RelPath) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from yolofs.paths import is_below
 from yolofs.system.symlinks import HostLinks, follow
 
-# Not compiled here, as most commands meet no link.
+# Compiled when it is first used, as most commands meet no link.
 _PROCESS = rb"/proc/(?:[0-9]+|self|thread-self)"
 
 
@@ -23,12 +23,15 @@ class UnseenPlaces:
     the new ones.
     """
 
-    def __init__(self, own: Iterable[bytes], new_links: Mapping[bytes, bytes]) -> None:
-        """``own``: yolofs's own directories, the mount among them, which must not be touched.
+    def __init__(self, own: Iterable[bytes], new_links: Mapping[bytes, bytes], also_own: Iterable[bytes] = ()) -> None:
+        """``own``: yolofs's own directories; none of them is touched, as the mount is among them.
 
         ``new_links``: what the links hold that a commit would make, by their absolute paths.
+        ``also_own``: directories that count at whatever path the host has them.
         """
         self._own = tuple(own)
+        self._own_ids = frozenset(one for path in also_own if (one := _id_of(path, follows=True)) is not None)
+        self._known: dict[bytes, bool] = {}
         self._new_links = new_links
         self._links = HostLinks()
 
@@ -53,4 +56,18 @@ class UnseenPlaces:
     def _is_one(self, place: bytes) -> bool:
         if place.startswith(b"/proc/"):
             return re.match(_PROCESS + rb"\Z", place) is not None
-        return any(is_below(place, own) for own in self._own)
+        if any(is_below(place, own) for own in self._own):
+            return True
+        if not self._own_ids:
+            return False
+        if place not in self._known:
+            self._known[place] = _id_of(place) in self._own_ids
+        return self._known[place]
+
+
+def _id_of(path: bytes, *, follows: bool = False) -> tuple[int, int] | None:
+    try:
+        st = os.stat(path, follow_symlinks=follows)
+    except OSError:
+        return None
+    return st.st_dev, st.st_ino

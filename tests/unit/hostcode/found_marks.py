@@ -20,11 +20,17 @@ HARMLESS = b'[core]\n\tbare = false\n[remote "origin"]\n\turl = https://example.
 EVIL = b"[core]\n\tfsmonitor = ./x\n"
 
 
-def marks(scribe: Scribe, *more: str, search: tuple[str, ...] = (), own: tuple[bytes, ...] = ()) -> dict[str, str]:
+def marks(
+    scribe: Scribe,
+    *more: str,
+    search: tuple[str, ...] = (),
+    own: tuple[bytes, ...] = (),
+    states: tuple[bytes, ...] = (),
+) -> dict[str, str]:
     """Return the marks of what has been done, by paths relative to the home directory."""
     base = scribe.base
     home = base.path(b"home/u")
-    table = CodeFileTable(base, home + b"/p", home, more, None, own)
+    table = CodeFileTable(base, home + b"/p", home, more, None, own, states)
     marker = MarkFinder(
         SearchPath(base, [base.path(path.encode()) for path in search]),
         lambda changes: FileMarkFinder(table, base, scribe.store, changes),

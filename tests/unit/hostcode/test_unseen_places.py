@@ -17,10 +17,13 @@ def test_what_leads_to_where_no_commit_looks_is_marked(scribe: Scribe) -> None:
     (top / "p/old").mkdir(parents=True)
     (top / "p/old/far").symlink_to("../../s/run-tmp")
     (top / "near").symlink_to("s")
-    own = (os.fsencode(top / "s"), os.fsencode(base / "view"))
+    (base / "data/sessions").mkdir(parents=True)
+    (top / "s").symlink_to("../../data/sessions")
+    own, states = (os.fsencode(base / "view"),), (os.fsencode(top / "s"),)
     for name, target in {
         "tmp": top / "s/run-tmp/tmp/x",
         "round": Path("../near/run-tmp"),
+        "real": base / "data/sessions/run-tmp",
         "by another": Path("tmp/../x"),
         "process": Path("/proc/17/root/tmp"),
         "myself": Path("/proc/self/root"),
@@ -33,9 +36,9 @@ def test_what_leads_to_where_no_commit_looks_is_marked(scribe: Scribe) -> None:
     scribe.rename(b"home/u/p/old", b"home/u/p/new")
     for name, place in {"d": top / "s/t/.git/modules/x", "e": base / "view/.git/worktrees/x"}.items():
         write(scribe, f"p/{name}/.git", b"gitdir: %b\n" % os.fsencode(place))
-    unseen = ("tmp", "round", "by another", "process", "myself", "view", "new")
+    unseen = ("tmp", "round", "real", "by another", "process", "myself", "view", "new")
     expected = {f"p/{name}": "unseen" for name in unseen} | {"p/d/.git": "git", "p/e/.git": "git"}
-    assert marks(scribe, own=own) == expected
+    assert marks(scribe, own=own, states=states) == expected
 
 
 def test_a_renamed_directory_that_nobody_can_look_into_is_marked() -> None:
