@@ -18,7 +18,7 @@ from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
-from yolofs.paths import display
+from yolofs.paths import RelPath, display
 from yolofs.session.named_states import named_state, tree_of_named_state
 from yolofs.session.restore import Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
@@ -34,8 +34,7 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
     """
     project = find_project()
     with reading_whole(project) as session:  # whoever has mistyped keeps nobody waiting
-        paths = relative_paths(session, typed)
-        _check(session, text, typed)
+        paths = _check(session, text, typed)
     with changing(project, LoanKind.RESTORE) as (session, _):
         source = named_state(session, text)
         named = source.named
@@ -86,12 +85,19 @@ def _fields(session: Session, named: str, done: Restored, marks: Marks) -> dict[
     }
 
 
-def _check(session: Session, text: str, typed: Sequence[bytes]) -> None:
+def _check(session: Session, text: str, typed: Sequence[bytes]) -> list[RelPath]:
+    """Return the paths that were typed.
+
+    Raises:
+        UsageError: there is nothing at one, neither then nor now.
+    """
     source = named_state(session, text)
     named, then, now = source.named, source.files, StateFiles(session, session.state())
-    for path, word in zip(relative_paths(session, typed), typed, strict=True):
+    paths = relative_paths(session, typed, [now, then])
+    for path, word in zip(paths, typed, strict=True):
         if then.look(path) is None and now.look(path) is None:
             raise nothing_at(session, path, word, f", neither in {named} nor in the view")
+    return paths
 
 
 def _tell(session: Session, named: str, done: Restored, marks: Marks) -> None:

@@ -57,16 +57,15 @@ def parse_version(session: Session, text: str) -> FileVersion:
     for at in colons:
         path = os.fsencode(text[at + 1 :]) or b"."
         if not at:
-            return FileVersion(
-                StateFiles(session, session.state()), "the view", relative_paths(session, [path])[0], path
-            )
+            view = StateFiles(session, session.state())
+            return FileVersion(view, "the view", relative_paths(session, [path], [view])[0], path)
         try:
             source = named_state(session, text[:at])
         except GenerationError as error:
             if at == colons[-1]:
                 raise GenerationError(error.message, hint=error.hint) from None
             continue
-        return FileVersion(source.files, source.named, relative_paths(session, [path])[0], path)
+        return FileVersion(source.files, source.named, relative_paths(session, [path], [source.files])[0], path)
     raise AssertionError("the last colon has returned or raised")
 
 

@@ -23,6 +23,7 @@ from yolofs.session.archive import interrupted_commit
 from yolofs.session.lock import command_at_work
 from yolofs.session.root import known_root
 from yolofs.session.session import Session, SessionAccess
+from yolofs.session.state_files import StateFiles
 from yolofs.state.view_symlinks import StateLinks
 from yolofs.store.readers import reading_store
 from yolofs.system import stop_signals
@@ -183,11 +184,13 @@ def _word() -> str:
     return (context.info_name or "") if context is not None else ""
 
 
-def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
+def relative_paths(session: Session, paths: Sequence[bytes], states: Sequence[StateFiles] = ()) -> list[RelPath]:
     """Return the paths that a user typed, relative to base.
 
     A path in the mount stands for the same one in base.  A last component that is a symlink is not
-    followed; those before it are, by base, and where base has nothing by the view.
+    followed; those before it are, by base, and where base has nothing by the view.  No link is
+    followed where one of the ``states`` (without them: the view) has a directory, if it shows
+    something at the path: that is how lists name it.
 
     Raises:
         UsageError: one lies outside base, or is empty.
@@ -196,17 +199,43 @@ def relative_paths(session: Session, paths: Sequence[bytes]) -> list[RelPath]:
 
     described = read_daemon_file(session.directory)
     mountpoint = mountpoint_path(described) if described is not None else None
-    return [_relative_path(session, path, mountpoint) for path in paths]
+    return [_relative_path(session, path, mountpoint, states) for path in paths]
 
 
-def _relative_path(session: Session, path: bytes, mountpoint: bytes | None) -> RelPath:
+def _relative_path(session: Session, path: bytes, mountpoint: bytes | None, states: Sequence[StateFiles]) -> RelPath:
     full = _host_path(path, session.directory, mountpoint, session.base.root)
+    typed = os.path.join(start_directory(), path)
+    if full != typed and (mountpoint is None or not is_below(os.path.realpath(typed), mountpoint)):
+        listed = _by_directories(session, typed, full, states)
+        if listed is not None:
+            return listed
     relative = session.base.relative(full)
     if relative is None:
         raise UsageError(
             f"{display(path)} lies outside the base directory {display(session.base.root)}", hint="name a path below it"
         )
     return relative if session.base.has(split(relative)[0]) else _by_the_view(session, relative, path)
+
+
+def _by_directories(session: Session, typed: bytes, full: bytes, states: Sequence[StateFiles]) -> RelPath | None:
+    """Return where an absolute path leads without those links of base in whose place a state has a
+    directory; None if it goes by none of these, or nothing is shown there.
+    """
+    base = session.base
+    for files in states or (StateFiles(session, session.state()),):
+
+        def target(path: bytes, files: StateFiles = files) -> bytes | None:
+            relative = base.relative(path)
+            if not os.path.islink(path):
+                return None
+            file = files.look(relative) if relative is not None else None
+            return None if file is not None and file.is_directory else os.readlink(path)
+
+        place = follow_parent(typed, target).place
+        relative = base.relative(place)
+        if place != full and relative is not None and files.look(relative) is not None:
+            return relative
+    return None
 
 
 def _by_the_view(session: Session, relative: RelPath, typed: bytes) -> RelPath:

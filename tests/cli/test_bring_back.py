@@ -326,3 +326,33 @@ def test_a_travel_to_a_name_that_a_commit_has_ended_says_how_to_bring_a_part_of_
         assert "there is no snapshot named nowhere" in yolofs.refused("travel", "nowhere", code=7)
         yolofs("restore", "--from", "as it was", "named")
         assert (view / "named").read_text() == "kept\n"
+
+
+def test_what_lies_in_a_directory_that_has_replaced_a_link_has_the_path_that_lists_show(yolofs: Program) -> None:
+    (yolofs.project / "sub").mkdir()
+    (yolofs.project / "sub/old").write_text("old\n")
+    (yolofs.project / "link").symlink_to("sub")
+    with yolofs.mounted() as view:
+        (view / "link").unlink()
+        (view / "link").mkdir()
+        (view / "link/in").write_text("in\n")
+        (view / "link/old").write_text("other\n")
+        yolofs("snapshot", "one")
+        assert yolofs("ls", "-R", "one:link").out.split() == ["in", "old"]
+        assert yolofs("cat", ":link/in").out == yolofs("cat", "one:link/in").out == "in\n"
+        assert yolofs("cat", "base:link/old").out == "old\n"  # there it is a link
+        assert "-old\n+other\n" in yolofs("diff", "base:link/old", "one:link/old").out
+        assert yolofs("blame", "link/in").code == 0
+        assert "link/in" in yolofs("diff", "--name-only", "link/in").out
+        (view / "link/in").write_text("again\n")
+        yolofs("restore", "--from", "one", "link/in")
+        assert (view / "link/in").read_text() == "in\n"
+        shutil.rmtree(view / "link")
+        (view / "link").symlink_to("sub")
+        assert yolofs("cat", "one:link/in").out == "in\n"
+        assert yolofs("cat", ":link/old").out == "old\n"
+        yolofs("restore", "--from", "one", "link/in")
+        assert (view / "link/in").read_text() == "in\n"
+        yolofs("commit", "--yes", "link", "link/in")
+    assert (yolofs.project / "link/in").read_text() == "in\n"
+    assert (yolofs.project / "sub/old").read_text() == "old\n"
