@@ -95,7 +95,11 @@ def test_e_edits_a_hunk_in_the_users_editor(yolofs: Program, view: Path) -> None
 
 @pytest.mark.parametrize(
     ("editor", "said"),
-    [("false", "the editor false ended with exit code 1"), ("rm", "what the editor rm has left cannot be read")],
+    [
+        ("false", "the editor false ended with exit code 1"),
+        ("rm", "what the editor rm has left cannot be read"),
+        ("f() { rm $1; mkfifo $1; }; f", "has left cannot be read: it is not a regular file"),
+    ],
 )
 def test_an_editor_that_fails_is_told_on_the_screen(yolofs: Program, view: Path, editor: str, said: str) -> None:
     with review(yolofs, editor=editor) as terminal:
