@@ -23,7 +23,7 @@ from yolofs.cli.show.listing import PathDisplay, say_left_out, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.patch_colour import PatchPainter
 from yolofs.commit.select.selection import Selection
-from yolofs.errors import UsageError, YolofsError
+from yolofs.errors import StaleHunkError, UsageError, YolofsError
 from yolofs.hostcode.mark import Marks
 from yolofs.paths import RelPath
 from yolofs.session.selecting import Hunks
@@ -285,6 +285,8 @@ class _Dialogue:
                 say("nothing is changed")
                 return False
             stage_edited(self._project, chunk.file, chunk.hunk, text)
+        except StaleHunkError:
+            say(f"{self._place.show_path(chunk.file.path)} has changed since you were asked, so nothing is edited")
         except (YolofsError, UsageError) as error:
             say(error.message)
             return False

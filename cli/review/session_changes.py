@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolofs.changes.changes import Change, compare
@@ -50,6 +50,7 @@ _LISTED = 500
 _DROPPED = b"dropped in a review"
 _EDITED = b"edited in a review"
 _BACK = b"taken back in a review"
+_CHANGED = "something has changed meanwhile, here or in base, so nothing is committed: look again"
 
 
 class PreparedCommit(NamedTuple):
@@ -98,7 +99,10 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
         files, picks = _gather(session, effect.what, stop)
         old, _ = session.timeline.parse_range(reader.subject.range_text)
         paths = _paths(effect.what)
-        dropped = drop_hunks(session, session.state(old), picks, _DROPPED, paths=paths, known=files, check=stop.check)
+        with _stale_by_path(session, files):
+            dropped = drop_hunks(
+                session, session.state(old), picks, _DROPPED, paths=paths, known=files, check=stop.check
+            )
         if not dropped.changes:
             return _held_text(session, old, dropped.held) or "it was as before already", None, []
         number = None
@@ -111,7 +115,8 @@ def drop_picked_hunks(reader: Reader, effect: Drop, stop: Stop) -> tuple[str, Do
             effect.title, session.journal.form.key, dropped.before, session.timeline.present, paths, number
         )
         carried = _carried(session, reader, files) if len(files) <= _FEW else []
-    left = "".join(f"; not set: {', '.join(what)} of {display(path)}" for path, what in dropped.left_out.items())
+        where = _path_display(session).show_path
+    left = "".join(f"; not set: {', '.join(what)} of {where(path)}" for path, what in dropped.left_out.items())
     held_text = _held_text(session, old, dropped.held)
     return f"dropped {effect.title}; u takes it back{left}{f'; {held_text}' if held_text else ''}", done, carried
 
@@ -182,7 +187,8 @@ def stage_edit(reader: Reader, file: FileHunks, hunk: Hunk, text: bytes) -> tupl
         YolofsError, OSError: as :func:`yolofs.session.selecting.stage_text`; nothing is done.
     """
     with changing(reader.project, LoanKind.RESTORE) as (session, _):
-        Hunks(session, _old_tree(session, reader), paths=file.change.paths).find({hunk.id: None})
+        with _stale_by_path(session, [file]):
+            Hunks(session, _old_tree(session, reader), paths=file.change.paths).find({hunk.id: None})
         before = stage_text(session, file.path, text, _EDITED)
         name = display(file.path.rpartition(b"/")[2])
         done = DoneInView(
@@ -240,7 +246,8 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
     with contextlib.ExitStack() as stack:
         session, _ = stack.enter_context(changing(reader.project, LoanKind.COMMIT))
         files, picks = _gather(session, effect.what, stop)
-        selected = stack.enter_context(select_hunks(session, picks, paths=paths, known=files))
+        with _stale_by_path(session, files):
+            selected = stack.enter_context(select_hunks(session, picks, paths=paths, known=files))
         stop.check()
         selection = Selection(session.regions, frozenset(Region), (ROOT, *effect.named))
         shown, parts = preview_commit(session, selection, tree=selected.tree, is_again=True)
@@ -250,7 +257,7 @@ def prepare_commit(reader: Reader, effect: Prepare, stop: Stop) -> Page:
         if shown.taken:
             check_up_to(session, parts)
         stop.check()
-        path_display = PathDisplay(session.base.root, session.base.relative(session.project))
+        path_display = _path_display(session)
         ours = effect.ours.intersection(looked.conflicts)
         prepared = PreparedCommit(picks, paths, effect.named, shown, looked.conflicts, ours)
         is_open = bool(looked.marked) or not (ours | looked.unchanged).issuperset(looked.conflicts)
@@ -354,21 +361,22 @@ def commit_prepared(reader: Reader, prepared: PreparedCommit) -> str:
 
     def check(shown: CommitPreview, conflicts: Sequence[RelPath]) -> None:
         if _gist(shown, conflicts) != _gist(prepared.shown, prepared.conflicts):
-            raise StaleHunkError(
-                "something has changed meanwhile, here or in base, so nothing is committed: look again"
-            )
+            raise StaleHunkError(_CHANGED)
 
     with changing(reader.project, LoanKind.COMMIT) as (session, _):
         picked = Picked(prepared.picks, prepared.paths, prepared.named, force=bool(prepared.ours))
-        done = commit_hunks(session, picked, tell=check)
+        try:
+            done = commit_hunks(session, picked, tell=check)
+        except StaleHunkError as error:
+            raise StaleHunkError(_CHANGED, ids=error.ids) from error
         tidy(session)
-        directory = session.directory
+        directory, where = session.directory, _path_display(session).show_path
     remove_tidied(directory)
     number = done.result.number
     if number is None:
         return "nothing to commit"
     left = "".join(
-        f"; {display(path)}: {', '.join(what)} could not be carried over" for path, what in done.result.left_out.items()
+        f"; {where(path)}: {', '.join(what)} could not be carried over" for path, what in done.result.left_out.items()
     )
     more = f"; its journal could not be put away: {done.result.unfinished}" if done.result.unfinished else ""
     return f"commit {number} done; to take it back: yolofs undo {number}{left}{more}"
@@ -403,11 +411,33 @@ def _gather(
         known = {hunk.id for hunk in file.hunks}
         if wanted is not None and not known.issuperset(wanted):
             gone = tuple(name for name in wanted if name not in known)
-            raise StaleHunkError(f"{display(change.path)} has changed since it was looked at", ids=gone)
+            raise _stale(session, [change.path], gone)
         picks.update(wanted if wanted is not None else dict.fromkeys(known))
     if not picks:
         raise YolofsError("there is nothing to pick")
     return files, picks
+
+
+@contextlib.contextmanager
+def _stale_by_path(session: Session, files: Iterable[FileHunks]) -> Iterator[None]:
+    """Have hunks that do not exist any more be told by their paths: a review shows no ids."""
+    try:
+        yield
+    except StaleHunkError as error:
+        paths = [file.path for file in files if any(hunk.id in error.ids for hunk in file.hunks)]
+        if not paths:
+            raise
+        raise _stale(session, paths, error.ids) from error
+
+
+def _stale(session: Session, paths: Sequence[RelPath], ids: Sequence[str]) -> StaleHunkError:
+    first = _path_display(session).show_path(paths[0])
+    said = f"{first} has changed since it was" if len(paths) == 1 else f"{len(paths)} have changed since they were"
+    return StaleHunkError(f"{said} looked at" + (f": {first} …" if len(paths) > 1 else ""), ids=ids)
+
+
+def _path_display(session: Session) -> PathDisplay:
+    return PathDisplay(session.base.root, session.base.relative(session.project))
 
 
 def _paths(what: Mapping[Key, tuple[Change, PickedOrAll]]) -> tuple[RelPath, ...]:

@@ -191,6 +191,25 @@ def test_an_edit_keeps_the_answers_about_parts_of_other_hunks(yolofs: Program, v
     assert (yolofs.project / "text").read_text() == text_with(line3="three\n", line5="five\n", line25="x\nY\n")
 
 
+def test_an_edit_of_what_has_changed_meanwhile_is_refused_by_its_path_and_asked_about_as_it_is_now(
+    yolofs: Program, view: Path, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\nsed -i 's/^+y/+Y/' \"$1\"\necho agent >>{view}/text\n")
+    editor.chmod(0o755)
+    with Terminal(yolofs.project, ["commit", "-p"], EDITOR=str(editor)) as terminal:
+        terminal.wait_for("?]?")
+        terminal.type("n\n")
+        terminal.wait_for("?]?", 2)
+        terminal.type("e\n")
+        terminal.wait_for("text has changed since you were asked, so nothing is edited")
+        terminal.wait_for("+agent")
+        terminal.wait_for("?]?", 3)
+        assert "there is no hunk" not in terminal.text
+        terminal.type("q\n")
+        assert terminal.wait() == 1
+
+
 def test_an_edit_that_does_not_apply_can_be_edited_again(yolofs: Program, view: Path, tmp_path: Path) -> None:
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nif grep -q bad "$1"; then sed -i /bad/d "$1"; else echo bad >>"$1"; fi\n')

@@ -53,6 +53,24 @@ def test_escape_drops_nothing(yolofs: Program, view: Path) -> None:
         assert not (view / "gone.txt").exists()
 
 
+@pytest.mark.parametrize("is_kept", [False, True], ids=["written in place", "written after a snapshot"])
+def test_a_drop_of_what_has_changed_meanwhile_is_refused_by_the_path_that_the_list_shows(
+    yolofs: Program, view: Path, is_kept: bool
+) -> None:
+    if is_kept:
+        yolofs("snapshot")
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        at(terminal, "a.py")
+        terminal.wait_for_screen("+line two")
+        terminal.type("d")
+        terminal.wait_for_screen("drop src/a.py? enter drops")
+        (view / "src/a.py").write_text("written by the agent\n")
+        terminal.type("\r")
+        terminal.wait_for_line(r"src/a\.py has changed since it was looked at")
+    assert (view / "src/a.py").read_text() == "written by the agent\n"
+
+
 def test_d_drops_a_hunk_and_a_line(yolofs: Program, view: Path) -> None:
     with review(yolofs) as terminal:
         terminal.wait_for_screen("-precious")
