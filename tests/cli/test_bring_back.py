@@ -356,3 +356,29 @@ def test_what_lies_in_a_directory_that_has_replaced_a_link_has_the_path_that_lis
         yolofs("commit", "--yes", "link", "link/in")
     assert (yolofs.project / "link/in").read_text() == "in\n"
     assert (yolofs.project / "sub/old").read_text() == "old\n"
+
+
+@pytest.mark.parametrize("is_rewritten", [True, False], ids=["written", "as in base"])
+def test_a_hard_link_that_a_commit_has_removed_is_one_in_the_states_before(yolofs: Program, is_rewritten: bool) -> None:
+    (yolofs.project / "first").write_text("old\n")
+    os.link(yolofs.project / "first", yolofs.project / "second")
+    with yolofs.mounted() as view:
+        if is_rewritten:
+            with open(view / "first", "a") as file:  # nobody looks at the other name
+                file.write("new\n")
+        wanted = "old\nnew\n" if is_rewritten else "old\n"
+        (view / "a.txt").unlink()
+        yolofs("snapshot", "one")
+        assert yolofs("cat", "one:second").out == wanted
+        (view / "second").unlink()
+        (view / "c.txt").write_text("c\n")
+        yolofs("commit", "--yes")
+        assert not (yolofs.project / "second").exists()
+        assert yolofs("cat", "one:second").out == wanted
+        (view / "first").write_text("other\n")
+        yolofs("restore", "--from", "one", "first", "second")
+        assert (view / "first").read_text() == wanted
+        assert (view / "second").samefile(view / "first")
+        yolofs("commit", "--yes")
+    assert (yolofs.project / "second").samefile(yolofs.project / "first")
+    assert (yolofs.project / "first").read_text() == wanted

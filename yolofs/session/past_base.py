@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.plan.plan import (
     Create,
     Duplicate,
@@ -54,6 +55,8 @@ class _FoundBefore(NamedTuple):
 
     kept: bytes | None = None
     """The absolute path of what the commit keeps."""
+    copy_of: FileNumbers | None = None
+    """Of which file, if that is a copy, as base has kept other names of it."""
     after: RelPath | None = None
     """Else its path in base after the commit."""
 
@@ -67,6 +70,8 @@ class PastBase:
         self._fetched = fetched
         self._number = applied.number
         self._directory = applied.directory
+        self._parted = applied.parted
+        self._of_several = frozenset(applied.parted.values())
         self._moved: dict[RelPath, RelPath] = {}
         """By old path, where the commit put it."""
         self._kept: dict[RelPath, int] = {}
@@ -136,15 +141,16 @@ class PastBase:
         """
         where = self._find(RelPath(rel))
         if where.kept is not None:
-            return _lstat(where.kept)
+            return _as_file(_lstat(where.kept), where.copy_of)
         if where.after is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
         now = self._after.lstat(where.after)
         was = self._was.get(where.after) or (self._was.get(now.st_ino) if not stat.S_ISDIR(now.st_mode) else None)
         slot = self._content_of(where.after)
-        if slot is None:
-            return _with(now, was) if was is not None else now
-        return _with(_lstat(self._fetched.path(self._number, slot)), was, file=now)
+        st = now if slot is None else _lstat(self._fetched.path(self._number, slot))
+        st = _with(st, was, file=now) if slot is not None or was is not None else st
+        numbers = now.st_dev, now.st_ino
+        return _as_file(st, numbers) if numbers in self._of_several else st
 
     def names(self, rel: bytes) -> list[bytes]:
         """Return the names that base had in a directory.
@@ -192,8 +198,9 @@ class PastBase:
             if above in self._moved:
                 return self._inside(self._moved[above], rest)
             if above in self._kept:
-                inside = RelPath(b"/".join(reversed(rest)))
-                return _FoundBefore(kept=self._fetched.path(self._number, self._kept[above], inside))
+                slot, inside = self._kept[above], RelPath(b"/".join(reversed(rest)))
+                copy_of = self._parted.get(b"/".join([b"%d" % slot, *reversed(rest)]))
+                return _FoundBefore(self._fetched.path(self._number, slot, inside), copy_of)
             above, name = split(above)
             rest.append(name)
         return self._inside(RelPath(b""), rest)
@@ -416,6 +423,18 @@ def _sized(st: os.stat_result, step: Create) -> os.stat_result:
     return os.stat_result(fields, times)
 
 
+def _as_file(st: os.stat_result, numbers: FileNumbers | None) -> os.stat_result:
+    """Return the attributes of a copy, or of a name that base has kept, as of one of several names
+    of the very file that it is.
+    """
+    if numbers is None:
+        return st
+    fields = list(st)
+    fields[stat.ST_DEV], fields[stat.ST_INO] = numbers
+    fields[stat.ST_NLINK] = max(st.st_nlink, 2)
+    return _rebuilt(fields, st, st.st_atime_ns, st.st_mtime_ns)
+
+
 def _with(st: os.stat_result, was: MetadataBefore | None, *, file: os.stat_result | None = None) -> os.stat_result:
     """Return attributes with the metadata that something had, and as of the very ``file`` whose
     content they are of.
@@ -426,11 +445,17 @@ def _with(st: os.stat_result, was: MetadataBefore | None, *, file: os.stat_resul
     if was is not None:
         fields[stat.ST_MODE], fields[stat.ST_UID], fields[stat.ST_GID] = was.mode, was.uid, was.gid
         fields[stat.ST_ATIME], fields[stat.ST_MTIME] = was.atime_ns // 10**9, was.mtime_ns // 10**9
+    times = (was.atime_ns, was.mtime_ns) if was is not None else (st.st_atime_ns, st.st_mtime_ns)
+    return _rebuilt(fields, st, *times)
+
+
+def _rebuilt(fields: list[float], st: os.stat_result, atime_ns: int, mtime_ns: int) -> os.stat_result:
+    """Return other fields with all that ``st`` has besides, and with these times."""
     return os.stat_result(
         fields,
         {
-            "st_atime_ns": was.atime_ns if was is not None else st.st_atime_ns,
-            "st_mtime_ns": was.mtime_ns if was is not None else st.st_mtime_ns,
+            "st_atime_ns": atime_ns,
+            "st_mtime_ns": mtime_ns,
             "st_ctime_ns": st.st_ctime_ns,
             "st_rdev": st.st_rdev,
             "st_blocks": st.st_blocks,
