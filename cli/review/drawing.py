@@ -119,9 +119,9 @@ def _prompt(model: ReviewModel, width: int) -> str:
             told = "the agent is told, why" if model.tells else "the agent is not told"
             return _typing(f"{told} (tab): ", typed, width)
         case ReviewMode.LEAVE:
-            return (
-                f"{len(model.accepted)} accepted and not committed: leave all the same? y leaves, any other key stays"
-            )
+            text = f"{len(model.accepted)} accepted and not committed: leave all the same?"
+            keys = " y leaves, any other key stays"
+            return text + (keys if len(text + keys) <= width else " y/n")
     return _KEYS if len(_KEYS) <= width else _SHORT_KEYS
 
 

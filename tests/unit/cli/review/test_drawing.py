@@ -45,6 +45,16 @@ def test_the_note_that_is_typed_can_be_seen_whatever_is_dropped() -> None:
     assert " end█" in "".join(piece for _, piece in draw_review(model, 60, 15)[-1])
 
 
+@pytest.mark.parametrize(("width", "end"), [(60, "leave all the same? y/n"), (100, "y leaves, any other key stays")])
+def test_the_question_before_leaving_can_be_read_to_its_end(width: int, end: str) -> None:
+    model = ReviewModel()
+    model.compared(comparison(*(change(b"p/%d" % number) for number in range(1000))))
+    press(model, "aq")
+    last = "".join(piece for _, piece in draw_review(model, width, 15)[-1])
+    assert last.startswith("1000 accepted and not committed: ")
+    assert last.rstrip().endswith(end)
+
+
 def right_side(model: ReviewModel, width: int = 60) -> list[str]:
     return ["".join(piece for _, piece in line).partition("│")[2].rstrip() for line in draw_review(model, width, 12)][
         1:-2
