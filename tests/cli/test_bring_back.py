@@ -382,3 +382,33 @@ def test_a_hard_link_that_a_commit_has_removed_is_one_in_the_states_before(yolof
         yolofs("commit", "--yes")
     assert (yolofs.project / "second").samefile(yolofs.project / "first")
     assert (yolofs.project / "first").read_text() == wanted
+
+
+def test_a_directory_that_a_commit_has_removed_is_whole_in_the_states_before_though_an_undo_has_put_it_back(
+    yolofs: Program,
+) -> None:
+    for name in ("top/one", "top/two", "top/deep/three", "top/deep/four"):
+        (yolofs.project / name).parent.mkdir(parents=True, exist_ok=True)
+        (yolofs.project / name).write_text(f"{name}\n")
+    whole = ["deep/", "deep/four", "deep/three", "one", "two"]
+    with yolofs.mounted() as view:
+        (view / "a.txt").write_text("changed\n")
+        yolofs("snapshot", "first")
+        os.rename(view / "top", view / "other")
+        (view / "other/one").unlink()
+        shutil.rmtree(view / "other")
+        yolofs("commit", "--yes")
+        assert yolofs("ls", "-R", "first:top").out.splitlines() == whole
+        yolofs("undo", "--yes")
+        (view / "c.txt").write_text("c\n")
+        yolofs("commit", "--yes", "c.txt")
+        assert yolofs("ls", "-R", "first:top").out.splitlines() == whole
+        (yolofs.project / "c.txt").unlink()
+        yolofs("abort", "--yes")
+        (view / "top/two").unlink()
+        (view / "top/deep/three").unlink()
+        yolofs("commit", "--yes")
+        assert yolofs("ls", "-R", "first:top").out.splitlines() == whole
+        yolofs("restore", "--from", "first", "top")
+        for name in ("top/one", "top/two", "top/deep/three", "top/deep/four"):
+            assert (view / name).read_text() == f"{name}\n"

@@ -31,7 +31,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied
 from yolofs.errors import UsageError
-from yolofs.paths import RelPath, join, split
+from yolofs.paths import ROOT, RelPath, is_below, join, split
 from yolofs.session.archive import commit_directory, commit_numbers
 from yolofs.session.generations import States
 from yolofs.session.history import Chapter
@@ -57,6 +57,12 @@ class _FoundBefore(NamedTuple):
     """The absolute path of what the commit keeps."""
     copy_of: FileNumbers | None = None
     """Of which file, if that is a copy, as base has kept other names of it."""
+    slot: int = 0
+    """The slot in which the commit keeps it, or kept it."""
+    inside: RelPath = ROOT
+    """Its path in what lies there."""
+    back: tuple[Base, RelPath] | None = None
+    """The base that an undo has put it back into, and where it is there."""
     after: RelPath | None = None
     """Else its path in base after the commit."""
 
@@ -126,6 +132,8 @@ class PastBase:
         had nothing.
         """
         where = self._find(RelPath(rel))
+        if where.back is not None:
+            return where.back[0].path(where.back[1])
         if where.kept is not None:
             return where.kept
         if where.after is None:
@@ -140,6 +148,8 @@ class PastBase:
             OSError: it had nothing there, or that is not kept.
         """
         where = self._find(RelPath(rel))
+        if where.back is not None:
+            return _as_file(where.back[0].lstat(where.back[1]), where.copy_of)
         if where.kept is not None:
             return _as_file(_lstat(where.kept), where.copy_of)
         if where.after is None:
@@ -160,8 +170,10 @@ class PastBase:
         """
         directory = RelPath(rel)
         where = self._find(directory)
-        if where.kept is not None:
-            names = set(os.listdir(where.kept))
+        if where.back is not None:
+            names = set(where.back[0].names(where.back[1]))
+        elif where.kept is not None:
+            names = set(os.listdir(where.kept)) | self._fetched.names(self._number, where.slot, where.inside)
         elif where.after is not None:
             names = set(self._after.names(where.after))
         else:
@@ -200,7 +212,9 @@ class PastBase:
             if above in self._kept:
                 slot, inside = self._kept[above], RelPath(b"/".join(reversed(rest)))
                 copy_of = self._parted.get(b"/".join([b"%d" % slot, *reversed(rest)]))
-                return _FoundBefore(self._fetched.path(self._number, slot, inside), copy_of)
+                back = self._fetched.find(self._number, slot, inside)
+                kept = self._fetched.path(self._number, slot, inside) if back is None else None
+                return _FoundBefore(kept, copy_of, slot, inside, back)
             above, name = split(above)
             rest.append(name)
         return self._inside(RelPath(b""), rest)
@@ -232,15 +246,28 @@ class Fetched:
                 found = self._back.setdefault((step.commit, step.slot), [])
                 found.append((step.inside, after, places[step.number]))
 
-    def path(self, commit: int, slot: int, inside: RelPath | None = None) -> bytes:
-        """Return the absolute path of what a commit keeps, or of something in it."""
-        wanted = inside or RelPath(b"")
+    def find(self, commit: int, slot: int, inside: RelPath = ROOT) -> tuple[Base, RelPath] | None:
+        """Return the base that has what a commit kept, or something in it, and where that is; None
+        if the commit still keeps it.
+        """
         for top, base, place in self._back.get((commit, slot), ()):
-            if not top or wanted == top or wanted.startswith(top + b"/"):
-                rest = wanted[len(top) :].lstrip(b"/")
-                return base.path(join(place, rest) if rest else place)
+            if is_below(inside, top):
+                rest = inside[len(top) :].lstrip(b"/")
+                return base, join(place, rest) if rest else place
+        return None
+
+    def names(self, commit: int, slot: int, inside: RelPath) -> set[bytes]:
+        """Return the names of what was taken out of a directory that a commit keeps."""
+        taken = (split(top) for top, _, _ in self._back.get((commit, slot), ()) if top)
+        return {name for above, name in taken if above == inside}
+
+    def path(self, commit: int, slot: int, inside: RelPath = ROOT) -> bytes:
+        """Return the absolute path of what a commit keeps, or of something in it."""
+        back = self.find(commit, slot, inside)
+        if back is not None:
+            return back[0].path(back[1])
         kept = os.path.join(self._commits, b"%d/replaced/%d" % (commit, slot))
-        return os.path.join(kept, wanted) if wanted else kept
+        return os.path.join(kept, inside) if inside else kept
 
 
 class PastStore:
