@@ -412,3 +412,16 @@ def test_a_directory_that_a_commit_has_removed_is_whole_in_the_states_before_tho
         yolofs("restore", "--from", "first", "top")
         for name in ("top/one", "top/two", "top/deep/three", "top/deep/four"):
             assert (view / name).read_text() == f"{name}\n"
+
+
+def test_a_new_file_has_the_mode_that_it_had_before_a_later_commit_changed_that(yolofs: Program) -> None:
+    with yolofs.mounted() as view:
+        (view / "new").write_text("new\n")
+        (view / "new").chmod(0o640)
+        yolofs("snapshot", "first")
+        yolofs("commit", "--yes")
+        (view / "new").chmod(0o600)
+        yolofs("commit", "--yes")
+        assert yolofs("ls", "-l", "first:new").out.startswith("-rw-r----- ")
+        yolofs("restore", "--from", "first", "new")
+        assert stat.S_IMODE((view / "new").stat().st_mode) == 0o640

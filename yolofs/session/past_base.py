@@ -291,8 +291,7 @@ class PastStore:
         if not self._is_placed(ino):
             return self._store.path(ino)
         base, step = self._placed[ino]
-        path = base.path(step.path)
-        return path if _is_as_placed(_look(path), step) else self._store.own_path(ino)
+        return base.path(step.path) if _is_as_placed(_look(base, step.path), step) else self._store.own_path(ino)
 
     def shown_owner(self, ino: int) -> tuple[int, int] | None:
         """Return the user and group that a store inode shows, None if they are its own."""
@@ -312,7 +311,7 @@ class PastStore:
         if not self._is_placed(ino):
             return self._store.lstat(ino)
         base, step = self._placed[ino]
-        st = _look(base.path(step.path))
+        st = _look(base, step.path)
         if st is not None and _is_as_placed(st, step):
             return st
         return _sized(st if st is not None and stat.S_ISREG(st.st_mode) else _GONE, step)
@@ -430,10 +429,10 @@ def _lstat(path: bytes) -> os.stat_result:
         os.close(fd)
 
 
-def _look(path: bytes) -> os.stat_result | None:
-    """Return the attributes of what is at a path, as :func:`_lstat`; None if nothing is."""
+def _look(base: Base, path: RelPath) -> os.stat_result | None:
+    """Return the attributes of what a base has at a path; None if it has nothing."""
     try:
-        return _lstat(path)
+        return base.lstat(path)
     except OSError:
         return None
 
