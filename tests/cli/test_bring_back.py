@@ -425,3 +425,20 @@ def test_a_new_file_has_the_mode_that_it_had_before_a_later_commit_changed_that(
         assert yolofs("ls", "-l", "first:new").out.startswith("-rw-r----- ")
         yolofs("restore", "--from", "first", "new")
         assert stat.S_IMODE((view / "new").stat().st_mode) == 0o640
+
+
+def test_both_names_of_a_file_have_the_mode_that_it_had_before_a_commit_changed_it(yolofs: Program) -> None:
+    (yolofs.project / "first").write_text("old\n")
+    (yolofs.project / "first").chmod(0o640)
+    os.link(yolofs.project / "first", yolofs.project / "second")
+    with yolofs.mounted() as view:
+        (view / "c.txt").write_text("c\n")
+        yolofs("snapshot", "kept")
+        (view / "second").chmod(0o600)
+        yolofs("commit", "--yes")
+        for name in ("first", "second"):
+            assert yolofs("ls", "-l", f"kept:{name}").out.startswith("-rw-r----- ")
+        (view / "first").unlink()
+        yolofs("commit", "--yes")
+        for name in ("first", "second"):
+            assert yolofs("ls", "-l", f"kept:{name}").out.startswith("-rw-r----- ")

@@ -91,11 +91,15 @@ class PastBase:
         """
         self._was: dict[RelPath | int, MetadataBefore] = {}
         """Likewise the metadata of what was changed in place."""
+        self._was_of_several: dict[int, MetadataBefore] = {}
+        """The same by the inode number that the step has noted: it counts for files with several
+        names alone, as others may have the number of a file that is gone.
+        """
         self._read(applied)
 
     def _read(self, applied: Applied) -> None:
         places = {step.number: step.path for step in applied.plan.steps if isinstance(step, Place)}
-        for step in applied.plan.steps:
+        for index, step in enumerate(applied.plan.steps):
             match step:
                 case Park():
                     self._moved[step.path] = places[step.number]
@@ -111,6 +115,8 @@ class PastBase:
                         self._contents |= dict.fromkeys(keys, step.number)
                     if step.was is not None:
                         self._was |= dict.fromkeys(keys, step.was)
+                        if isinstance(step, SetMetadata) and (came := applied.came(index)) is not None:
+                            self._was_of_several[came.inode] = step.was
                 case _:
                     pass
         for step in applied.plan.steps:
@@ -155,7 +161,9 @@ class PastBase:
         if where.after is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), rel)
         now = self._after.lstat(where.after)
-        was = self._was.get(where.after) or (self._was.get(now.st_ino) if not stat.S_ISDIR(now.st_mode) else None)
+        was = self._was.get(where.after)
+        if was is None and not stat.S_ISDIR(now.st_mode):
+            was = self._was.get(now.st_ino) or (self._was_of_several.get(now.st_ino) if now.st_nlink > 1 else None)
         slot = self._content_of(where.after)
         st = now if slot is None else _lstat(self._fetched.path(self._number, slot))
         st = _with(st, was, file=now) if slot is not None or was is not None else st
