@@ -1,5 +1,5 @@
 """Base lies on a disk that takes names for one that differ in nothing but case (FAT, exFAT, NTFS,
-SMB).  The view tells them apart.
+SMB).  The view tells them apart, and shows each by its own spelling alone.
 """
 
 from __future__ import annotations
@@ -42,12 +42,13 @@ def rename_over_another_spelling(view: CoreDriver) -> None:
 
 def make_something_in_a_directory_that_moves(view: CoreDriver) -> None:
     view.rename(b"dir", b"other")
+    view.mkdir(b"Dir", 0o755)
     view.create(b"Dir/new", b"new\n", 0o644)
 
 
 def replace_by_another_spelling(view: CoreDriver) -> None:
     view.unlink(b"one")
-    view.overwrite(b"One", b"view\n")  # base has that still
+    view.create(b"One", b"view\n", 0o644)
 
 
 def make_two(view: CoreDriver) -> None:
@@ -102,6 +103,26 @@ def test_a_name_that_the_disk_tells_apart_is_committed_and_undone(on_it: Program
     assert content(project) == after
     on_it("undo", "--yes")
     assert content(project) == before
+
+
+def test_a_view_shows_a_file_by_no_other_spelling_than_its_own(on_it: Program) -> None:
+    """Rules know it by that one."""
+    project = on_it.project
+    (project / ".env").write_text("secret\n")
+    (project / "dir/1").write_text("one\n")  # a name that tells nothing of the disk
+    on_it("rule", "hidden", str(project / ".env"))
+    with on_it.mounted() as mount:
+        view = Path(f"{mount}")
+        assert (view / "dir/1").read_text() == "one\n"
+        for spelling in (".ENV", ".Env", "ONE", "DIR", "DIR/file", "dir/FILE", ".YOLOFS.toml"):
+            assert not os.path.lexists(view / spelling), spelling
+        assert sorted(os.listdir(view / "dir")) == ["1", "file"]
+        (project / "dir/later").write_text("later\n")  # the names were read before
+        assert (view / "dir/later").read_text() == "later\n"
+        (view / ".ENV").write_text("mine\n")
+    refused = on_it("commit", "--yes", "--ours", code=1).err
+    assert f"{project}/.ENV and {project}/.env are one name on that disk" in refused
+    assert (project / ".env").read_text() == "secret\n"
 
 
 def test_two_spellings_are_two_names_on_any_other_disk(yolofs: Program) -> None:

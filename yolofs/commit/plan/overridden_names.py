@@ -61,7 +61,7 @@ def survey(tree: Tree, base: Base) -> Iterator[OverriddenName]:
 
 def _name(path: RelPath, entry: Entry, base: Base, *, has_directory: bool) -> OverriddenName:
     natural = _beside(entry) if has_directory else None
-    here = base.look(natural)
+    here = base.look_listed(natural)
     source_st = here if entry.source == natural else base.look(entry.source)
     name = OverriddenName(path, entry, natural, here, source_st, is_cut_off=False)
     if has_directory or entry.is_tombstone or _parent(entry).staged is not None:

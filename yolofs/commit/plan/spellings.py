@@ -1,8 +1,9 @@
 """Refuses to change one name of base under two spellings: on a disk that takes names for one which
 differ in nothing but case (FAT, exFAT, NTFS, SMB; directories of ext4 with ``+F``).
 
-The view tells such names apart, as the disk does not say what it does.  A plan with both would move
-one file over another, or look for a file under a name that has just gone.
+The view tells such names apart, and shows each file by the one that the disk lists, as rules know
+it by that.  A plan with both would move one file over another, or look for a file under a name that
+has just gone.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from yolofs.store.base import Base
 
 
 def check_spellings(names: Sequence[OverriddenName], base: Base) -> None:
-    """Check that no disk takes two of some names for one.  ``names`` are those of the tree.
+    """Check that no disk takes two of some names for one, or one of them for another that base has.
+    ``names`` are those of the tree.
 
-    Where no two names differ in case alone, no disk is asked.
+    A disk is asked once what it does, and its directories are read only if it takes names for one.
 
     Raises:
         YolofsError: one does.
@@ -30,8 +32,7 @@ def check_spellings(names: Sequence[OverriddenName], base: Base) -> None:
     """
     paths = {name.path for name in names}
     paths.update(name.natural for name in names if name.natural is not None)
-    if len(set(map(_folded, paths))) < len(paths):
-        _SpellingCheck(base).check(paths)
+    _SpellingCheck(base).check(paths)
 
 
 def _folded(name: bytes) -> bytes:
@@ -48,47 +49,59 @@ def _folded(name: bytes) -> bytes:
 class _SpellingCheck:
     def __init__(self, base: Base) -> None:
         self._base = base
-        self._folding: dict[RelPath, bool] = {}
-        """Whether directories of base take spellings for one."""
+        self._folding: dict[int, bool] = {}
+        """By device, whether it takes spellings for one."""
 
     def check(self, paths: Iterable[RelPath]) -> None:
-        spellings: defaultdict[tuple[RelPath, bytes], list[RelPath]] = defaultdict(list)
-        for path in sorted(paths):  # directories before what is in them
-            above, last = split(path)
-            spellings[above, _folded(last)].append(path)
-        for (above, _), found in spellings.items():
-            if len(found) > 1:
-                self._check_in(above, found)
+        inside: defaultdict[RelPath, list[RelPath]] = defaultdict(list)
+        for path in paths:
+            inside[split(path)[0]].append(path)
+        for above in sorted(inside):
+            if self._folds(self._nearest(above)):
+                self._check_in(above, sorted(inside[above]))
 
     def _check_in(self, above: RelPath, found: Sequence[RelPath]) -> None:
-        directory = above
-        while not self._is_directory(directory):  # a new one
-            directory = split(directory)[0]
-        listed = set(self._base.names(directory)) if directory == above else frozenset[bytes]()
-        unlisted = [path for path in found if split(path)[1] not in listed]
-        if not unlisted or not self._folds(directory):
-            return
-        one = unlisted[0]
-        other = next(path for path in found if path != one)
-        first, second = (display(self._base.path(path)) for path in (one, other))
-        raise YolofsError(
+        listed = {_folded(name): name for name in self._listed(above)}
+        spelled: dict[bytes, RelPath] = {}
+        for path in found:
+            name = split(path)[1]
+            there = listed.get(_folded(name))
+            first = join(above, there) if there is not None else spelled.setdefault(_folded(name), path)
+            if first != path:
+                raise self._refusal(path, first)
+
+    def _listed(self, directory: RelPath) -> list[bytes]:
+        return self._base.names(directory) if self._is_directory(directory) else []
+
+    def _refusal(self, path: RelPath, other: RelPath) -> YolofsError:
+        first, second = (display(self._base.path(one)) for one in sorted((path, other)))
+        return YolofsError(
             f"{first} and {second} are one name on that disk, as it does not tell capital letters from small ones: what"
-            " is staged at both cannot be committed together",
+            " is staged there cannot be committed",
             hint="give one of them another name in the view, or commit what else there is: yolofs commit PATH...",
         )
+
+    def _nearest(self, directory: RelPath) -> RelPath:
+        """Return a directory, or that above it that base has, if it is a new one."""
+        while not self._is_directory(directory):
+            directory = split(directory)[0]
+        return directory
 
     def _folds(self, directory: RelPath) -> bool:
         """Tell whether a directory that base has takes spellings for one, by one of its names, or
         else as the directory above it does.
         """
-        if directory not in self._folding:
-            names = self._base.names(directory)
-            other = next((name.swapcase() for name in names if name.swapcase() != name), None)
-            if other is not None:
-                self._folding[directory] = other not in names and self._base.has(join(directory, other))
-            else:
-                self._folding[directory] = bool(directory) and self._folds(split(directory)[0])
-        return self._folding[directory]
+        st = self._base.look(directory)
+        if st is None:  # the host has taken it away
+            return False
+        if st.st_dev in self._folding:
+            return self._folding[st.st_dev]
+        names = self._base.names(directory)
+        other = next((name.swapcase() for name in names if name.swapcase() != name), None)
+        if other is None:
+            return bool(directory) and self._folds(split(directory)[0])
+        self._folding[st.st_dev] = other not in names and self._base.has(join(directory, other))
+        return self._folding[st.st_dev]
 
     def _is_directory(self, path: RelPath) -> bool:
         st = self._base.look(path)
