@@ -38,6 +38,7 @@ def project(tmp_path: Path) -> Path:
         "support/removal.py",
         "support/session_cleaning.py",
         "support/signals.py",
+        "support/unsynced.py",
         "support/spread.py",
         "support/vfork.py",
         "mount/ordinary_user.py",
