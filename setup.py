@@ -83,6 +83,7 @@ COMPILED = [
     "yolofs/state/tree.py",
     "yolofs/store/base.py",
     "yolofs/store/base_stand_in.py",
+    "yolofs/store/listed_names.py",
     "yolofs/store/store.py",
     "yolofs/system/own_names.py",
 ]

@@ -125,6 +125,15 @@ def test_a_view_shows_a_file_by_no_other_spelling_than_its_own(on_it: Program) -
     assert (project / ".env").read_text() == "secret\n"
 
 
+def test_what_is_found_where_the_disk_is_mounted_tells_nothing_of_the_disk(on_it: Program, tmp_path: Path) -> None:
+    """That name lies in a directory of another disk, which takes it for one name alone."""
+    with on_it.mounted("--root", tmp_path) as mount:
+        assert (mount / "shown").is_dir()
+        assert (mount / "shown/project/one").read_text() == "one\n"
+        assert not os.path.lexists(mount / "shown/project/ONE")
+        assert not os.path.lexists(mount / "shown/PROJECT")
+
+
 def test_two_spellings_are_two_names_on_any_other_disk(yolofs: Program) -> None:
     (yolofs.project / "one").write_text("one\n")
     before = content(yolofs.project)

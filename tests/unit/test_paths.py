@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+from tests.support.required import do_without
 from yolofs.paths import display, in_shell
 
 
@@ -66,7 +67,7 @@ def test_a_path_for_a_command_line_is_the_same_to_a_shell(path: bytes) -> None:
 @pytest.mark.parametrize("path", [b"/p/it's", b'/p/it\'s a "file"', b"/p/a ", b"/p/a\\b", b"/p/$HOME `x` !y"])
 def test_a_path_that_shows_is_the_same_to_every_shell(path: bytes, shell: str) -> None:
     if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell}")
+        do_without(f"there is no {shell}")
     printed = subprocess.run([shell, "-c", f"printf %s {in_shell(path)}"], stdout=subprocess.PIPE, check=True).stdout
     assert printed == path
 

@@ -183,7 +183,7 @@ class Finding:
             if self._looks.lately_ns:
                 self._looks.missed = rel, monotonic_ns()
             return None
-        if entry is None and parent.source is not None and not self._base.is_listed(parent.source, name, st.st_dev):
+        if entry is None and parent.source is not None and not self._base.listed.has(parent.source, name, st.st_dev):
             return None
         staged = staged_for(self._layers.tree, self._base, st)
         if staged is None:

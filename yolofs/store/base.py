@@ -23,6 +23,7 @@ from typing import Protocol
 
 from yolofs.journal.records import Fingerprint, owner_of
 from yolofs.paths import RelPath, is_below, join, parse_relpath, split
+from yolofs.store.listed_names import ListedNames
 from yolofs.system import own_names
 from yolofs.system.disks import OnDisk, disk_key
 from yolofs.system.mount_table import mounted_paths
@@ -37,7 +38,6 @@ _VIEW = b"fuse.yolofs"
 _PSEUDO_PATHS = (b"/dev", b"/proc", b"/sys")
 _ROOT_NUMBER = 1
 _SLOTS = 1 << 14
-_MOST_LISTINGS = 8
 
 
 class Elsewhere(Protocol):
@@ -72,10 +72,7 @@ class Base:
         self._slots_now: dict[int, int] = {}
         """The same by the numbers that the devices have now."""
         self._disks: dict[int, bytes] = {self._device: b""}
-        self._folding: dict[int, bool] = {}
-        """By device, as far as is known: whether it finds a file by another spelling."""
-        self._listings: dict[bytes, frozenset[bytes]] = {}
-        """What was read of directories on such devices."""
+        self.listed = ListedNames(self.names, self.place)
         self.elsewhere: Elsewhere | None = None
         """Set for as long as a commit stands half way; paths are those that base had before it."""
         self._looks: dict[bytes, os.stat_result | OSError] | None = None
@@ -125,8 +122,7 @@ class Base:
         """
         self._disks = {self._device: b""}
         self._slots_now.clear()
-        self._folding.clear()
-        self._listings.clear()
+        self.listed.forget()
         mounts: dict[RelPath, bytes] = {}
         with contextlib.suppress(OSError), open("/proc/self/mountinfo", "rb") as lines:
             for path, kind in mounted_paths(lines):
@@ -306,19 +302,6 @@ class Base:
             raise FileNotFoundError(2, "hidden", rel)
         return st
 
-    def is_listed(self, directory: RelPath, name: bytes, device: int) -> bool:
-        """Tell whether what was found under a name in a base directory has that very name.
-
-        Some disks (FAT, exFAT, NTFS, SMB) find a file by its name in any case.  Rules know it by
-        the name that is listed, so a view must show it by no other.  ``device``: that of the file.
-        """
-        folds = self._folding.get(device)
-        if folds is None:
-            folds = self._find_folding(directory, name, device)
-        if not folds or name in self._listings.get(directory, ()):
-            return True
-        return name in self._list(directory)
-
     def look_listed(self, rel: RelPath | None) -> os.stat_result | None:
         """Return what :meth:`look` does, but None if base lists it by another spelling.
 
@@ -329,36 +312,7 @@ class Base:
         if st is None or not rel:
             return st
         above, name = split(rel)
-        return st if self.is_listed(above, name, st.st_dev) else None
-
-    def _find_folding(self, directory: RelPath, name: bytes, device: int) -> bool:
-        """Tell whether a device finds a file by another spelling, and note that if the name tells:
-        one without letters does not.
-        """
-        other = name.swapcase()
-        if other == name:
-            return False
-        try:
-            os.lstat(self.place(join(directory, other)))
-        except OSError as error:
-            if error.errno == errno.ENOENT and _lstat_or_none(self.place(join(directory, name))) is not None:
-                self._folding[device] = False
-            return False
-        names = self._list(directory)
-        if names:  # else it may not be read
-            self._folding[device] = not names.issuperset((name, other))
-        return self._folding.get(device, False)
-
-    def _list(self, directory: RelPath) -> frozenset[bytes]:
-        """Return the names in a directory on a device that folds, read anew; none if it is gone."""
-        try:
-            names = frozenset(self.names(directory))
-        except OSError:
-            names = frozenset()
-        if len(self._listings) >= _MOST_LISTINGS:
-            self._listings.clear()
-        self._listings[directory] = names
-        return names
+        return st if self.listed.has(above, name, st.st_dev) else None
 
     def has(self, rel: bytes) -> bool:
         """Tell whether there is something at a base path that a view could show.

@@ -49,8 +49,6 @@ def _folded(name: bytes) -> bytes:
 class _SpellingCheck:
     def __init__(self, base: Base) -> None:
         self._base = base
-        self._folding: dict[int, bool] = {}
-        """By device, whether it takes spellings for one."""
 
     def check(self, paths: Iterable[RelPath]) -> None:
         inside: defaultdict[RelPath, list[RelPath]] = defaultdict(list)
@@ -94,14 +92,12 @@ class _SpellingCheck:
         st = self._base.look(directory)
         if st is None:  # the host has taken it away
             return False
-        if st.st_dev in self._folding:
-            return self._folding[st.st_dev]
-        names = self._base.names(directory)
-        other = next((name.swapcase() for name in names if name.swapcase() != name), None)
-        if other is None:
+        tell = self._base.listed.folds
+        told = (tell(directory, name, st.st_dev) for name in self._base.names(directory))
+        folds = next((one for one in told if one is not None), None)
+        if folds is None:
             return bool(directory) and self._folds(split(directory)[0])
-        self._folding[st.st_dev] = other not in names and self._base.has(join(directory, other))
-        return self._folding[st.st_dev]
+        return folds
 
     def _is_directory(self, path: RelPath) -> bool:
         st = self._base.look(path)
