@@ -69,7 +69,13 @@ class _SpellingCheck:
                 raise self._refusal(path, first)
 
     def _listed(self, directory: RelPath) -> list[bytes]:
-        return self._base.names(directory) if self._is_directory(directory) else []
+        """Return the names in a directory of base; none if it is a new one, or may not be read."""
+        if not self._is_directory(directory):
+            return []
+        try:
+            return self._base.names(directory)
+        except PermissionError:
+            return []
 
     def _refusal(self, path: RelPath, other: RelPath) -> YolofsError:
         first, second = (display(self._base.path(one)) for one in sorted((path, other)))
@@ -93,7 +99,7 @@ class _SpellingCheck:
         if st is None:  # the host has taken it away
             return False
         tell = self._base.listed.folds
-        told = (tell(directory, name, st.st_dev) for name in self._base.names(directory))
+        told = (tell(directory, name, st.st_dev) for name in self._listed(directory))
         folds = next((one for one in told if one is not None), None)
         if folds is None:
             return bool(directory) and self._folds(split(directory)[0])
