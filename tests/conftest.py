@@ -219,7 +219,7 @@ def traces(
     kept_survey.share(runtime_dir, str(common / "survey"))
     mark = uuid.uuid4().hex
     directories = (runtime_dir, str(temporary))
-    traces = Traces(mark=mark, directories=directories, older=all_processes())
+    traces = Traces(mark=mark, directories=directories, others=all_processes())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_RUNTIME_DIR", runtime_dir)
         patch.setenv(traces.variable, mark)

@@ -9,13 +9,17 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.cli import forked
-from yolofs.system.mounts import read_mounts
+from yolofs.system.mount_table import mounted_paths
 
 GRACE_S = 60.0
 """How long something may take to go away after a test, in seconds; what the daemon has done at low
 priority takes long on a busy machine."""
+
+_OWN_ENVIRONMENT = Path("/proc/self/environ").read_bytes()
+"""What a fork has, too, until it runs another program."""
 
 _LOOKS = 50
 """How often a process with an empty environment is looked at, a millisecond apart."""
@@ -55,9 +59,9 @@ class Traces:
 
     variable: str = "YOLOFS_TEST_RUN"
 
-    older: set[int] = field(default_factory=set)
-    """Processes that were there before the run, and are there all the time since: they are not
-    looked at, as each look takes time.
+    others: set[int] = field(default_factory=set)
+    """Processes that are not of this run, or were there before it, and are there all the time
+    since: they are not looked at again, as each look takes time.
     """
 
     def find(self) -> Leftovers:
@@ -85,16 +89,17 @@ class Traces:
             subprocess.run([*command, mountpoint], check=False)
 
     def _mounts(self) -> Iterator[str]:
-        for entry in read_mounts():
-            mountpoint = os.fsdecode(entry.mountpoint)
-            if entry.type.startswith(b"fuse") and mountpoint.startswith(tuple(f"{path}/" for path in self.directories)):
+        below = tuple(f"{path}/" for path in self.directories)
+        for path, _ in mounted_paths(_fuse_lines()):
+            mountpoint = os.fsdecode(path)
+            if mountpoint.startswith(below):
                 yield mountpoint
 
     def _processes(self) -> Iterator[tuple[int, str]]:
         wanted = f"{self.variable}={self.mark}".encode()
         now = all_processes()
-        self.older.intersection_update(now)  # the number of one that has ended may come again
-        for pid in now - self.older - {os.getpid()}:
+        self.others.intersection_update(now)  # the number of one that has ended may come again
+        for pid in now - self.others - {os.getpid()}:
             if forked.is_server(pid):
                 continue
             with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
@@ -103,6 +108,13 @@ class Traces:
                 if wanted in environment and wanted in environment.split(b"\0"):
                     command = _read(f"{process}/cmdline").replace(b"\0", b" ").strip()
                     yield pid, command.decode(errors="replace")
+                elif environment and environment != _OWN_ENVIRONMENT:
+                    self.others.add(pid)
+
+
+def _fuse_lines() -> list[bytes]:
+    """Return the lines of the table of mounts that are about FUSE: few of many."""
+    return [line for line in _read("/proc/self/mountinfo").splitlines() if b" - fuse" in line]
 
 
 def all_processes() -> set[int]:

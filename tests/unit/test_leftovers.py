@@ -14,7 +14,6 @@ import pytest
 
 import tests.support.leftovers
 from tests.support.leftovers import Leftovers, Traces, all_processes
-from yolofs.system.mounts import MountEntry
 
 
 @pytest.fixture
@@ -48,23 +47,41 @@ def test_a_process_with_the_mark_is_found_and_killed(own: Traces, monkeypatch: p
 def test_a_process_with_another_mark_is_not_ours(own: Traces) -> None:
     with start_sleeper("somebody-elses") as process:
         assert not own.find()
+        assert process.pid in own.others  # and is not looked at again
         process.kill()
+
+
+def test_a_fork_of_the_tests_is_looked_at_again(own: Traces) -> None:
+    """It may become a program with a mark."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(writing)
+        os.read(reading, 1)
+        os._exit(0)
+    try:
+        assert not own.find()
+        assert pid not in own.others
+    finally:
+        os.close(writing)
+        os.waitpid(pid, 0)
+        os.close(reading)
 
 
 def test_what_was_there_before_the_run_is_no_leftover(own: Traces) -> None:
     with start_sleeper(own.mark) as process:
         assert process.pid in all_processes()
-        assert not dataclasses.replace(own, older=all_processes()).find()
-        assert dataclasses.replace(own, older=all_processes() - {process.pid}).find()
+        assert not dataclasses.replace(own, others=all_processes()).find()
+        assert dataclasses.replace(own, others=all_processes() - {process.pid}).find()
         process.kill()
 
 
 def test_the_number_of_a_process_that_has_ended_is_looked_at_again(own: Traces) -> None:
     with start_sleeper("somebody-elses") as process:
-        own.older.update(all_processes())
+        own.others.update(all_processes())
         process.kill()
     assert not own.find()
-    assert process.pid not in own.older
+    assert process.pid not in own.others
 
 
 def test_a_process_from_before_a_test_is_not_left_behind_by_it(own: Traces) -> None:
@@ -97,13 +114,18 @@ def test_only_fuse_mounts_below_the_own_directories_count(
     own: Traces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = [
-        MountEntry(1, b"0:1", os.fsencode(place), kind)
+        f"1 1 0:1 / {place} rw - {kind} none rw".encode()
         for place, kind in [
-            (f"{tmp_path}/a b", b"fuse.yolofs"),
-            (f"{tmp_path}/tmpfs", b"tmpfs"),
-            (f"{tmp_path}-of-another/c", b"fuse.yolofs"),
-            ("/proc", b"proc"),
+            (f"{tmp_path}/a\\040b", "fuse.yolofs"),
+            (f"{tmp_path}/tmpfs", "tmpfs"),
+            (f"{tmp_path}-of-another/c", "fuse.yolofs"),
+            ("/proc", "proc"),
         ]
     ]
-    monkeypatch.setattr(tests.support.leftovers, "read_mounts", lambda: table)
+    read = tests.support.leftovers._read
+    monkeypatch.setattr(
+        tests.support.leftovers,
+        "_read",
+        lambda path: b"\n".join(table) if path == "/proc/self/mountinfo" else read(path),
+    )
     assert own.find().mounts == {f"{tmp_path}/a b"}
