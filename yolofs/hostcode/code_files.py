@@ -24,7 +24,7 @@ from yolofs.store.base import Base, read_link
 from yolofs.text.path_patterns import ANY_DEPTH, FirstNames, Pattern, Patterns, parse_pattern
 
 _HOMES: tuple[Pattern, ...] = ((b"root",), (b"home", b"*"))
-"""Where other users' home directories are: root commits what is theirs, too."""
+"""Where home directories are."""
 _SETTINGS = "~/.config/"
 _JJ_REPOSITORY = b"/.jj/repo"
 """A directory as a rule; a file or link in its place leads to another repository's settings."""
@@ -49,27 +49,31 @@ class CodeFileTable:
         """
         self.own = (*own, mountpoint) if mountpoint is not None else tuple(own)
         self.states = tuple(states)
+        self._base = base
         self._project = base.relative(project)
         self._links = Links(base, project, home, mountpoint)
         table = built_in(home, os.environ.get("XDG_CONFIG_HOME", ""))
         listed = [(parse_pattern(text, project, home), Mark.LISTED) for text in more]
         self._anywhere = [*table.anywhere, *((names[1:], mark) for names, mark in listed if _is_anywhere(names))]
         self._fixed = [*table.fixed, *listed]
-        self._fixed += [*self._links.fixed(self._fixed), *table.of_others]
+        self._fixed += self._links.fixed(self._fixed)
+        self._homes = OtherHomes(home, table.below_homes)
         self._git_settings = [b"/" + b"/".join(parse_pattern(text, b"/", home)) for text in _GIT_SETTINGS]
+        self._named_by_git: list[tuple[Pattern, Mark]] = []
         for settings in self._git_settings:
-            self._fixed += self._links.named_by_git(settings, base.root)
+            self._named_by_git += self._links.named_by_git(settings, base.root)
         self.anywhere = patterns_anywhere()
         """The built-in patterns that are about paths anywhere, absolute."""
 
-    def fixed(self, directories: Iterable[RelPath]) -> Patterns[Mark]:
-        """Return all other patterns; ``directories`` of base may hold repositories, whose links
-        count, too.
+    def fixed(self, paths: Iterable[RelPath], directories: Iterable[RelPath]) -> Patterns[Mark]:
+        """Return all other patterns that may be about ``paths``; ``directories`` of base may hold
+        repositories, whose links count, too.
         """
         tops = [self._project] if self._project is not None else []
         inside = dict.fromkeys([*tops, *directories])
         more = self._links.of_directories(inside, tops, self._anywhere, self._git_settings)
-        return Patterns([*self._fixed, *more], folds_case=True)
+        homes = self._homes.patterns(map(self._base.path, paths))
+        return Patterns([*self._fixed, *homes, *self._named_by_git, *more], folds_case=True)
 
     def is_exempt(self, path: RelPath) -> bool:
         """Tell whether :attr:`anywhere` does not count at a path."""
@@ -77,6 +81,29 @@ class CodeFileTable:
         if self._project is not None and is_below(path, self._project):
             inner = path[len(self._project) :]
         return not PUBLISHED.isdisjoint(inner.split(b"/")[:-1])
+
+
+class OtherHomes:
+    """The table for other users' home directories: root commits what is theirs, too."""
+
+    def __init__(self, own: bytes, below: Iterable[tuple[Pattern, Mark]]) -> None:
+        """``own``: the user's own, whose patterns are there in any case; ``below``: relative to
+        each.
+        """
+        is_one_of_them = os.path.dirname(own) == b"/home" or own == b"/root"
+        self._own = own + b"/" if is_one_of_them else None
+        self._below = below
+
+    def patterns(self, paths: Iterable[bytes]) -> Iterable[tuple[Pattern, Mark]]:
+        """Return those that may be about absolute paths, or what lies below them: none, if all of
+        them are in the user's own, or in no such directory.
+        """
+        tops = {b"", *(names[0] for names in _HOMES)}
+        for path in paths:
+            is_own = self._own is not None and path.startswith(self._own)
+            if not is_own and path.lower().split(b"/", 2)[1] in tops:
+                return [(top + names, mark) for names, mark in self._below for top in _HOMES]
+        return ()
 
 
 class FileMarkFinder:
@@ -102,7 +129,7 @@ class FileMarkFinder:
         self._git = GitFiles(self)
         self._plain: dict[bytes, bool] = {}
         """Whether nothing is said of names in a directory but by what fits anywhere."""
-        self._fixed = table.fixed(_directories(changes))
+        self._fixed = table.fixed((change.path for change in changes), _directories(changes))
         of_git = FirstNames(GIT_NAMES, (SHARED_INDEX,), ())
         self._anywhere = self._fixed.first_names | table.anywhere.first_names | of_git
         """Of what something may be said wherever it lies."""
@@ -242,8 +269,8 @@ class BuiltIn(msgspec.Struct, frozen=True):
     """Those that may begin anywhere, without their ``**``; those of git's files first."""
     fixed: tuple[tuple[Pattern, Mark], ...]
     """Those that begin at ``/``."""
-    of_others: tuple[tuple[Pattern, Mark], ...]
-    """Those of other users' home directories."""
+    below_homes: tuple[tuple[Pattern, Mark], ...]
+    """Those of home directories, relative to each."""
 
 
 @functools.cache
@@ -251,20 +278,28 @@ def built_in(home: bytes, configured: str) -> BuiltIn:
     """Return the built-in table; ``configured``: where the user has settings, empty if not
     elsewhere.
     """
-    builtin = [(row, parse_pattern(row.pattern, b"/", home)) for row in rows()]
-    table: list[tuple[Pattern, Mark]] = []
-    for row, names in builtin:
-        table.append((names, row.mark))
-        if configured.startswith("/") and row.pattern.startswith(_SETTINGS):  # which the user has elsewhere, too
-            table.append((parse_pattern(configured + "/" + row.pattern.removeprefix(_SETTINGS), b"/", home), row.mark))
-    git = [(parse_pattern(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
+    fixed: list[tuple[Pattern, Mark]] = []
+    below_homes: list[tuple[Pattern, Mark]] = []
     depth = len(parse_pattern("~", b"/", home))
-    below_homes = [(names[depth:], row.mark) for row, names in builtin if row.pattern[0] == "~"]
+    for row in rows():
+        if row.pattern.startswith("**/"):
+            continue
+        names = parse_pattern(row.pattern, b"/", home)
+        fixed.append((names, row.mark))
+        if row.pattern[0] == "~":
+            below_homes.append((names[depth:], row.mark))
+        if configured.startswith("/") and row.pattern.startswith(_SETTINGS):  # which the user has elsewhere, too
+            fixed.append((parse_pattern(configured + "/" + row.pattern.removeprefix(_SETTINGS), b"/", home), row.mark))
+    git = [(parse_pattern(row.pattern, b"/", home), row.mark) for row in GIT_ROWS if row.pattern != "**/.git"]
     return BuiltIn(
-        tuple((names[1:], mark) for names, mark in (*git, *table) if _is_anywhere(names)),
-        tuple(line for line in table if not _is_anywhere(line[0])),
-        tuple((top + names, mark) for names, mark in below_homes for top in _HOMES),
+        tuple((names[1:], mark) for names, mark in (*git, *_rows_anywhere())), tuple(fixed), tuple(below_homes)
     )
+
+
+@functools.cache
+def _rows_anywhere() -> tuple[tuple[Pattern, Mark], ...]:
+    """Return the built-in patterns that may begin anywhere; git's are not among them."""
+    return tuple((parse_pattern(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/"))
 
 
 def _is_anywhere(names: Pattern) -> bool:
@@ -276,10 +311,7 @@ def patterns_anywhere() -> Patterns[Mark]:
     """Return the built-in patterns that are about paths anywhere, absolute; git's are not among
     them.
     """
-    return Patterns(
-        [(parse_pattern(row.pattern, b"/", b"/"), row.mark) for row in rows() if row.pattern.startswith("**/")],
-        folds_case=True,
-    )
+    return Patterns(_rows_anywhere(), folds_case=True)
 
 
 def _directories(changes: Iterable[Change]) -> Iterator[RelPath]:

@@ -5,7 +5,6 @@ Whoever writes to ``dotfiles/bashrc`` writes to ``~/.bashrc`` if that is a link 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 from collections import Counter
@@ -59,7 +58,7 @@ class Links:
         listed = self._listed(Counter([names[:-1] for names, _ in fixed]))
         for names, mark in fixed:
             there = listed.get(names[:-1])
-            if there is not None and names[-1] not in there and not is_wild(names[-1]):
+            if there is not None and names[-1].lower() not in there and not is_wild(names[-1]):
                 continue  # as most of hundreds: nothing is there, and no link leads on
             looks_in = names[: len(self._top)] == self._top or mark is Mark.LISTED  # the system's own are many
             yield from self._elsewhere(names, mark, looks_in=looks_in)
@@ -70,19 +69,25 @@ class Links:
         """
         listed: dict[Pattern, frozenset[bytes]] = {}
         for directory, count in asked.items():
-            if count < _WORTH_LISTING:
-                continue
-            path = b"/" + b"/".join(directory)
-            if is_wild(path) or self._follow(path).links:
-                continue
-            if path in self._links.missing:
-                listed[directory] = frozenset()
-                continue
-            with contextlib.suppress(OSError), os.scandir(path) as entries:
-                names = [entry.name for entry in itertools.islice(entries, _MOST_NAMES + 1)]
-                if len(names) <= _MOST_NAMES:
-                    listed[directory] = frozenset(names)
+            if count >= _WORTH_LISTING and (names := self._names_in(directory)) is not None:
+                listed[directory] = names
         return listed
+
+    def _names_in(self, directory: Pattern) -> frozenset[bytes] | None:
+        """Return the names in a directory, in lower case, as some disks find them in any; None if a
+        link leads to it, or there are too many.
+        """
+        path = b"/" + b"/".join(directory)
+        if is_wild(path) or self._follow(path).links:
+            return None
+        if path in self._links.missing:
+            return frozenset()
+        try:
+            with os.scandir(path) as entries:
+                names = [entry.name.lower() for entry in itertools.islice(entries, _MOST_NAMES + 1)]
+        except OSError:
+            return None
+        return frozenset(names) if len(names) <= _MOST_NAMES else None
 
     def of_directories(
         self,
@@ -101,8 +106,10 @@ class Links:
         tops.update(dict.fromkeys(itertools.islice(filter(self._is_repository, directories), _MOST_REPOSITORIES)))
         for directory in tops:
             top = tuple(_names(self._base.path(directory)))
+            there = self._names_in(top)
             for names, mark in lines:
-                yield from self._elsewhere((*top, *names), mark)
+                if there is None or names[0].lower() in there or is_wild(names[0]):  # as few of hundreds
+                    yield from self._elsewhere((*top, *names), mark)
             git = b"/".join((b"", *top, b".git"))
             for settings in (
                 git + b"/config",

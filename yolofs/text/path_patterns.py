@@ -113,7 +113,7 @@ class Patterns(Generic[Value]):
         self._values: list[Value] = []
         self._names: list[Pattern] = []
         for names, value in patterns:
-            self._names.append(tuple([name.lower() for name in names]) if folds_case else names)
+            self._names.append(_lower(names) if folds_case else names)
             self._values.append(value)
         self._wildcards: dict[bytes, Wildcards] = {}
         self._begin: dict[bytes, list[int]] = {}
@@ -235,6 +235,12 @@ class Patterns(Generic[Value]):
 def is_wild(name: bytes) -> bool:
     """Tell whether a name of a pattern holds a wildcard."""
     return b"*" in name or b"?" in name or b"[" in name  # asked thousands of times
+
+
+def _lower(names: Pattern) -> Pattern:
+    text = b"/".join(names)
+    lower = text.lower()
+    return names if lower == text else tuple(lower.split(b"/"))  # most have no capitals
 
 
 def _shortest(names: Iterable[bytes]) -> Pattern:

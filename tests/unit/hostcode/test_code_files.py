@@ -13,6 +13,7 @@ import pytest
 from tests.support.scribe import Scribe
 from tests.unit.hostcode.found_marks import EVIL, marks, write
 from yolofs.hostcode.code_files import CodeFileTable
+from yolofs.paths import RelPath
 from yolofs.store.base import Base
 from yolofs.text.path_patterns import parse_pattern
 
@@ -187,9 +188,30 @@ ORDINARY = (
 
 
 def test_start_files_of_the_system_and_of_other_users_are_code() -> None:
-    patterns = CodeFileTable(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None).fixed(())
+    paths = [RelPath(path[1:].encode()) for path in (*SYSTEM, *ORDINARY)]
+    patterns = CodeFileTable(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None).fixed(paths, ())
     assert [path for path in SYSTEM if not patterns.fits(path[1:].encode())] == []
     assert [path for path in ORDINARY if patterns.fits(path[1:].encode())] == []
+
+
+HOMES = [
+    (b"/home/me", b"home/me/notes", False),
+    (b"/root", b"root/notes", False),
+    (b"/srv/me", b"srv/me/notes", False),
+    (b"/home/me", b"home/me", True),
+    (b"/home/me", b"home/you/.bashrc", True),
+    (b"/home/me", b"HOME/you/.bashrc", True),
+    (b"/home/me", b"root/.bashrc", True),
+    (b"/home/me", b"home", True),
+    (b"/home", b"home/you/.bashrc", True),
+    (b"/home/you/me", b"home/you/me/.bashrc", True),
+]
+
+
+@pytest.mark.parametrize(("home", "changed", "may_be_others"), HOMES)
+def test_other_homes_count_where_a_change_may_be_in_one(home: bytes, changed: bytes, may_be_others: bool) -> None:
+    table = CodeFileTable(Base(b"/"), b"/nowhere/p", home, (), None)
+    assert table.fixed([RelPath(changed)], ()).fits(b"home/another/.bashrc") is may_be_others
 
 
 HOOK = b"home/u/p/.git/hooks/pre-commit"
@@ -446,7 +468,7 @@ def test_of_most_names_is_seen_at_a_glance_that_they_are_no_code(name: bytes) ->
     long.
     """
     table = CodeFileTable(Base(b"/"), b"/nowhere/p", b"/nowhere", (), None)
-    for patterns in (table.anywhere, table.fixed(())):
+    for patterns in (table.anywhere, table.fixed((), ())):
         assert not patterns.first_names.may_hold(name)
     assert table.anywhere.first_names.may_hold(b".envrc.local")
 
