@@ -230,6 +230,7 @@ def test_devices_and_owners_are_committed(scribe: CommitScribe, parking: bytes) 
     check(scribe, parking)
 
 
+@pytest.mark.some(1)
 def test_a_deep_path_needs_neither_recursion_nor_descriptors(scribe: CommitScribe, parking: bytes) -> None:
     deep = b"e"
     for _ in range(sys.getrecursionlimit() + 100):
