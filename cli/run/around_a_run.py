@@ -109,11 +109,11 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
     generation = Generation(result.generation) if result.generation is not None else None
     has_changes = generation is not None or not manner.has_snapshots
     read_only: list[ReadOnlyPlace] = []
-    if manner.is_reviewed and ended:
+    if manner.is_reviewed and (ended or is_shell(words[0])):
         from yolofs.cli.run.read_only_places import which_are_read_only
 
         native = [unquote(path) for path in begun.native]
-        read_only = which_are_read_only(native, words, os.environb, directory)
+        read_only = which_are_read_only(native, words, os.environb, directory, ended)
     if manner.is_reviewed and (has_changes or result.has_notes or (manner.as_json and read_only)):
         from yolofs.audit.audit import Point
         from yolofs.cli.run.summary import EndedRun, summarise

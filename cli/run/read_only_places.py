@@ -1,5 +1,5 @@
-"""What a command that failed may have tried to write where a run cannot: in a directory that comes
-straight from the disk, the kernel refuses it, and nobody else learns of that.
+"""What a command may have tried to write where a run cannot: in a directory that comes straight
+from the disk, the kernel refuses it, and nobody else learns of that.
 
 So the command line is read, for what it names to be written.  This is a hint and no record: a
 program's own writes are not in its command line.
@@ -11,7 +11,7 @@ import itertools
 import os
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from yolofs.cli.output import say
@@ -19,6 +19,8 @@ from yolofs.cli.run.shells import is_shell
 from yolofs.paths import display, in_shell, is_below
 
 _PUNCTUATION = "();<>|&\n"
+_PASS_ON = frozenset({"&&", "(", ")", "&&(", "((", "))"})
+"""What may stand after a command whose exit code, if it fails, becomes that of the script."""
 _ALL_OPERANDS = frozenset(
     {"chgrp", "chmod", "chown", "mkdir", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"}
 )
@@ -29,6 +31,7 @@ _FIRST_WORDS = frozenset({"env", "exec", "nice", "nohup", "sudo", "time", "comma
 """Programs that run another one."""
 _NODE_TOOLS = frozenset({"npm", "pnpm", "yarn"})
 _BUILDERS = frozenset({"make", "gmake", "ninja", "meson", "cmake"})
+_OTHER_PLACES = ("destdir", "prefix")
 _MOST_SHOWN = 3
 
 
@@ -38,17 +41,29 @@ class ReadOnlyPlace(NamedTuple):
     path: bytes
     advice: str | None = None
     """What to do instead of opening the place by a rule."""
+    is_hidden: bool = False
+    """Whether the exit code of the command line says nothing about this: that of another command
+    took its place, as in a pipe.
+    """
 
 
 def which_are_read_only(
-    native: Sequence[bytes], words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes
+    native: Sequence[bytes],
+    words: Sequence[bytes],
+    environment: Mapping[bytes, bytes],
+    directory: bytes,
+    code: int,
 ) -> list[ReadOnlyPlace]:
-    """Return what a command that failed was to write, as far as it lies in the directories
-    ``native``, which come straight from the disk.
+    """Return what a command was to write that ended with ``code``, as far as it lies in the
+    directories ``native``, which come straight from the disk.
+
+    If it succeeded, these are the paths of those commands in it that may have failed all the same.
     """
     if not native:
         return []
-    places = places_written(words, environment, directory)
+    places: Iterable[ReadOnlyPlace] = places_written(words, environment, directory)
+    if code == 0:
+        places = (place for place in places if place.is_hidden)
     return list({place.path: place for place in places if any(is_below(place.path, top) for top in native)}.values())
 
 
@@ -73,32 +88,46 @@ def places_written(
     words: Sequence[bytes], environment: Mapping[bytes, bytes], directory: bytes
 ) -> Iterator[ReadOnlyPlace]:
     """Yield what a command line names to be written, be it in a script for a shell."""
-    for simple in _simple_commands(list(map(os.fsdecode, words))):
+    for simple, is_hidden in _simple_commands(list(map(os.fsdecode, words)), is_hidden=False):
         for place in _of_simple(simple, environment):
-            yield place._replace(path=os.path.normpath(os.path.join(directory, place.path)))
+            path = os.path.normpath(os.path.join(directory, place.path))
+            yield place._replace(path=path, is_hidden=is_hidden)
 
 
-def _simple_commands(words: list[str]) -> Iterator[list[str]]:
-    """Yield the commands of a command line, each a list of words; a redirection stays in it."""
+def _simple_commands(words: list[str], *, is_hidden: bool) -> Iterator[tuple[list[str], bool]]:
+    """Yield the commands of a command line, each a list of words, and whether its exit code is
+    hidden; a redirection stays in it.
+    """
     script = _script(words)
     if script is None:
-        yield words
+        yield words, is_hidden
         return
-    lexer = shlex.shlex(script, posix=True, punctuation_chars=_PUNCTUATION)
+    commands, separators = _parted(script)
+    for number, command in enumerate(commands):
+        if command:
+            hides = any(separator not in _PASS_ON for separator in separators[number:])
+            yield from _simple_commands(command, is_hidden=is_hidden or hides)
+
+
+def _parted(script: str) -> tuple[list[list[str]], list[str]]:
+    """Return the commands of a script, and what stands after each but the last."""
+    lexer = shlex.shlex(script.rstrip("; \t\n"), posix=True, punctuation_chars=_PUNCTUATION)
     lexer.whitespace = " \t\r"
     lexer.commenters = ""
     lexer.whitespace_split = True
-    command: list[str] = []
+    commands: list[list[str]] = [[]]
+    separators: list[str] = []
     try:
         for word in lexer:
             if set(word) <= set("();|&\n"):
-                yield from _simple_commands(command) if command else ()
-                command = []
+                commands.append([])
+                separators.append(word)
             else:
-                command.append(word)
-    except ValueError:  # a quote is missing: a shell does not run that either
-        return
-    yield from _simple_commands(command) if command else ()
+                commands[-1].append(word)
+    except ValueError:  # a quote is missing: a shell does not run the last of them either
+        commands.pop()
+        separators = separators[: len(commands) - 1]
+    return commands, separators
 
 
 def _script(words: Sequence[str]) -> str | None:
@@ -144,8 +173,15 @@ def _of_program(program: str, words: Sequence[str], environment: Mapping[bytes, 
     elif program in _NODE_TOOLS and _is_global(words):
         prefix = "npm_config_prefix=$PWD/.npm yolofs run -- npm install -g …, a prefix in the project"
         yield ReadOnlyPlace(_node_modules(program, words, environment), prefix)
-    elif program in _BUILDERS and ("install" in words or "--install" in words):
+    elif program in _BUILDERS and _installs(words):
         yield ReadOnlyPlace(b"/usr/local", "a prefix or DESTDIR in the project")
+
+
+def _installs(words: Sequence[str]) -> bool:
+    """Tell whether a builder installs where it does if nobody names another place."""
+    if any(word.lower().lstrip("-").startswith(_OTHER_PLACES) for word in words):
+        return False
+    return "install" in words or "--install" in words
 
 
 def _is_global(words: Sequence[str]) -> bool:

@@ -92,7 +92,7 @@ class EndedRun:
     going_on: tuple[int, ...] = ()
     """The runs that still go on."""
     read_only: Sequence[ReadOnlyPlace] = ()
-    """What the command line names to be written where a run cannot, if the command failed."""
+    """What the command line names to be written where a run cannot, if that may have failed."""
 
 
 @dataclass(frozen=True, slots=True)

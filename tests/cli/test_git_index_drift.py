@@ -80,6 +80,66 @@ def test_an_index_that_view_and_host_only_refreshed_is_no_conflict(repository: P
     assert git(repository.project, "status", "--porcelain") == ""
 
 
+@pytest.fixture
+def split(repository: Program) -> Program:
+    """Git keeps most of the index in a file that several versions of it share."""
+    git(repository.project, "config", "splitIndex.maxPercentChange", "100")
+    git(repository.project, "config", "core.splitIndex", "true")
+    git(repository.project, "update-index", "--split-index")
+    assert list((repository.project / ".git").glob("sharedindex.*"))
+    return repository
+
+
+@pytest.mark.parametrize("texts", [("two",), ("two", "three")], ids=["once", "twice"])
+def test_a_split_index_that_the_host_only_refreshed_is_no_conflict(split: Program, texts: tuple[str, ...]) -> None:
+    project = split.project
+    with split.mounted() as view:
+        commit_in(view, *texts)
+        look(project)
+        assert "changed in base" not in split("status").out
+        split("commit", "--yes", ".git", "a.txt")
+    assert git(project, "log", "--format=%s").split()[::-1] == ["one", *texts]
+    assert git(project, "status", "--porcelain") == ""
+
+
+def test_a_split_index_that_view_and_host_only_refreshed_is_no_conflict(split: Program) -> None:
+    with split.mounted() as view:
+        os.utime(view / "a.txt", (2, 2))
+        git(view, "status")
+        look(split.project)
+        split("commit", "--yes", ".git")
+    assert git(split.project, "status", "--porcelain") == ""
+
+
+def test_a_split_index_with_another_shared_part_may_say_the_same(split: Program) -> None:
+    with split.mounted() as view:
+        os.utime(view / "a.txt", (2, 2))
+        git(view, "update-index", "--split-index", "--refresh")  # a new part, in the view alone
+        look(split.project)
+        split("commit", "--yes", ".git")
+    assert git(split.project, "status", "--porcelain") == ""
+
+
+def test_a_split_index_at_which_the_view_has_but_looked_gives_way_to_the_hosts(split: Program) -> None:
+    os.utime(split.project / "dir/b.txt", (1, 1))
+    with split.mounted() as view:
+        look_here(view)
+        commit_by_host(split.project)
+        before = (split.project / ".git/index").read_bytes()
+        split("commit", "--yes", ".git")
+        assert (split.project / ".git/index").read_bytes() == before
+    assert git(split.project, "status", "--porcelain") == ""
+
+
+def test_a_split_index_that_the_host_changed_is_a_conflict(split: Program) -> None:
+    with split.mounted() as view:
+        commit_in(view)
+        stage(split.project)
+        before = (split.project / ".git/index").read_bytes()
+        assert "base has changed at 1 path " in split("commit", "--yes", ".git", code=9).err
+        assert (split.project / ".git/index").read_bytes() == before
+
+
 def stage(project: Path) -> None:
     (project / "dir/b.txt").write_text("by the host\n")
     git(project, "add", ".")

@@ -98,6 +98,16 @@ def test_a_command_that_failed_is_told_what_it_was_to_write_where_a_run_cannot(p
     place.program("run", "sh", "-c", f"echo x > {place.static}/new")
 
 
+@pytest.mark.parametrize("script", ["echo x | tee {new} | tail", "touch {new}; true", "touch {new} || true"])
+def test_a_refusal_is_told_though_the_shell_passes_on_the_exit_code_of_another_command(
+    place: Place, script: str
+) -> None:
+    new = place.static / "new"
+    said = place.program("run", "sh", "-c", script.format(new=new)).err
+    assert f"  {new}: yolofs rule explain {new}\n" in said
+    assert said.endswith(f"to allow it next time: yolofs rule allow {new}\n")
+
+
 def test_json_names_what_a_run_could_not_write_even_if_nothing_else_is_to_be_told(place: Place) -> None:
     new = place.static / "new"
     done = place.program("run", "--json", "sh", "-c", f"cp /etc/passwd {new}", code=1)

@@ -65,15 +65,40 @@ def test_the_prefix_that_the_command_line_gives_counts_before_that_of_the_enviro
     assert [os.fsdecode(place.path) for place in places] == [path]
 
 
+@pytest.mark.parametrize(
+    ("script", "paths"),
+    [
+        ("npm_config_prefix=/opt npm install -g x | tail", ["/opt/lib/node_modules"]),
+        ("touch /opt/a; touch /opt/b", ["/opt/a"]),
+        ("touch /opt/a\ntouch /opt/b\n", ["/opt/a"]),
+        ("touch /opt/a & touch /opt/b", ["/opt/a"]),
+        ("touch /opt/a || touch /opt/b", ["/opt/a"]),
+        ("(touch /opt/a && touch /opt/b) | tail", ["/opt/a", "/opt/b"]),
+        ("mkdir -p /opt/a && cp x /opt/b && echo done", []),
+        ("cd here; mkdir -p /opt/a", []),
+        ("mkdir -p /opt/a;", []),
+        ("sh -c 'touch /opt/a' | tail", ["/opt/a"]),
+        ("sh -c 'touch /opt/a | tail'", ["/opt/a"]),
+        ("make install DESTDIR=here | tail", []),
+        ("cmake --install build --prefix=here | tail", []),
+        ("make install | tail", ["/usr/local"]),
+    ],
+)
+def test_of_a_command_that_succeeded_only_what_the_shell_hides_is_told(script: str, paths: list[str]) -> None:
+    """What its exit code tells of may have found done what it was to do."""
+    found = which_are_read_only(NATIVE, [b"sh", b"-c", script.encode()], {}, b"/", 0)
+    assert [os.fsdecode(place.path) for place in found] == paths
+
+
 def test_a_place_that_is_not_straight_from_the_disk_is_not_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert which_are_read_only(NATIVE, [b"touch", b"/etc/x", b"/usr2/x"], {}, b"/") == []
-    assert which_are_read_only([], [b"touch", b"/usr/x"], {}, b"/") == []
+    assert which_are_read_only(NATIVE, [b"touch", b"/etc/x", b"/usr2/x"], {}, b"/", 1) == []
+    assert which_are_read_only([], [b"touch", b"/usr/x"], {}, b"/", 1) == []
     say_places([])
     assert capsys.readouterr().err == ""
 
 
 def test_a_hostile_name_stays_on_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    say_places(which_are_read_only(NATIVE, [b"touch", b"/usr/a\n\x1b[31m\xff"], {}, b"/"))
+    say_places(which_are_read_only(NATIVE, [b"touch", b"/usr/a\n\x1b[31m\xff"], {}, b"/", 1))
     said = capsys.readouterr().err
     assert len(said.splitlines()) == 3
     assert "\x1b" not in said
