@@ -19,9 +19,10 @@ def run(arguments: list[str]) -> int:
     import_msgspec()
     from yolofs.cli.guard import SandboxGuard
     from yolofs.cli.options import GlobalOptions
+    from yolofs.cli.output import fail
     from yolofs.cli.project.which_project import session_directory
     from yolofs.daemon.rpc.client import Client
-    from yolofs.errors import DaemonError
+    from yolofs.errors import DaemonError, YolofsError
     from yolofs.rules import RuleBook
 
     project, pid, directory, *words = arguments
@@ -29,6 +30,9 @@ def run(arguments: list[str]) -> int:
         client = Client.connect(session_directory(os.fsencode(project)))
     except DaemonError:  # its other socket is gone: the user is told what to do
         client = None
+    except YolofsError as error:
+        fail(error.message, error.hint)
+        return error.exit_code
     if client is None:
         sys.stderr.write("yolofs: the daemon has ended\n")
         return 1

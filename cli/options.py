@@ -57,7 +57,15 @@ def start_directory() -> bytes:
     try:
         return os.path.abspath(options().start)
     except FileNotFoundError:
-        raise UsageError("the current directory no longer exists", hint="cd to one that does") from None
+        from yolofs.registry.search import hint_of_gone  # hardly a command comes here
+
+        hint = hint_of_gone(_was_current()) or "cd to one that does"
+        raise UsageError("the current directory no longer exists", hint=hint) from None
+
+
+def _was_current() -> bytes:
+    """Return where the current directory was, which has been removed."""
+    return os.readlink(b"/proc/self/cwd").removesuffix(b" (deleted)")
 
 
 def not_entered(directory: bytes, *, is_start: bool) -> YolofsError:

@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from yolofs.cli.options import not_entered
+from yolofs.errors import UsageError
 from yolofs.paths import display
+from yolofs.registry.search import hint_of_gone
 from yolofs.system.mounts import is_inside_mount
 
 
@@ -38,6 +40,7 @@ class ExistingDirectory(click.Path):
 
         Raises:
             BadParameter: nothing is there, or something else.
+            UsageError: nothing is there any more.
             YolofsError: this user may not enter it.
             OSError: the disk does not tell.
         """
@@ -48,6 +51,9 @@ class ExistingDirectory(click.Path):
         try:
             is_directory = stat.S_ISDIR(os.stat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError):
+            hint = hint_of_gone(os.path.abspath(path)) if is_start else ""
+            if hint:
+                raise UsageError(f"{display(path)} does not exist", hint=hint) from None
             self.fail(f"Directory '{display(path)}' does not exist.", param, ctx)
         except PermissionError as error:
             raise not_entered(path, is_start=is_start) from error

@@ -14,7 +14,7 @@ from yolofs.errors import NoSessionError, SessionBusyError
 from yolofs.paths import display
 from yolofs.registry.identity import NO_IDENTITY
 from yolofs.registry.registry import Registry, SessionEntry
-from yolofs.registry.search import EarlierLayout, FoundProject, find, session_of
+from yolofs.registry.search import EarlierLayout, FoundProject, find, gone_error, session_of
 from yolofs.registry.state import SESSIONS, state_directory
 from yolofs.session.root import is_in_line, read_session_file
 from yolofs.system.mounts import is_inside_mount
@@ -85,10 +85,13 @@ def session_directory(project: bytes) -> bytes:
     """Return the directory of the session of ``project``.
 
     Raises:
-        NoSessionError: it has none.
+        NoSessionError: it has none, or the project is gone.
         TrustError: the state directory could be changed by others.
     """
-    found = session_of(project)
+    try:
+        found = session_of(project)
+    except FileNotFoundError:
+        raise gone_error(project) from None
     if found is None:
         raise NoSessionError(f"there is no session in {display(project)}", hint="yolofs init")
     return found.session

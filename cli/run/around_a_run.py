@@ -27,7 +27,15 @@ from yolofs.daemon.rpc.client import Client
 from yolofs.daemon.rpc.daemon_files import log_path, mountpoint_path, read_daemon_file, root_path
 from yolofs.daemon.rpc.protocol import unquote
 from yolofs.daemon.rpc.run_messages import BeginRunResult, EndRunResult
-from yolofs.errors import CommandNotFoundError, DaemonError, NotExecutableError, SandboxError, UsageError, YolofsError
+from yolofs.errors import (
+    CommandNotFoundError,
+    DaemonError,
+    NoSessionError,
+    NotExecutableError,
+    SandboxError,
+    UsageError,
+    YolofsError,
+)
 from yolofs.paths import Generation, display
 from yolofs.sandbox.standard_streams import check_descriptors
 from yolofs.sandbox.start_errors import start_error
@@ -125,7 +133,8 @@ def run_command(words: Sequence[bytes], manner: RunManner) -> int:
         try:
             summarise(project, what, early, as_json=manner.as_json)
         except (YolofsError, OSError) as error:  # a commit that came just now, for instance: the exit code counts
-            output.warn(f"what run {begun.run} changed cannot be told: {error}; yolofs status")
+            hint = error.hint if isinstance(error, NoSessionError) else "yolofs status"
+            output.warn(f"what run {begun.run} changed cannot be told: {error}; {hint}")
     if manner.is_reviewed and not manner.as_json:
         if read_only:
             from yolofs.cli.run.read_only_places import say_places

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from yolofs.cli.options import start_directory
 from yolofs.cli.output import fail
 from yolofs.daemon.rpc.client import Client
 from yolofs.errors import DaemonError, UsageError, YolofsError
@@ -41,7 +42,7 @@ def carry_out(words: Sequence[str], socket_path: str, *, out: int = 1) -> int:
         YolofsError: it may not be done here, or nobody answers.
     """
     with _connect(os.fsencode(socket_path)) as client:
-        answer = client.look([os.fsencode(word) for word in words], os.getcwdb())
+        answer = client.look([os.fsencode(word) for word in words], start_directory())
         _copy(answer.fd, 0, answer.out_bytes, out)
         _copy(answer.fd, answer.out_bytes, answer.err_bytes, 2)
         return answer.code

@@ -8,6 +8,7 @@ identity, which directory is a project.  Nothing in the tree does.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 
@@ -15,7 +16,7 @@ import msgspec
 
 from yolofs.config.load import user_places
 from yolofs.errors import NoSessionError, TrustError
-from yolofs.paths import display, in_shell
+from yolofs.paths import display, in_shell, is_below
 from yolofs.registry.identity import DirectoryIdentity, identity_of
 from yolofs.registry.private import user_name
 from yolofs.registry.registry import Registry, SessionEntry
@@ -92,6 +93,26 @@ def find(start: bytes) -> FoundProject | EarlierLayout:
             if directory == home or parent == directory:
                 raise _not_found(registry, start, passed, "")
             directory = parent
+
+
+def gone_error(project: bytes) -> NoSessionError:
+    """Return the error for a project whose directory was removed, or moved, since a daemon or a run
+    began there.
+    """
+    hint = hint_of_gone(project) or "yolofs sessions"
+    return NoSessionError(f"the project's directory, {display(project)}, is gone", hint=hint)
+
+
+def hint_of_gone(directory: bytes) -> str:
+    """Return what to do about the session of a project that was at ``directory`` or above it, where
+    nothing is any more; nothing if none was.
+    """
+    with contextlib.suppress(OSError, TrustError), Registry.open() as registry:
+        for entry in registry:
+            if is_below(directory, entry.project_path) and not _is_still_there(entry):
+                command = f"yolofs sessions --rebase DIR {entry.id}"
+                return f"its session keeps what is staged; to go on in another directory: {command}"
+    return ""
 
 
 def session_above(project: bytes) -> FoundProject | None:
