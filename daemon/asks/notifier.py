@@ -9,6 +9,7 @@ command.
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import signal
@@ -21,10 +22,12 @@ from yolofs.access.asks import Ask, AskOutcome, EndedAsk
 from yolofs.daemon.rpc.ask_fields import ask_fields
 from yolofs.daemon.rpc.ask_messages import ask_info
 from yolofs.paths import display, in_shell
-from yolofs.system.processes import ending_text
+from yolofs.system.processes import ending_text, pidfd_of, session_members
 from yolofs.text.json_text import encode_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from yolofs.daemon.asks.broker import Broker
 
 log = logging.getLogger("yolofs.daemon")
@@ -49,6 +52,8 @@ class Notifier:
         self._newest: Ask | None = None
         self._unanswered: set[int] = set()
         """The runs of which the user was told, and let an ask go by; until there is an answer."""
+        self._left: set[int] = set()
+        """The sessions of commands that have ended and left something in the background."""
         self._came = trio.Event()
         self.problem = ""
         """Why the user is told of nothing, as far as the last try shows; for any thread."""
@@ -94,8 +99,8 @@ class Notifier:
     # ---- on trio's thread
 
     async def run(self, broker: Broker) -> None:
-        """Serve until cancelled."""
-        with broker.watched_by(self):
+        """Serve until cancelled; then end what the commands have left in the background."""
+        with self._nothing_left(), broker.watched_by(self):
             while True:
                 await self._came.wait()
                 self._came = trio.Event()
@@ -107,6 +112,14 @@ class Notifier:
                     if bool(before) != bool(self.problem):
                         broker.attention_changed()
 
+    @contextlib.contextmanager
+    def _nothing_left(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for session in self._left:
+                _end_session(session)
+
     async def _tell(self, ask: Ask) -> str:
         """Run the command for an ask; return what went wrong, nothing if it did not."""
         text = f"{ask.question.operation.value} {display(ask.question.path)}?"
@@ -116,27 +129,44 @@ class Notifier:
             "waiting": len(self._waiting),
             "answer": f"yolofs -C {in_shell(self._project)} answer {ask.id} allow|deny",
         }
-        done: subprocess.CompletedProcess[bytes] | None = None
+        run_shell = functools.partial(
+            trio.run_process,
+            [_SHELL, "-c", self._command],
+            stdin=encode_json(document) + b"\n",
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, TEXT_VARIABLE: text},
+            check=False,
+            umask=0o077,  # that of the daemon is 0
+            start_new_session=True,
+            deliver_cancel=_kill_all,
+        )
+        done: trio.Process | None = None
+        problem = ""
         try:
             with trio.move_on_after(_MOST_S):
-                done = await trio.run_process(
-                    [_SHELL, "-c", self._command],
-                    stdin=encode_json(document) + b"\n",
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env={**os.environ, TEXT_VARIABLE: text},
-                    check=False,
-                    umask=0o077,  # that of the daemon is 0
-                    start_new_session=True,
-                    deliver_cancel=_kill_all,
-                )
-        except OSError as error:
-            return f"notify: {error}, so nobody is told of asks"
+                async with trio.open_nursery() as nursery:
+                    started: trio.Process = await nursery.start(run_shell)
+                done = started
+        except* OSError as errors:
+            problem = f"notify: {errors.exceptions[0]}, so nobody is told of asks"
+        if problem:
+            return problem
         if done is None:
             return f"notify: the command took more than {_MOST_S:.0f} seconds, so nobody is told of asks"
+        self._left = {session for session in {*self._left, done.pid} if session_members(session)}
         if done.returncode:
             return f"notify: the command {ending_text(done.returncode)}, so nobody is told of asks"
         return ""
+
+
+def _end_session(session: int) -> None:
+    """End what a command has left in its session; its number may stand for another one by now."""
+    mark = f"{TEXT_VARIABLE}=".encode()
+    for pid in session_members(session):
+        with pidfd_of(pid) as fd, contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as environment:
+            if fd is not None and any(line.startswith(mark) for line in environment.read().split(b"\0")):
+                signal.pidfd_send_signal(fd, signal.SIGKILL)
 
 
 async def _kill_all(process: trio.Process) -> None:

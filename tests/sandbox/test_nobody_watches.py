@@ -373,6 +373,27 @@ def test_what_the_command_has_started_ends_with_it(home: Path, tmp_path: Path) -
     wait_until(lambda: not Path(f"/proc/{started.read_text().strip()}").exists(), "it has ended with the daemon")
 
 
+def test_what_the_command_has_left_in_the_background_ends_with_the_daemon(home: Path, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    command = f"sh -c 'sleep 1000 & echo $! >> {started}; exec sleep 1001' & sleep 0.2; echo $! >> {started}"
+    replace_text(home / ".config/yolofs/config.toml", f'notify = "{command}"\n')
+    with session(tmp_path) as asking:
+        for file in ("a", "b b"):
+            with start(["run", "cat", f"secret/{file}"], asking.project) as process:
+                with connected(asking) as calls:
+                    (ask,) = wait_for_asks(calls, 1)
+                    wait_until(lambda: started.exists() and started.read_text().count("\n") in (2, 4), "it has ended")
+                    calls.answer(AnswerParams(ask.id, "deny"))
+                process.communicate(timeout=60)
+        left = [int(word) for word in started.read_text().split()]
+        assert all(map(lives, left))
+    wait_until(lambda: not any(map(lives, left)), "all of it has ended with the daemon")
+
+
+def lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
 def test_a_path_cannot_become_a_part_of_the_command(asking: Program, home: Path, tmp_path: Path) -> None:
     trap = tmp_path / "trap"
     name = f"$(touch {trap.name}); touch {trap.name} #'\"`touch {trap.name}`".replace("/", "_")

@@ -48,6 +48,19 @@ def children(pid: int) -> list[int]:
         return []
 
 
+def session_members(session: int) -> list[int]:
+    """Return the processes in a session of setsid(2): what its leader has started, unless that made
+    a session of its own.
+    """
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError):
+                if os.getsid(int(name)) == session:
+                    found.append(int(name))
+    return found
+
+
 def ending_text(code: int) -> str:
     """Return in words how a process has ended: by an exit code, or by the signal that a negative
     number stands for.
