@@ -265,25 +265,31 @@ def _unanswered_lines(notes: Sequence[Note]) -> list[str]:
     alone = [note for note in unanswered if note.by == UNATTENDED]
     late = [note for note in unanswered if note.by != UNATTENDED]
     changed = {note.path for note in notes if isinstance(note, RefusalNote) and note.operation not in _LOOKING}
-    return [
-        *_to_allow(alone, changed, "nobody watches, so {} had no answer"),
-        *_to_allow(late, changed, "{} had no answer in time"),
-    ]
+    lines: list[str] = []
+    for some, why in ((alone, "nobody watches, so {} had no answer"), (late, "{} had no answer in time")):
+        lines += _to_allow([note for note in some if not note.is_allowed], changed, why)
+        lines += _to_allow([note for note in some if note.is_allowed], changed, why)
+    return lines
 
 
 def _to_allow(notes: Sequence[AskNote], changed: Container[str], why: str) -> list[str]:
     """Return what allows these; at the paths that were to be ``changed``, too, that as well: a run
     is asked about a path once, and refused what it tries there later.
+
+    If an ask was allowed, so was what the run did there later, without a note: a rule for reading
+    alone would refuse that, and "write-ask" does not.
     """
     commands: dict[bytes, str] = {}
     for note in notes:
         path = unquote_to_bytes(note.path)
         only_reads = note.operation in _LOOKING and note.path not in changed
-        commands[path] = "read-only" if only_reads and commands.get(path) != "allow" else "allow"
+        reading = "write-ask" if note.is_allowed else "read-only"
+        commands[path] = reading if only_reads and commands.get(path) != "allow" else "allow"
     if not commands:
         return []
-    count, them = (f"{len(commands)} asks", "them") if len(commands) > 1 else ("1 ask", "it")
-    lines = [f"{why.format(count)}; to allow {them} next time:"]
+    count, them, were = (f"{len(commands)} asks", "them", "were") if len(commands) > 1 else ("1 ask", "it", "was")
+    so, without = (f" and {were} allowed (ask_default)", " without an ask") if notes[0].is_allowed else ("", "")
+    lines = [f"{why.format(count)}{so}; to allow {them}{without} next time:"]
     return [*lines, *_first([f"  yolofs rule {state} {in_shell(path)}" for path, state in commands.items()])]
 
 

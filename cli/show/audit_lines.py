@@ -105,7 +105,7 @@ def note_text(note: Note) -> str:
     match note:
         case AskNote():
             size = f" ({note.size} byte{'s' if note.size != 1 else ''})" if note.size is not None else ""
-            how = how_it_ended(note.outcome, display(note.by.encode()))
+            how = how_it_ended(note.outcome, display(note.by.encode()), is_allowed=note.is_allowed)
             how += f" ({note.waited_ms / 1000:.1f} s)"
             others = f" and {note.requesters - 1} more" if note.requesters > 1 else ""
             return f"{_verb(note)} {_shown(note.path)}{size}, {_who(note.process)}{others}: {how}"
@@ -172,7 +172,12 @@ def note_fields(note: Note) -> dict[str, Any]:
     match note:
         case AskNote():
             fields |= {"id": note.id, **_access_fields(note), "size": note.size, "requesters": note.requesters}
-            return fields | {"outcome": note.outcome, "by": note.by, "waited_ms": note.waited_ms}
+            return fields | {
+                "outcome": note.outcome,
+                "by": note.by,
+                "waited_ms": note.waited_ms,
+                "allowed": note.is_allowed,
+            }
         case RefusalNote():
             below = text_fields("below", unquote_to_bytes(note.below)) if note.below else {"below": None}
             return fields | _access_fields(note) | {"count": note.count, **below}

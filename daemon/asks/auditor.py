@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from yolofs.access.asks import EndedAsk, Waiter
-from yolofs.access.questions import Question
+from yolofs.access.questions import Decision, Question
 from yolofs.access.rule_notes import rule_note
 from yolofs.audit.audit import AskNote, AuditLog, Note, Process, RefusalNote, RuleChange
 from yolofs.daemon.rpc.protocol import quote
@@ -174,6 +174,7 @@ class Auditor:
                 max(ended.waited_ns, 0) // 1_000_000,
                 question.size,
                 ended.records,
+                ended.decision is Decision.ALLOW,
             )
         )
         self.write()

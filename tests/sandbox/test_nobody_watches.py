@@ -98,6 +98,35 @@ def test_what_allows_a_path_allows_too_what_was_refused_there_after_the_ask(aski
     )
 
 
+def test_what_the_default_allowed_is_said_to_be_and_no_offered_rule_refuses_what_was_done(
+    asking: Program,
+) -> None:
+    path = asking.project / ".yolofs.toml"
+    replace_text(path, 'ask_default = "allow"\n' + path.read_text())
+    asking.trust()
+    script = "cat secret/a; echo x >> secret/a; cat 'secret/b b'; echo x > secret/new"
+    done = asking("run", "sh", "-c", script)
+    lines = done.err.splitlines()
+    at = lines.index(
+        "nobody watches, so 3 asks had no answer and were allowed (ask_default); to allow them without an ask next time:"
+    )
+    commands = lines[at + 1 :]
+    assert commands == [
+        f"  yolofs rule write-ask {asking.project}/secret/a",
+        f"  yolofs rule write-ask '{asking.project}/secret/b b'",
+        f"  yolofs rule allow {asking.project}/secret/new",
+    ]
+    assert f"read {asking.project}/secret/a, cat" in done.err
+    assert done.err.count(": not answered, as nobody watches, so allowed (0.2 s)") == 3
+    for command in commands:
+        asking(*shlex.split(command)[1:])
+    done = asking("run", "sh", "-c", script)
+    assert done.out == "the secret\nx\nanother\n"
+    assert done.err.splitlines()[-1] == f"  yolofs rule allow {asking.project}/secret/a"  # one ask is left: to write
+    asking("rule", "allow", asking.project / "secret/a")
+    assert "asked or refused" not in asking("run", "sh", "-c", script).err
+
+
 def test_a_refusal_because_of_names_that_are_not_known_says_so(asking: Program, tmp_path: Path) -> None:
     """And not that the rule of the path allows it."""
     for number in range(6_000):  # more than are looked at for other names

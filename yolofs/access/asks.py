@@ -36,8 +36,9 @@ class AskOutcome(enum.Enum):
     """The mount was about to end."""
 
 
-def how_it_ended(name: str, by: str) -> str:
-    """Return how an ask ended, in words: by the name of its outcome, also one of a later version.
+def how_it_ended(name: str, by: str, *, is_allowed: bool = False) -> str:
+    """Return how an ask ended, in words: by the name of its outcome, also one of a later version;
+    ``is_allowed`` says what became of one that nobody answered.
 
     ``by`` is who or what ended it, "nobody" with the reason where there is one.
     """
@@ -52,7 +53,8 @@ def how_it_ended(name: str, by: str) -> str:
             return f"settled by {by}"
         case AskOutcome.TIMEOUT:
             why = by.partition(", ")[2]
-            return f"not answered, {why}" if why else "not answered in time"
+            so = ", so allowed" if is_allowed else ""
+            return f"not answered, {why}{so}" if why else f"not answered in time{so}"
         case AskOutcome.INTERRUPTED:
             return "given up by its program"
         case AskOutcome.ENDED:

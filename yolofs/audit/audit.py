@@ -65,6 +65,10 @@ class AskNote(msgspec.Struct, frozen=True, tag="ask", tag_field="kind"):
     size: int | None = None
     records: int | None = None
     """How many records, markers among them, the journal had by then; None if nobody could tell."""
+    is_allowed: bool = False
+    """Whether the access was allowed, be it by ``ask_default``; notes of earlier versions do not
+    tell.
+    """
 
 
 class RefusalNote(msgspec.Struct, frozen=True, tag="refusal", tag_field="kind"):
