@@ -27,7 +27,8 @@ def command() -> None:
     PATH is a path as in the shell, or a pattern in quotes: '**/NAME', '**/*.EXT', 'DIR/**/*.EXT';
     'PATH/**' is PATH with everything in it, whatever patterns say. A path in the mount stands for
     the same path in base. Links on the way are followed as base has them, or, where base has
-    nothing, as the view has them.
+    nothing, as the view has them. Where the view has a directory instead of a link of base, the
+    rule is about what is in that directory; it is in force, too, where the link leads.
     """
 
 

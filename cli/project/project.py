@@ -204,9 +204,9 @@ def relative_paths(session: Session, paths: Sequence[bytes], states: Sequence[St
 
 def _relative_path(session: Session, path: bytes, mountpoint: bytes | None, states: Sequence[StateFiles]) -> RelPath:
     full = _host_path(path, session.directory, mountpoint, session.base.root)
-    typed = os.path.join(start_directory(), path)
-    if full != typed and (mountpoint is None or not is_below(os.path.realpath(typed), mountpoint)):
-        listed = _by_directories(session, typed, full, states)
+    typed = _by_links_of_base(path, full, mountpoint)
+    if typed is not None:
+        listed = _by_directories(session, typed, full, states, is_shown=True)
         if listed is not None:
             return listed
     relative = session.base.relative(full)
@@ -217,9 +217,21 @@ def _relative_path(session: Session, path: bytes, mountpoint: bytes | None, stat
     return relative if session.base.has(split(relative)[0]) else _by_the_view(session, relative, path)
 
 
-def _by_directories(session: Session, typed: bytes, full: bytes, states: Sequence[StateFiles]) -> RelPath | None:
+def _by_links_of_base(path: bytes, full: bytes, mountpoint: bytes | None) -> bytes | None:
+    """Return a path that a user typed, absolute, with its links, if base's links have led it to
+    ``full``; None if there are none, or it leads into the mount.
+    """
+    typed = os.path.join(start_directory(), path)
+    if os.path.normpath(typed) == full or (mountpoint is not None and is_below(os.path.realpath(typed), mountpoint)):
+        return None
+    return typed
+
+
+def _by_directories(
+    session: Session, typed: bytes, full: bytes, states: Sequence[StateFiles] = (), *, is_shown: bool = False
+) -> RelPath | None:
     """Return where an absolute path leads without those links of base in whose place a state has a
-    directory; None if it goes by none of these, or nothing is shown there.
+    directory; None if it goes by none of these, or, with ``is_shown``, nothing is shown there.
     """
     base = session.base
     for files in states or (StateFiles(session, session.state()),):
@@ -233,7 +245,7 @@ def _by_directories(session: Session, typed: bytes, full: bytes, states: Sequenc
 
         place = follow_parent(typed, target).place
         relative = base.relative(place)
-        if place != full and relative is not None and files.look(relative) is not None:
+        if place != full and relative is not None and not (is_shown and files.look(relative) is None):
             return relative
     return None
 
@@ -264,7 +276,7 @@ def absolute_path(project: bytes, path: bytes) -> bytes:
     same in base.
 
     A last component that is a symlink is not followed; those before it are, by base, and where base
-    has nothing by the view.
+    has nothing by the view.  No link is followed where the view has a directory.
 
     Raises:
         UsageError: it is empty, or its links lead round in a circle.
@@ -277,9 +289,15 @@ def absolute_path(project: bytes, path: bytes) -> bytes:
     full = _host_path(path, directory, mountpoint, root)
     base = known_root(directory)
     is_in_base = base is not None and is_below(full, os.path.realpath(base).rstrip(b"/"))
-    if not is_in_base or os.path.lexists(os.path.dirname(full)):
+    typed = _by_links_of_base(path, full, mountpoint)
+    if not is_in_base or (typed is None and os.path.lexists(os.path.dirname(full))):
         return full
     with looking(project) as session:
+        listed = _by_directories(session, typed, full) if typed is not None else None
+        if listed is not None:
+            return session.base.path(listed)
+        if os.path.lexists(os.path.dirname(full)):
+            return full
         return _led_by_the_view(session, full, path)
 
 

@@ -15,8 +15,10 @@ from yolofs.cli.project.connection import connected
 from yolofs.cli.rules.in_force import read_rule_files, sources_in_force
 from yolofs.cli.rules.rule_lines import key_text
 from yolofs.errors import UsageError
-from yolofs.rules import Level, Rule, RuleState, Sources, subject
+from yolofs.rules import Level, PathRule, Rule, RuleState, Sources, subject
+from yolofs.rules.linked_keys import leads_to
 from yolofs.rules.rule_files import RuleFiles
+from yolofs.system.symlinks import HostLinks
 
 T = TypeVar("T")
 
@@ -30,7 +32,7 @@ def learn_rules(project: bytes, rules: Sequence[Rule]) -> None:
                 client.set_rule(rule)
             else:
                 _change_learned(project, partial(_learn, rule))
-            say(f"{key_text(rule, project)} is {rule.state.value} {_since(before, rule.state)}")
+            say(f"{key_text(rule, project)} is {rule.state.value} {_since(before, rule.state)}{_also(rule, project)}")
 
 
 def forget_rule(project: bytes, rule: Rule) -> None:
@@ -50,6 +52,17 @@ def forget_rule(project: bytes, rule: Rule) -> None:
         raise UsageError(f"nothing was learned about {key_text(rule, project)}{where}", hint="yolofs rule list")
     now = f": it is {left.state.value} now ({left.source})" if left is not None else ""
     say(f"forgot the rule about {key_text(rule, project)}{now}")
+
+
+def _also(rule: Rule, project: bytes) -> str:
+    """Return where a rule is in force besides, as a link of base leads there, as the end of a
+    sentence.
+    """
+    place = leads_to(rule, project, HostLinks().target)
+    if place is None or not isinstance(rule, PathRule):
+        return ""
+    there = key_text(PathRule(place, rule.state, rule.source, rule.is_whole), project)
+    return f"; also {there}, where a link of base leads"
 
 
 def _since(before: Rule | None, state: RuleState) -> str:

@@ -157,6 +157,32 @@ def test_rule_quotes_a_key_that_is_nothing_but_blanks(yolofs: Program) -> None:
 
 
 @pytest.mark.mount
+def test_a_path_in_a_directory_that_has_replaced_a_link_of_base_is_the_one_that_lists_show(yolofs: Program) -> None:
+    """As long as base has the link, the rule is in force where that leads, too, and says so."""
+    (yolofs.project / "link").symlink_to("dir")
+    with yolofs.mounted() as view:
+        (view / "link").unlink()
+        (view / "link").mkdir()
+        (view / "link/b.txt").write_text("in the directory\n")
+        also = "; also dir/b.txt, where a link of base leads"
+        assert yolofs("rule", "deny", "link/b.txt").err == f"link/b.txt is deny now{also}\n"
+        assert learned(yolofs) == {"link/b.txt": "deny"}
+        assert not can_read(view / "link/b.txt")
+        assert not can_read(view / "dir/b.txt")
+        assert "link/b.txt: deny" in yolofs("rule", "explain", "link/b.txt").out
+        yolofs("rule", "unset", "link/b.txt")
+        assert can_read(view / "link/b.txt")
+        yolofs("rule", "deny", view / "link/b.txt")
+        assert learned(yolofs) == {"link/b.txt": "deny"}
+        yolofs("rule", "unset", "link/b.txt")
+        yolofs("rule", "deny", "link/absent")  # nothing is there that a list could show
+        assert learned(yolofs) == {"link/absent": "deny"}
+        yolofs("commit", "--yes", "link")
+        assert yolofs("rule", "deny", "link/b.txt").err == "link/b.txt is deny now\n"
+        assert can_read(view / "dir/b.txt")
+
+
+@pytest.mark.mount
 def test_a_path_by_a_link_that_the_view_alone_has_is_where_that_leads(yolofs: Program, tmp_path: Path) -> None:
     (yolofs.project / "secret").mkdir()
     (yolofs.project / "secret/f").touch()
