@@ -482,6 +482,20 @@ def test_blame_names_no_commit_that_was_undone(worked: Program) -> None:
     assert "commit 1, run 3" in worked("blame", "b.txt").out
 
 
+def test_blame_tells_after_an_undo_and_a_redo_who_wrote_a_file_and_not_who_moved_it(worked: Program) -> None:
+    worked("run", "sh", "-c", "echo 1 > was")
+    worked("run", "sh", "-c", "mv was is")
+    by_the_writer = "run 3: sh -c 'echo 1 > was'"
+    assert by_the_writer in worked("blame", "is").out
+    worked("commit", "--yes")
+    for _ in range(2):
+        assert f"commit 1, {by_the_writer}" in worked("blame", "is").out
+        worked("undo", "--yes")
+        assert f"generation 1, {by_the_writer}" in worked("blame", "is").out
+        number = len(worked("commits", "--json").json["commits"])
+        worked("undo", "--yes", str(number))
+
+
 def test_a_travel_to_a_run_says_what_leads_there(worked: Program) -> None:
     said = worked.refused("travel", "run 1", code=7)
     assert "hint: yolofs runs tells which generation it made; a part of it: yolofs restore --from 'run 1' PATH" in said
