@@ -108,7 +108,8 @@ def test_what_the_default_allowed_is_said_to_be_and_no_offered_rule_refuses_what
     done = asking("run", "sh", "-c", script)
     lines = done.err.splitlines()
     at = lines.index(
-        "nobody watches, so 3 asks had no answer and were allowed (ask_default); to allow them without an ask next time:"
+        "nobody watches, so 3 asks had no answer and were allowed (ask_default); "
+        "to allow them without an ask next time:"
     )
     commands = lines[at + 1 :]
     assert commands == [

@@ -7,17 +7,22 @@ when it last looked (times, device, inode number, owner, size), what it knows of
 tracked files (``UNTR``), and what its file system monitor told (``FSMN``).  ``git status`` writes
 these anew whenever something of them has changed.
 
+With a split index, what is compared is the whole of it, with the entries of its shared part
+(:mod:`yolofs.text.git_split_index`).
+
 Anybody may have written an index: what is odd in any way raises :class:`OddIndexError`.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
+
+from yolofs.text.git_split_index import LINK, OddLinkError, SharedPart, read_link
 
 SIGNATURE: Final = b"DIRC"
 HEADER: Final = struct.Struct(">4sII")
@@ -31,8 +36,16 @@ _MOST_NAME_BYTES = 4096
 small file could hold gigabytes of them."""
 _EXTENSION = struct.Struct(">4sI")
 _CACHES = frozenset({b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
+_Said: TypeAlias = tuple[bytes, bytes, bytes]
+"""An entry: its name, its mode with its hash, its flags.  Or an extension: nothing, its kind, its
+content.
+"""
 _HASHES = (20, 32)
 """How long they may be: SHA-1, SHA-256."""
+
+
+SharedOf: TypeAlias = Callable[[bytes], bytes]
+"""Returns the content of the shared part with a hash, nothing if it cannot be had."""
 
 
 class OddIndexError(Exception):
@@ -94,23 +107,73 @@ def entries(data: bytes, hash_bytes: int) -> Iterator[EntryPlace]:
         yield EntryPlace(name, entry, name_start, at)
 
 
-def is_same_but_for_caches(one: bytes, other: bytes) -> bool:
+def is_same_but_for_caches(one: bytes, other: bytes, shared_of: SharedOf = lambda _: b"") -> bool:
     """Tell whether two indexes say the same; what cannot be read to its last byte says nothing.
 
-    The two may be of different versions.
+    The two may be of different versions.  ``shared_of`` finds the shared part of one that is split.
     """
-    return any(_is_same(one, other, hash_bytes) for hash_bytes in _HASHES)
+    return any(_is_same(one, other, hash_bytes, shared_of) for hash_bytes in _HASHES)
 
 
-def _is_same(one: bytes, other: bytes, hash_bytes: int) -> bool:
+def _is_same(one: bytes, other: bytes, hash_bytes: int, shared_of: SharedOf) -> bool:
     try:
-        said = zip_longest(_said(one, hash_bytes), _said(other, hash_bytes))
+        said = zip_longest(_said(one, hash_bytes, shared_of), _said(other, hash_bytes, shared_of))
         return all(left == right for left, right in said)
-    except OddIndexError:
+    except (OddIndexError, OddLinkError):
         return False
 
 
-def _said(data: bytes, hash_bytes: int) -> Iterator[tuple[bytes, bytes, bytes]]:
+def _said(data: bytes, hash_bytes: int, shared_of: SharedOf) -> Iterator[_Said]:
+    """Yield what an index says, with the entries of its shared part.
+
+    Raises:
+        OddIndexError, OddLinkError: it or its shared part is no index with hashes of that size.
+    """
+    content = data[HEADER.size : -hash_bytes]
+    if LINK not in content:
+        yield from _said_alone(data, hash_bytes)
+        return
+    said = list(_said_alone(data, hash_bytes))
+    links = [text for name, kind, text in said if not name and kind == LINK]
+    if not links:
+        yield from said
+        return
+    own = [one for one in said if len(one[1]) != len(LINK)]
+    further = [one for one in said if len(one[1]) == len(LINK) and one[1] != LINK]
+    if links != [bytes(hash_bytes)]:
+        shared = shared_of(links[0][:hash_bytes])
+        if shared[-hash_bytes:] != links[0][:hash_bytes]:
+            raise OddIndexError
+        in_shared = list(_said_alone(shared, hash_bytes))
+        if any(not name for name, _, _ in in_shared):  # it has extensions, or is split itself
+            raise OddIndexError
+        own = _put_together(own, in_shared, read_link(links[0], hash_bytes, len(in_shared)))
+    yield from own
+    yield from further
+
+
+def _put_together(own: list[_Said], shared: list[_Said], part: SharedPart) -> list[_Said]:
+    """Return the entries of a split index with those of its shared part, as git sorts them."""
+    if len(part.replaced) > len(own):
+        raise OddIndexError
+    for place, (name, mode, flags) in zip(part.replaced, own, strict=False):
+        if name:
+            raise OddIndexError
+        shared[place] = shared[place][0], mode, flags
+    kept = [one for place, one in enumerate(shared) if place not in part.removed]
+    found = {(name, _stage(flags)): (name, mode, flags) for name, mode, flags in kept}
+    for name, mode, flags in own[len(part.replaced) :]:
+        if not name:
+            raise OddIndexError
+        found[name, _stage(flags)] = name, mode, flags
+    return [found[key] for key in sorted(found)]
+
+
+def _stage(flags: bytes) -> int:
+    return flags[0] >> 4 & 3
+
+
+def _said_alone(data: bytes, hash_bytes: int) -> Iterator[_Said]:
     """Yield what an index says: of each entry its name, its mode with its hash, and its flags; then
     its extensions.
 

@@ -4,8 +4,10 @@ forge them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import struct
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from yolofs.text.git_index_format import OddIndexError, entries, is_same_but_for_caches
+from yolofs.text.git_split_index import OddLinkError, read_link
 
 TREE = b"TREE"
 
@@ -174,3 +177,47 @@ def test_no_bytes_make_a_comparison_of_indexes_fail(data: st.DataObject) -> None
     content = signed(body)
     is_same_but_for_caches(content, signed(body[: data.draw(st.integers(0, len(body)))]))
     assert is_same_but_for_caches(content, content) == is_same_but_for_caches(signed(body), content)
+
+
+def shared_of(made: Path) -> Callable[[bytes], bytes]:
+    def find(checksum: bytes) -> bytes:
+        return (made / f".git/sharedindex.{checksum.hex()}").read_bytes()
+
+    return find
+
+
+@pytest.mark.parametrize("version", [2, 4])
+@pytest.mark.parametrize("options", [[], ["--object-format=sha256"]], ids=["sha1", "sha256"])
+def test_a_split_index_says_the_same_as_a_whole_one(tmp_path: Path, version: int, options: list[str]) -> None:
+    made = repository(tmp_path, *options, version=version)
+    for number in range(300):
+        (made / f"file-{number}").write_text(f"{number}\n")
+    git(made, "add", ".")
+    git(made, "config", "splitIndex.maxPercentChange", "100")
+    git(made, "update-index", "--split-index")
+    for number in (*range(70, 200), 299):
+        (made / f"file-{number}").unlink()
+    (made / "a").write_text("other\n")
+    (made / "file-2 new").write_text("new\n")
+    git(made, "add", "-A")
+    split = read(made)
+    assert b"link" in split
+    assert b"file-290" not in split
+    git(made, "update-index", "--no-split-index")
+    whole = read(made)
+    assert b"link" not in whole
+    assert is_same_but_for_caches(split, whole, shared_of(made))
+    assert is_same_but_for_caches(whole, split, shared_of(made))
+    assert not is_same_but_for_caches(split, whole)
+    (made / "b").write_text("other\n")
+    git(made, "add", "-A")
+    assert not is_same_but_for_caches(split, read(made), shared_of(made))
+
+
+@given(st.data())
+def test_no_link_to_a_shared_part_is_read_without_end(data: st.DataObject) -> None:
+    words = data.draw(st.lists(st.integers(0, 2**64 - 1), max_size=4))
+    bitmap = struct.pack(f">II{len(words)}QI", 9, len(words), *words, 0)
+    with contextlib.suppress(OddLinkError):
+        part = read_link(bytes(range(20)) + bitmap + bitmap, 20, 1000)
+        assert all(place < 1000 for place in (*part.removed, *part.replaced))

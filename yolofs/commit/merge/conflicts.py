@@ -36,6 +36,7 @@ from yolofs.state.tree import Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
+from yolofs.text.git_split_index import is_shared_part
 
 
 def find_conflicts(
@@ -80,7 +81,10 @@ def _may_agree(name: OverriddenName) -> bool:
     base.
     """
     staged, here = name.entry.staged, name.here
-    if staged is None or staged.origin is not None or here is None or name.is_cut_off:
+    if staged is None or here is None or name.is_cut_off:
+        return False
+    # git sets the time of the shared part of an index at each look, and never changes its content
+    if staged.origin is not None and not is_shared_part(name.path):
         return False
     return staged.home in (None, name.natural) and not staged.links and here.st_nlink == 1
 
@@ -96,7 +100,7 @@ def _agreed(tree: Tree, base: Base, store: Store, names: Sequence[OverriddenName
     changes = compare(Tree(), tree, base, store, paths=[name.path for name in names])
     differing = {path: change for change in changes if not _is_time_alone(change) for path in change.paths}
     indexes = [(name, change) for name in names if (change := differing.get(name.path)) is not None]
-    disagreed = differing.keys() - indexes_looked_at_alone(base, store, indexes)
+    disagreed = differing.keys() - indexes_looked_at_alone(tree, base, store, indexes)
     return as_kept | (frozenset(name.path for name in names) - disagreed)
 
 

@@ -16,6 +16,7 @@ had.  It has nothing of its own that could be lost, so base's version is to be t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterable
@@ -24,16 +25,17 @@ from yolofs.changes.changes import Aspect, Change, ChangeKind
 from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.commit.plan.overridden_names import OverriddenName
 from yolofs.commit.select.units import natural_path
-from yolofs.paths import RelPath
+from yolofs.paths import RelPath, join, split
 from yolofs.state.kept_bases import MOST_KEPT_BYTES, KeptBase, find_kept, known_by, owned
 from yolofs.state.tree import Staged, Tree
 from yolofs.store.base import Base
 from yolofs.store.store import Store
-from yolofs.text.git_index_format import SIGNATURE, is_same_but_for_caches, may_be_index
+from yolofs.text.git_index_format import SIGNATURE, SharedOf, is_same_but_for_caches, may_be_index
+from yolofs.text.git_split_index import NAME
 
 
 def indexes_looked_at_alone(
-    base: Base, store: Store, differing: Iterable[tuple[OverriddenName, Change]]
+    tree: Tree, base: Base, store: Store, differing: Iterable[tuple[OverriddenName, Change]]
 ) -> frozenset[RelPath]:
     """Return the paths at which the host has only refreshed git's index.  ``differing``: names of
     the view, each with its difference from base.
@@ -47,8 +49,29 @@ def indexes_looked_at_alone(
     wanted = {_place(name) for name, _ in indexes}
     kept = find_kept(store.directory, lambda path, known: (path, known) in wanted)
     return frozenset(
-        name.path for name, change in indexes if _is_looked_at_alone(base, change, store, name, kept.get(_place(name)))
+        name.path
+        for name, change in indexes
+        if _is_looked_at_alone(tree, base, change, store, name, kept.get(_place(name)))
     )
+
+
+def shared_parts(base: Base, index: RelPath, tree: Tree | None = None, store: Store | None = None) -> SharedOf:
+    """Return what finds the shared parts of split indexes at a path of base: there, or staged."""
+
+    def find(checksum: bytes) -> bytes:
+        path = join(split(index)[0], NAME + checksum.hex().encode())
+        with contextlib.suppress(OSError, UnmergeableError):
+            content = read_base(base, path).content
+            if content.endswith(checksum):
+                return content
+        shown = tree.resolve(path) if tree is not None else None
+        if shown is None or shown.staged is None or store is None:
+            return b""
+        with contextlib.suppress(OSError), open(store.open(shown.staged.ino, os.O_RDONLY), "rb") as file:
+            return file.read(MOST_KEPT_BYTES)
+        return b""
+
+    return find
 
 
 def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable[RelPath]) -> frozenset[RelPath]:
@@ -65,7 +88,8 @@ def indexes_unchanged_here(tree: Tree, base: Base, store: Store, paths: Iterable
     return frozenset(
         path
         for path, (natural, staged) in places.items()
-        if (was := kept.get((natural, known_by(staged)))) is not None and _is_unchanged_here(store, staged, was)
+        if (was := kept.get((natural, known_by(staged)))) is not None
+        and _is_unchanged_here(store, staged, was, shared_parts(base, natural, tree, store))
     )
 
 
@@ -84,13 +108,13 @@ def _place_of_index(tree: Tree, base: Base, path: RelPath) -> tuple[RelPath, Sta
     return (natural, staged) if may_be_index(natural, SIGNATURE) else None
 
 
-def _is_unchanged_here(store: Store, staged: Staged, was: KeptBase) -> bool:
+def _is_unchanged_here(store: Store, staged: Staged, was: KeptBase, shared_of: SharedOf) -> bool:
     try:
         metadata = store.metadata(staged.ino)
         if not stat.S_ISREG(metadata.st.st_mode) or owned(metadata) != was.owned:
             return False
         with open(store.open(staged.ino, os.O_RDONLY), "rb") as file:
-            return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), was.content)
+            return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), was.content, shared_of)
     except OSError:
         return False
 
@@ -113,20 +137,23 @@ def _place(name: OverriddenName) -> tuple[RelPath, bytes]:
     return name.natural, known_by(name.entry.staged)
 
 
-def _is_looked_at_alone(base: Base, change: Change, store: Store, name: OverriddenName, kept: KeptBase | None) -> bool:
+def _is_looked_at_alone(
+    tree: Tree, base: Base, change: Change, store: Store, name: OverriddenName, kept: KeptBase | None
+) -> bool:
     assert name.natural is not None
     assert change.new is not None
+    shared_of = shared_parts(base, name.natural, tree, store)
     try:
         theirs = read_base(base, name.natural)
         if (
             kept is not None
             and kept.owned == owned(theirs.metadata)
-            and is_same_but_for_caches(kept.content, theirs.content)
+            and is_same_but_for_caches(kept.content, theirs.content, shared_of)
         ):
             return True
         if not set(change.metadata) <= {Aspect.TIME}:
             return False
         with open(change.new.open(store), "rb") as file:
-            return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), theirs.content)
+            return is_same_but_for_caches(file.read(MOST_KEPT_BYTES), theirs.content, shared_of)
     except (OSError, UnmergeableError):
         return False

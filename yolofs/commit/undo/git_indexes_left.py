@@ -14,6 +14,7 @@ import stat
 import msgspec
 
 from yolofs.commit.apply.commit_directory import write_new
+from yolofs.commit.merge.git_indexes import shared_parts
 from yolofs.commit.merge.merging import UnmergeableError, read_base
 from yolofs.commit.plan import kept_objects as kept_things
 from yolofs.commit.plan.plan import Create, Fetch, Place, Plan, Step
@@ -47,7 +48,9 @@ def is_looked_at_alone(applied: Applied, step: Step, base: Base, store: Store) -
         theirs = read_base(base, step.path)
     except (OSError, UnmergeableError):
         return False
-    return left.owned == owned(theirs.metadata) and is_same_but_for_caches(left.content, theirs.content)
+    return left.owned == owned(theirs.metadata) and is_same_but_for_caches(
+        left.content, theirs.content, shared_parts(base, step.path)
+    )
 
 
 def _made(store: Store, step: Create) -> KeptBase | None:
