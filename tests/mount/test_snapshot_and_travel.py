@@ -206,6 +206,38 @@ def test_a_working_directory_that_was_renamed_is_followed_to_its_old_name(base: 
         os.chdir(before)
 
 
+def test_a_directory_that_another_had_taken_the_place_of_is_one_again_after_a_travel(
+    base: Path, mounted: Mounter
+) -> None:
+    """What is renamed then is what is written to."""
+    (base / "one").mkdir()
+    (base / "one/a").write_bytes(b"base\n")
+    view = mounted()
+    at(view, "one").rename(at(view, "moved"))
+    at(view, "one").mkdir()
+    assert os.listdir(at(view, "moved")) == ["a"]
+    at(view, "moved/a").stat()
+    at(view, "one").stat()
+    both = view.snapshot()
+    view.travel(0)
+    at(view, "one").rename(at(view, "uno"))
+    with at(view, "uno/a").open("ab") as file:
+        file.write(b"more\n")
+    assert at(view, "uno/a").read_bytes() == b"base\nmore\n"
+    assert not at(view, "one").exists()
+    generation = view.snapshot()
+    view.travel(0)
+    assert at(view, "one/a").read_bytes() == b"base\n"
+    view.travel(both)
+    assert os.listdir(at(view, "one")) == []
+    with at(view, "moved/a").open("ab") as file:
+        file.write(b"moved\n")
+    at(view, "one").rename(at(view, "empty"))
+    assert at(view, "moved/a").read_bytes() == b"base\nmoved\n"
+    view.travel(generation)
+    assert at(view, "uno/a").read_bytes() == b"base\nmore\n"
+
+
 def test_a_new_directory_that_was_renamed_is_followed_to_its_old_name(mounted: Mounter) -> None:
     view = mounted()
     before = os.getcwd()

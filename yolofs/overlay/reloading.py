@@ -229,13 +229,15 @@ class Reloading:
             return True  # a commit was undone: what base had is staged again
         if committed and base is not None and (inode.staged is not None or inode.base != base):
             return self._take_over(inode, base, may_be_new=place == (inode.parent, inode.name))
-        return self._is_still(inode, staged, base)
+        return self._is_still(inode, staged, base, place)
 
-    def _is_still(self, inode: Inode, staged: Staged | None, base: RelPath | None) -> bool:
-        """Tell whether an inode is what its path shows now, and see that it is known by the inode's
+    def _is_still(self, inode: Inode, staged: Staged | None, base: RelPath | None, place: tuple[Inode, bytes]) -> bool:
+        """Tell whether an inode is what a name shows now, and see that it is known by the inode's
         number.
 
-        A directory may be another one than before: programs that work in it mean its path.
+        A directory may be another one than before: programs that work in it mean its path.  So one
+        that was left behind cannot come to a name at which another stands for the directory by now:
+        what is in it would be known by either, and only one of them follows a rename.
         """
         is_same = inode.key == (staged.key if staged is not None else self._key_of(inode, base))
         if is_same and not inode.is_orphan:
@@ -256,6 +258,8 @@ class Reloading:
         is_another = other is not None and other is not inode and self._finding.is_known_as(other, inode.kind, staged)
         if is_another and not inode.is_directory:
             return False  # it was looked up while this one was left behind
+        if is_another and other is not None and (other.parent, other.name) == place:
+            return False
         self._inodes.claim(natural, key, inode.number)
         return True
 
