@@ -20,7 +20,7 @@ from yolofs.hostcode.mark import Marks
 from yolofs.os_errors import said_as
 from yolofs.paths import RelPath, display
 from yolofs.session.named_states import named_state, tree_of_named_state
-from yolofs.session.restore import Restored, restore
+from yolofs.session.restore import LINKS, Restored, restore
 from yolofs.session.selecting import Hunks, drop_hunks
 from yolofs.session.session import Session
 from yolofs.session.state_files import StateFiles
@@ -108,4 +108,9 @@ def _tell(session: Session, named: str, done: Restored, marks: Marks) -> None:
     emit_changes(done.changes, path_display, session.regions, marks)
     say(f"brought back from {named}; to undo that: yolofs travel {done.before}")
     for path, what in done.left_out.items():
-        say(f"note: of {display(os.path.join(session.base.root, path))} could not be set: {', '.join(what)}")
+        if LINKS in what:
+            shown = path_display.show_path(path)
+            say(f"note: {shown} comes back as a file of its own, no hard link of its other names")
+        unset = [one for one in what if one != LINKS]
+        if unset:
+            say(f"note: of {display(os.path.join(session.base.root, path))} could not be set: {', '.join(unset)}")

@@ -70,6 +70,33 @@ def _move(top: Path) -> None:
     top.rename(top.with_name("elsewhere"))
 
 
+@pytest.mark.parametrize("moves", ["mv one uno", "mv one/a uno/a"])
+def test_a_name_of_a_file_with_several_that_comes_back_alone_is_said_to_be_a_file_of_its_own(
+    yolofs: Program, moves: str
+) -> None:
+    (yolofs.project / "one").mkdir()
+    (yolofs.project / "one/a").write_text("one file\n")
+    (yolofs.project / "one/b").hardlink_to(yolofs.project / "one/a")
+    with yolofs.mounted() as view:
+        if "/" in moves:
+            (view / "uno").mkdir()
+        _, before, after = moves.split()
+        (view / before).rename(view / after)
+        first = yolofs("snapshot").out.strip()
+        (view / "uno/a").unlink()
+        done = yolofs("restore", "--from", first, "uno/a")
+        assert "note: uno/a comes back as a file of its own, no hard link of its other names\n" in done.err
+        (view / "uno/a").unlink()
+        fields = yolofs("restore", "--json", "--from", first, "uno/a").json
+        assert fields["left_out"] == [{"path": str(yolofs.project / "uno/a"), "what": ["links"]}]
+        yolofs("travel", first)
+        if "/" not in moves:
+            for name in "ab":
+                (view / "uno" / name).unlink()
+            assert "a file of its own" not in yolofs("restore", "--from", first, "uno").err
+            assert (view / "uno/a").stat().st_nlink == 2
+
+
 @pytest.mark.parametrize(
     ("change", "origin", "is_mounted"),
     points(

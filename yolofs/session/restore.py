@@ -26,6 +26,9 @@ from yolofs.session.view_writer import ViewWriter
 from yolofs.state.link_names import find_all_names_at
 from yolofs.state.tree import Entry, Staged, Tree
 
+LINKS = "links"
+"""Stands among what was left out for a file that came back without its other names."""
+
 
 class Restored(msgspec.Struct, frozen=True):
     """What was brought back."""
@@ -207,6 +210,8 @@ def _copy(session: Session, source: NamedState, paths: Sequence[RelPath]) -> dic
             bringing.bring(path)
         for directory in sorted(_directories_above(differing, paths), key=len, reverse=True):
             bringing.finish(directory)
+        for path in bringing.apart() if source.tree is not None else ():
+            bringing.left_out[path] = (*bringing.left_out.get(path, ()), LINKS)
         return bringing.left_out
     finally:
         overlay.close()
@@ -244,6 +249,13 @@ def _directories_above(found: Sequence[RelPath], paths: Sequence[RelPath]) -> se
     return above
 
 
+def _names_then(file: StateFile) -> int:
+    """Return how many names a file has in its state, at least."""
+    entry = file.node.entry
+    staged = entry.staged if entry is not None else None
+    return max(len(staged.names), staged.links) if staged is not None else file.st.st_nlink
+
+
 class _Copying(ViewWriter):
     """Copies paths from one state into the view."""
 
@@ -251,6 +263,15 @@ class _Copying(ViewWriter):
         """``links``: what has a name already that stays, and is only linked."""
         super().__init__(overlay, files, made=links)
         self._brought: set[RelPath] = set()
+        self._linked = frozenset(links)
+        self._names: dict[FileIdentity, list[StateFile]] = {}
+        """The names that were brought back of each file."""
+
+    def apart(self) -> Iterator[RelPath]:
+        """Yield what came back as a file of its own, though the other state has more names of it."""
+        for identity, names in self._names.items():
+            if identity not in self._linked and len(names) < _names_then(names[0]):
+                yield names[0].path
 
     def bring(self, path: RelPath) -> None:
         """Have the view show at a path what the other state shows there; a directory that both have
@@ -299,6 +320,8 @@ class _Copying(ViewWriter):
     def _make(self, path: RelPath, there: StateFile) -> None:
         self._brought.add(path)
         self.make_one(path, there)
+        if not there.is_directory:
+            self._names.setdefault(there.identity, []).append(there)
         if there.is_directory:
             for name, below in self.files.inside(there):
                 self._make(join(path, name), below)
