@@ -268,7 +268,7 @@ class _Copying(ViewWriter):
         """The names that were brought back of each file."""
 
     def apart(self) -> Iterator[RelPath]:
-        """Yield what came back as a file of its own, though the other state has more names of it."""
+        """Yield what came back as a file of its own, though the state has more names of it."""
         for identity, names in self._names.items():
             if identity not in self._linked and len(names) < _names_then(names[0]):
                 yield names[0].path
