@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 LINK: Final = b"link"
 """The name of the extension."""
@@ -33,7 +35,7 @@ class OddLinkError(Exception):
     """It is not what git writes."""
 
 
-class SharedPart(NamedTuple):
+class SharedPart(msgspec.Struct, frozen=True):
     """What the extension says."""
 
     hash: bytes
