@@ -233,3 +233,20 @@ def test_the_script_works_in_directories_that_forbid_it(yolofs: Program) -> None
         assert stat.S_IMODE((project / name).stat().st_mode) == 0o555
     kept = project.glob(".yolofs-script-*/replaced/*")
     assert sorted(stat.S_IMODE(path.stat().st_mode) for path in kept) == [0o400, 0o555]
+
+
+def test_the_script_takes_setgid_from_directories(yolofs: Program) -> None:
+    """chmod(1) leaves a directory its setgid if the mode has no fifth digit."""
+    project = yolofs.project
+    for name in ("shared", "above", "closed"):
+        (project / name).mkdir()
+        (project / name).chmod(0o2755)
+    with yolofs.mounted() as view:
+        (view / "shared").chmod(0o700)
+        (view / "above/new").mkdir()
+        (view / "above/new").chmod(0o750)
+        (view / "closed").chmod(0o500)
+    script = yolofs("commit", "--script").out
+    subprocess.run(["sh"], input=script, text=True, capture_output=True, check=True)
+    modes = {name: stat.S_IMODE((project / name).stat().st_mode) for name in ("shared", "above/new", "closed")}
+    assert modes == {"shared": 0o700, "above/new": 0o750, "closed": 0o500}

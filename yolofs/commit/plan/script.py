@@ -149,7 +149,7 @@ class _Script:
             case Remove():
                 yield b"keep %s %d" % (path, step.number)
                 if step.path in self._opened:
-                    yield b"chmod %04o -- %s" % (self._mode(step.path), _slot(b"replaced", step.number))
+                    yield _chmod(self._mode(step.path), _slot(b"replaced", step.number))
             case Fetch():
                 kept = self._store.path(KeptObject(step.commit, step.slot, step.inside).ino)
                 yield b"%s %s %s" % (_COPY, _quoted(kept), _slot(b"parked", step.number))
@@ -184,7 +184,7 @@ class _Script:
                 seconds, ns = divmod(step.mtime_ns, 1_000_000_000)
                 yield b"touch --no-create --date=@%d.%09d -- %s" % (seconds, ns, path)
                 if step.ino is None and step.path in self._closed:
-                    yield b"chmod %04o -- %s" % (self._closed[step.path], path)
+                    yield _chmod(self._closed[step.path], path)
             case _:
                 assert_never(step)
 
@@ -256,7 +256,7 @@ class _Script:
         is_made_so = was is None and bool(st.st_mode & stat.S_ISGID) and st.st_mode & stat.S_IRWXU == stat.S_IRWXU
         has_mode = is_shown and (is_made_so if was is None else was.mode == st.st_mode)
         if not stat.S_ISLNK(st.st_mode) and not has_mode:
-            yield b"chmod %04o -- %s" % (stat.S_IMODE(st.st_mode), path)
+            yield _chmod(stat.S_IMODE(st.st_mode), path)
         if not stat.S_ISDIR(st.st_mode) and not (is_shown and st.st_uid != os.geteuid()):
             yield b"touch --no-create --no-dereference --reference=%s -- %s" % (_quoted(source), path)
 
@@ -309,6 +309,11 @@ def _is_gone(path: bytes) -> bytes:
     something is.
     """
     return b"[ ! -e %s ] && [ ! -L %s ]" % (path, path)
+
+
+def _chmod(mode: int, path: bytes) -> bytes:
+    """Return the line that gives a path a mode: with fewer digits a directory would keep setgid."""
+    return b"chmod %05o -- %s" % (mode, path)
 
 
 def _slot(folder: bytes, number: int) -> bytes:
