@@ -115,6 +115,9 @@ class FileMarkFinder:
         self._store = store
         self._prefix = base.root.strip(b"/") + b"/" if base.root != b"/" else b""
         self._new = {change.path.lower() for change in changes if change.new is not None}
+        self._new_links = {
+            change.path.lower() for change in changes if change.new is not None and change.new.type == stat.S_IFLNK
+        }
         self._settings = {
             change.path: change.new
             for change in changes
@@ -221,6 +224,23 @@ class FileMarkFinder:
         where this user may not look.
         """
         return self._base.may_have(self._place(path))
+
+    def is_by_links(self, path: RelPath) -> bool:
+        """Tell whether a link is at a path or on the way there, or may be: base's or a new one."""
+        while path:
+            if path.lower() in self._new_links or self._may_be_link(self._place(path)):
+                return True
+            path = split(path)[0]
+        return False
+
+    def _may_be_link(self, place: RelPath) -> bool:
+        try:
+            read_link(self._base.path(place))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            pass  # this user may not look
+        return True
 
     def names(self, path: RelPath) -> list[bytes] | None:
         """Return the names that base has in a directory, or in what a rename brings there; None if

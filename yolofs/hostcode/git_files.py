@@ -30,8 +30,9 @@ SHARED_INDEX = b"sharedindex."
 """What the name of a part of a split index begins with."""
 GIT_NAMES = _SETTINGS | _MAKE_A_REPOSITORY | {b"hooks", _GIT, _INDEX}
 """The names that count outside of ``.git``, too."""
-_INNER = (b"/.git/", b"/hooks/", b"/worktrees/")
-"""What code of git's lies in elsewhere, too: a bare repository may have hooks and work trees."""
+_INNER = (b"/.git/", b"/hooks/", b"/worktrees/", b"/rebase-merge/", b"/sequencer/", b"/remotes/", b"/branches/")
+"""What code of git's lies in, too, if a repository is called otherwise (bare, or apart from its
+work tree)."""
 _RUN = (b"rebase-merge", b"sequencer/opts", b"remotes", b"branches")
 """What git goes by in a repository: ``exec`` lines and strategies of what is to go on, and
 addresses of remotes.
@@ -53,6 +54,10 @@ class StateAfterwards(Protocol):
 
     def leads_unseen(self, path: RelPath, target: bytes) -> bool:
         """Tell whether what leads to ``target`` from a path leads to where no commit looks."""
+        ...
+
+    def is_by_links(self, path: RelPath) -> bool:
+        """Tell whether a link is at a path or on the way there, or may be."""
         ...
 
     def names(self, path: RelPath) -> list[bytes] | None:
@@ -235,7 +240,7 @@ class GitFiles:
         is_other = hash_bytes_of(entries or ()) != hash_bytes_of(())
         if is_new and is_other and self._look.had(join(split(path)[0], _INDEX)):
             return False  # the index that is there was looked at as one with other hashes
-        return is_harmless_change(before, entries, is_own_worktree=lambda value: _is_submodules(path, value))
+        return is_harmless_change(before, entries, is_own_worktree=lambda value: self._is_submodules(path, value))
 
     def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:
         """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a
@@ -248,6 +253,8 @@ class GitFiles:
         if text is None or not text.startswith(b"gitdir: ") or b"\0" in text:  # to git it ends there
             return False
         target = text.removeprefix(b"gitdir: ").rstrip(b"\r\n")
+        if os.path.normpath(target) != target:
+            return False  # git writes no such path, and by a link it leads elsewhere
         if self._look.leads_unseen(join(directory, _GIT), target):
             return False
         place = RelPath(_normal(directory, target)[1:])
@@ -262,6 +269,17 @@ class GitFiles:
         above, name = split(split(place)[0])
         is_worktree = name == b"worktrees" and self._look.has(join(place, b"commondir"))
         return not is_worktree or (self._is_repository(above) and not self._had_code(above))
+
+    def _is_submodules(self, path: RelPath, value: str) -> bool:
+        """Tell whether ``core.worktree`` leads from a submodule's settings into the directory that
+        has the submodule, and through no link.
+        """
+        top, in_modules, _ = (b"/" + path).partition(b"/.git/modules/")
+        if not in_modules or value.startswith("/") or os.path.normpath(value) != value:
+            return False
+        place = _normal(split(path)[0], os.fsencode(value))
+        is_inside = place.startswith(top + b"/") and b"/.git" not in place
+        return is_inside and not self._look.is_by_links(RelPath(place[1:]))
 
     def _is_worktree(self, directory: RelPath, text: bytes | None) -> bool:
         """Tell whether ``commondir`` leads from a worktree's directory to the repository that it
@@ -283,14 +301,3 @@ def may_be_code(path: RelPath) -> bool:
 
 def _normal(directory: RelPath, target: bytes) -> bytes:
     return os.path.normpath(os.path.join(b"/" + directory, target))
-
-
-def _is_submodules(path: RelPath, value: str) -> bool:
-    """Tell whether ``core.worktree`` leads from a submodule's settings into the directory that has
-    the submodule.
-    """
-    top, in_modules, _ = (b"/" + path).partition(b"/.git/modules/")
-    if not in_modules or value.startswith("/"):
-        return False
-    place = _normal(split(path)[0], os.fsencode(value))
-    return place.startswith(top + b"/") and b"/.git" not in place

@@ -30,6 +30,8 @@ _HOOKS = (
 """All that git runs by itself (githooks(5))."""
 _MOST_INCLUDES = 5
 """How deep settings may include others."""
+_IN_WORK_TREE = (b".git", b"hooks")
+"""What counts by itself in each work tree."""
 _MOST_NAMES = 1_000
 """How many names of a directory are looked at."""
 _WORTH_LISTING = 20
@@ -118,6 +120,7 @@ class Links:
                 *settings_for_all,
             ):
                 yield from self.named_by_git(self._place(settings), self._base.path(directory))
+            yield from self._work_trees(git + b"/modules")
 
     def _is_repository(self, directory: RelPath) -> bool:
         return self._base.may_have(join(directory, b".git"))
@@ -130,6 +133,31 @@ class Links:
             return []
         target = os.path.join(os.path.dirname(path), text.removeprefix(b"gitdir: ").rstrip(b"\r\n"))
         return [os.path.normpath(os.path.join(target, name)) for name in (b"config", b"../../config")]
+
+    def _work_trees(self, modules: bytes) -> Iterator[tuple[Pattern, Mark]]:
+        """Yield what only a link fits that takes the place of a submodule's work tree, or of a
+        directory above it: git would write to where it leads.
+        """
+        todo = [modules]
+        for _ in range(_MOST_REPOSITORIES):
+            if not todo:
+                return
+            directory = todo.pop()
+            for name in self._directories_in(directory):
+                path = os.path.join(directory, name)
+                lines = list(self._git_settings(path + b"/config"))
+                for line in lines:
+                    if line.name == ("core", None, "worktree") and line.value is not None:
+                        yield (*self._written(line.value, path), *_IN_WORK_TREE), Mark.GIT
+                todo.append(path + b"/modules" if lines else path)  # names of submodules may hold slashes
+
+    def _directories_in(self, directory: bytes) -> list[bytes]:
+        try:
+            with os.scandir(directory) as entries:
+                some = itertools.islice(entries, _MOST_NAMES)
+                return [entry.name for entry in some if entry.is_dir(follow_symlinks=False)]
+        except OSError:
+            return []
 
     def named_by_git(self, path: bytes, directory: bytes, depth: int = 0) -> Iterator[tuple[Pattern, Mark]]:
         """Yield the hooks, programs and settings that settings of git's at ``path`` name; hooks and

@@ -167,6 +167,74 @@ def test_settings_of_a_submodule_are_marked_if_they_lead_elsewhere(
     assert bool(marks(scribe)) is marked
 
 
+@pytest.mark.parametrize("way", ["new link", "link of base", "by a renamed directory", "above it", "by dots"])
+def test_a_work_tree_of_a_submodule_that_a_link_leads_elsewhere_is_marked(scribe: Scribe, way: str) -> None:
+    """`git checkout` there would write to where the link leads."""
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p"
+    worktree = b"../../../s"
+    if way == "link of base":
+        (base / "s").symlink_to("/home/u/.config/autostart")
+    elif way == "by a renamed directory":
+        (base / "old").mkdir()
+        (base / "old/s").symlink_to("/home/u/.config/autostart")
+        scribe.rename(b"home/u/p/old", b"home/u/p/new")
+        worktree = b"../../../new/s"
+    else:
+        scribe.symlink(b"home/u/p/s", b"/home/u/.config")
+        worktree = {"above it": b"../../../s/autostart", "by dots": b"../../../s/../sub"}.get(way, worktree)
+    for name in BARE:
+        write(scribe, f"p/.git/modules/sub/{name}", b"x")
+    write(scribe, "p/.git/modules/sub/config", HARMLESS + b"[core]\nworktree = " + worktree + b"\n")
+    assert marks(scribe) == {"p/.git/modules/sub/config": "git"}
+
+
+@pytest.mark.parametrize("name", ["group/sub", "group/sub/modules/inner"])
+def test_a_link_in_the_place_of_the_work_tree_of_a_submodule_is_marked(scribe: Scribe, name: str) -> None:
+    """The settings that lead there came earlier, when no link was on the way."""
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p"
+    for piece in BARE:
+        for module in ("group/sub", name):
+            (base / f".git/modules/{module}" / piece).parent.mkdir(parents=True, exist_ok=True)
+            (base / f".git/modules/{module}" / piece).write_bytes(b"x")
+            (base / f".git/modules/{module}/config").write_bytes(HARMLESS)
+    up = "../" * (name.count("/") + 3)
+    (base / f".git/modules/{name}/config").write_text(f"[core]\nbare = false\nworktree = {up}w/tree\n")
+    (base / "w/tree").mkdir(parents=True)
+    write(scribe, "p/w/tree/file")
+    scribe.symlink(b"home/u/p/other", b"/home/u/.config")
+    assert marks(scribe) == {}
+    scribe.remove(b"home/u/p/w/tree/file")
+    scribe.remove(b"home/u/p/w/tree")
+    scribe.symlink(b"home/u/p/w/tree", b"/home/u/.config/autostart")
+    assert marks(scribe) == {"p/w/tree": "git"}
+
+
+def test_a_file_git_that_would_lead_elsewhere_by_a_link_is_marked(scribe: Scribe) -> None:
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p"
+    for name in (*BARE, "config"):
+        (base / "fixtures/new.git" / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / "fixtures/new.git" / name).write_bytes(EVIL)
+    (base / "fixtures/inner").mkdir()
+    for name in BARE:
+        write(scribe, f"p/new.git/{name}")
+    scribe.symlink(b"home/u/p/s", b"fixtures/inner")
+    write(scribe, "p/sub/.git", b"gitdir: ../s/../new.git\n")
+    assert marks(scribe) == {"p/sub/.git": "git"}
+
+
+def test_what_is_to_go_on_counts_in_a_repository_whatever_its_name(scribe: Scribe) -> None:
+    """As `git init --separate-git-dir` makes it."""
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/store"
+    for name in BARE:
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).write_bytes(b"x")
+    evil = ("rebase-merge/git-rebase-todo", "sequencer/opts", "remotes/origin", "branches/origin")
+    for name in (*evil, "refs/remotes/origin/main", "refs/heads/branches/x"):
+        write(scribe, f"p/store/{name}")
+        write(scribe, f"p/plain/{name}")
+    assert marks(scribe) == {f"p/store/{name}": "git" for name in evil}
+
+
 def test_what_git_obeys_in_a_work_tree_of_a_bare_repository_is_marked(scribe: Scribe) -> None:
     base = Path(os.fsdecode(scribe.base.root)) / "home/u/p/bare.git"
     for name in (*BARE, "worktrees/w/HEAD"):
