@@ -411,14 +411,31 @@ def words_of_program(entry: ConfigLine) -> list[str]:
     """
     if entry.value is None or entry.key in _TEXTS or _is_plain(entry):
         return []
-    command = entry.value.removeprefix("!")
+    command = re.sub(_FOUND_BY_A_SHELL, "./", re.sub(_HOME, "~/", entry.value.removeprefix("!")))
     try:
         words = shlex.split(command)
     except ValueError:  # the shell knows better
         words = command.split()
     first, *more = (word.rstrip(";") for word in [*words, ""])
+    more += [inner for word in words for inner in _words_for_a_shell(word)]
     named = [word for word in more if "/" in word or "." in word]
     return [word for word in ([first] if "/" in first else []) + named if "://" not in word]
+
+
+_ENDS_A_WORD = r"[\s;&|()<>`\"'=]+"
+_HOME = r"\$(?:HOME|\{HOME\})/"
+_FOUND_BY_A_SHELL = r"(?:\$\((?:[^()]|\([^()]*\))*\)|`[^`]*`|\$\w+|\$\{\w+\})/"
+"""What a command prints, or a variable holds, before a slash: nearly always the top of the work
+tree.
+"""
+
+
+def _words_for_a_shell(word: str) -> list[str]:
+    """Return what a shell finds in a word that it is given as one (``sh -c``, ``A=x``); nothing if
+    it is no more than that word.
+    """
+    inner = re.split(_ENDS_A_WORD, word)
+    return [] if inner == [word] else inner
 
 
 def is_harmless_change(

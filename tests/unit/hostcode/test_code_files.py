@@ -403,6 +403,20 @@ def test_programs_that_gits_settings_name_count(scribe: Scribe) -> None:
     assert marks(scribe) == dict.fromkeys(names, "git")
 
 
+def test_programs_count_that_a_shell_in_gits_settings_names(scribe: Scribe) -> None:
+    base = Path(os.fsdecode(scribe.base.root)) / "home/u"
+    (base / "p/.git/config").write_text(
+        '[filter "x"]\nclean = sh -c \'cd sub && ./in.sh "$1"\' -- %f\n'
+        'smudge = \\"$(git rev-parse --show-toplevel)/top.sh\\" %f\nprocess = `pwd`/pwd.py --log=x.log\n'
+        '[diff "y"]\ntextconv = env LIB=lib/y.so $HOME/home.sh\n[merge "z"]\ndriver = ${PWD}/z.sh %O\n'
+        '[gpg]\nprogram = $(dirname $(git rev-parse --git-dir))/gpg.sh\n'
+    )
+    names = {f"p/{name}" for name in ("in.sh", "top.sh", "pwd.py", "x.log", "lib/y.so", "z.sh", "gpg.sh")} | {"home.sh"}
+    for name in (*names, "p/git", "p/sub/x", "p/cd"):
+        write(scribe, name)
+    assert marks(scribe) == dict.fromkeys(names, "git")
+
+
 def test_a_tree_does_not_make_all_of_the_project_suspicious_by_links_and_settings(scribe: Scribe) -> None:
     """Else nobody would read what is named."""
     base = Path(os.fsdecode(scribe.base.root)) / "home/u"
