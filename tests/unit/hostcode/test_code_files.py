@@ -66,6 +66,27 @@ AT = {
     "p/.cursor/permissions.json": "agent",
     ".gemini/trustedFolders.json": "agent",
     ".copilot/hooks/x.json": "agent",
+    "p/rust-toolchain.toml": "directory",
+    "p/.config/mise/config.production.toml": "directory",
+    "p/default.nix": "directory",
+    "p/nix/packages.nix": "",
+    "p/.vscode/c_cpp_properties.json": "editor",
+    "p/rust-analyzer.toml": "editor",
+    ".aws/amazonq/mcp.json": "agent",
+    ".config/user-dirs.dirs": "shell",
+    ".vnc/xstartup": "login",
+    ".Xresources": "login",
+    ".config/redshift/hooks/x": "login",
+    ".config/chromium-flags.conf": "login",
+    ".asoundrc": "login",
+    ".local/share/vulkan/implicit_layer.d/x.json": "login",
+    ".config/ImageMagick/delegates.xml": "login",
+    ".local/share/jupyter/kernels/x/kernel.json": "tool",
+    ".cache/pre-commit/repo0123/py_env/bin/ruff": "tool",
+    ".npm/_npx/0123/node_modules/.bin/server": "tool",
+    ".npm/_cacache/index-v5/00/01": "",
+    ".cache/node/corepack/v1/pnpm/9.0.0/bin/pnpm.cjs": "tool",
+    ".cache/pip/http/0": "",
     "p/.envrc.local": "directory",
     "p/flake.nix": "directory",
     "p/flake.lock": "",
@@ -409,7 +430,7 @@ def test_programs_count_that_a_shell_in_gits_settings_names(scribe: Scribe) -> N
         '[filter "x"]\nclean = sh -c \'cd sub && ./in.sh "$1"\' -- %f\n'
         'smudge = \\"$(git rev-parse --show-toplevel)/top.sh\\" %f\nprocess = `pwd`/pwd.py --log=x.log\n'
         '[diff "y"]\ntextconv = env LIB=lib/y.so $HOME/home.sh\n[merge "z"]\ndriver = ${PWD}/z.sh %O\n'
-        '[gpg]\nprogram = $(dirname $(git rev-parse --git-dir))/gpg.sh\n'
+        "[gpg]\nprogram = $(dirname $(git rev-parse --git-dir))/gpg.sh\n"
     )
     names = {f"p/{name}" for name in ("in.sh", "top.sh", "pwd.py", "x.log", "lib/y.so", "z.sh", "gpg.sh")} | {"home.sh"}
     for name in (*names, "p/git", "p/sub/x", "p/cd"):
