@@ -162,3 +162,33 @@ def test_a_link_whose_file_a_later_commit_changed_under_another_name_stays_and_i
     assert "three" in done.err
     assert (project / "apart").read_text() == "apart\n"
     assert (project / "three").samefile(project / "one")
+
+
+def test_a_file_none_of_whose_hard_links_the_view_shows_any_more_is_in_the_way_of_no_commit(tmp_path: Path) -> None:
+    """The undos stage what it was for names that nobody has looked at, and there are none."""
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "a").write_text("a\n")
+    (project / "b").hardlink_to(project / "a")
+    (project / "c").hardlink_to(project / "a")
+    (project / "d").write_text("d\n")
+    yolofs = Program(project)
+    yolofs.start_session()
+    view = CoreDriver(os.fsencode(project))
+    view.utimes(b"a", 10**18)
+    view.link(b"b", b"e")
+    view.close()
+    yolofs("commit", "--yes")
+    view = CoreDriver(os.fsencode(project))
+    view.unlink(b"c")
+    view.rename(b"d", b"a")
+    view.close()
+    yolofs("commit", "--yes")
+    after = looks(project)
+    yolofs("undo", "1", "--yes", code=16)
+    yolofs("undo", "2", "--yes")
+    yolofs("undo", "1", "--yes")
+    yolofs("commit", "--yes")
+    assert {path: one[1:] for path, one in looks(project).items() if path} == {
+        path: one[1:] for path, one in after.items() if path
+    }

@@ -95,7 +95,7 @@ class Survivors:
         """
         file = self._base_file(staged)
         with_origin = [other for other in self._versions[file] if other.origin is not None] if file else [staged]
-        return min(with_origin, key=lambda other: (not other.links, other.ino))
+        return min(with_origin, key=lambda other: (not other.names, not other.links, other.ino))
 
     def _keep(self, entry: Entry, rel: RelPath) -> None:
         other = self.name_of.setdefault(rel, entry)
@@ -116,7 +116,7 @@ class Survivors:
         for staged in all_staged:
             if staged.origin is None and staged.home is None:  # born in the view, as nearly all of a large state is
                 continue
-            if (file := self._base_file(staged)) is not None:
+            if (file := self._base_file(staged)) is not None and (staged.names or self._may_show_unseen(staged)):
                 self._versions.setdefault(file, []).append(staged)
         others: list[tuple[Entry, RelPath]] = []
         for staged in all_staged:
@@ -125,7 +125,7 @@ class Survivors:
                 self.first[staged] = names[0]
                 continue
             if not names:
-                if staged.home is not None and self._base_file(staged) is not None:
+                if staged.home is not None and self._may_show_unseen(staged):
                     self.nameless.append((staged, staged.home))
                 continue
             rel = self._base_object(staged)
@@ -137,6 +137,22 @@ class Survivors:
                 others += [(entry, rel) for entry in names if entry is not first]
         for entry, rel in others:
             self._keep_hard_link(self.by_entry[entry], rel)
+
+    def _may_show_unseen(self, staged: Staged) -> bool:
+        """Tell whether the view may show a staged file by a name of base's file that has no other
+        file or version: one that nobody has looked at, or one that was renamed.
+        """
+        file, place = self._base_file(staged), staged.origin if staged.origin is not None else staged.home
+        st = self._base.look(place) if place is not None else None
+        if file is None or st is None:
+            return False
+        hidden = set[RelPath | None]()
+        for name in self.names:
+            if name.here is not None and _file(name.here) == file:
+                hidden.add(name.natural)
+            if name.entry.staged is None and name.source_st is not None and _file(name.source_st) == file:
+                return True
+        return len(hidden) < st.st_nlink
 
     def _keep_hard_link(self, name: OverriddenName, rel: RelPath) -> None:
         """Let a further name of a file stay what it is if base has the same file there already."""
