@@ -328,3 +328,17 @@ def test_a_move_that_was_applied_again_stays_with_what_it_had_replaced(yolofs: P
     assert looks(project) == after
     yolofs("undo", "3", "--yes")
     assert looks(project) == before
+
+
+def test_a_move_that_is_taken_back_with_what_it_had_replaced_is_not_in_the_way_of_the_rest(yolofs: Program) -> None:
+    project = yolofs.project
+    (project / "b.txt").write_text("b\n")
+    before = looks(project)
+    with yolofs.mounted() as view:
+        (view / "b.txt").rename(view / "a.txt")
+        (view / "new").write_text("new\n")
+    yolofs("commit", "--yes")
+    yolofs("undo", "1", "a.txt", "--yes")
+    done = yolofs("undo", "1", "--yes")
+    assert "stays" not in done.err
+    assert looks(project) == before

@@ -214,11 +214,12 @@ class UndoableNames:
             self._blame(step.path, self._why_lost(lost, "its directory", "that"))
             self._blocked.add(step.path)
             return
-        if is_moved and getattr(step, "replaced", None) is not None and self._applied.kept(step.number) is None:
+        is_it = st is not None and self._is_it(index, step.path, st)
+        has_replaced = is_moved and getattr(step, "replaced", None) is not None
+        if is_it and has_replaced and self._applied.kept(step.number) is None:
             self._found.stays.setdefault(step.path, self._why_gone)
             self._blocked.add(step.path)
             return
-        is_it = st is not None and self._is_it(index, step.path, st)
         if st is not None and is_it:
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
             if is_moved or is_directory or self._is_as_left(index, step.path, st):
