@@ -359,6 +359,7 @@ _NAMED: Final[Mapping[tuple[str, str], _IsHarmless]] = {
     ("remote", "skipfetchall"): _boolean,
     ("remote", "skipdefaultupdate"): _boolean,
     ("remote", "gh-resolved"): _any,
+    ("remote", "glab-resolved"): _any,
     ("remote", "followremotehead"): _any,
     ("branch", "remote"): _remote_name,
     ("branch", "pushremote"): _remote_name,
@@ -369,6 +370,8 @@ _NAMED: Final[Mapping[tuple[str, str], _IsHarmless]] = {
     ("branch", "vscode-merge-base"): _any,
     ("branch", "github-pr-owner-number"): _any,
     ("credential", "usehttppath"): _boolean,
+    ("lfs", "access"): _one_of("basic", "none"),  # as git-lfs notes what a server has asked for
+    ("lfs", "locksverify"): _boolean,
     ("maintenance", "enabled"): _boolean,
     ("maintenance", "schedule"): _word,
     ("submodule", "url"): _url,

@@ -81,6 +81,8 @@ def test_a_config_with_anything_unusual_is_not_read(text: bytes) -> None:
 
 
 HARMLESS = [
+    '[lfs "https://example.org/x.git/info/lfs"]\naccess = basic\nlocksverify = false\n',
+    '[remote "origin"]\nglab-resolved = base\n',
     '[remote "up"]\nurl = git@example.org:x/y.git\nfetch = +refs/heads/*:refs/remotes/up/*\n',
     '[remote "up"]\nurl = ssh://git@example.org:22/x\n[remote "o2"]\nurl = /srv/x.git\n',
     '[remote "up"]\nurl = ../x\ntagOpt = --no-tags\n',
@@ -144,6 +146,8 @@ HARMFUL = [
     "[core]\nsharedRepository = all\n",
     "[receive]\ncertNonceSeed = x\n",
     '[filter "lfs"]\nclean = x\n',
+    '[lfs "https://example.org/x.git/info/lfs"]\naccess = negotiate\n',
+    '[lfs "https://example.org/x.git/info/lfs"]\nstandalonetransferagent = x\n',
     '[diff "x"]\ncommand = x\n',
     '[diff "x"]\ntextconv = x\n',
     "[diff]\nexternal = x\n",
