@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -190,7 +191,8 @@ def test_paths_that_are_undone_only_together_are_told_with_one_command(
 ) -> None:
     yolofs, _ = committed
     project = yolofs.project
-    command = f"; yolofs undo 1 {project}/gone/deep/y '{project}/other name of y'\n"
+    paths = " ".join(f"{project}/gone{name}" for name in ("", "/deep", "/deep/y", "/x"))
+    command = f"; yolofs undo 1 {paths} '{project}/other name of y'\n"
     assert command in yolofs("undo", "1", "other name of y", "--dry-run").err
     assert command in yolofs("undo", "1", "other name of y", "--yes", code=16).err
 
@@ -225,7 +227,7 @@ def test_an_undo_of_a_path_that_is_nowhere_is_refused(committed: Committed) -> N
         assert f"there is nothing at {yolofs.project}/nosuch, and commit 1 changed nothing there" in said
         assert "hint: yolofs undo 1 --dry-run" in said
     assert "nothing of commit 1 is to be undone" in yolofs("undo", "1", "--yes", "dir/b.txt").err
-    yolofs("undo", "1", "--yes", "gone/deep/y")  # its other name stays what it is, so it need not be named
+    yolofs("undo", "1", "--yes", "gone")  # the other name of y stays what it is, so it need not be named
     assert (yolofs.project / "gone/deep/y").samefile(yolofs.project / "other name of y")
 
 
@@ -342,3 +344,24 @@ def test_a_move_that_is_taken_back_with_what_it_had_replaced_is_not_in_the_way_o
     done = yolofs("undo", "1", "--yes")
     assert "stays" not in done.err
     assert looks(project) == before
+
+
+@pytest.mark.parametrize("named", ["gone/link", "gone/file", "gone"])
+def test_a_removed_directory_with_hard_links_comes_back_as_a_whole(yolofs: Program, named: str) -> None:
+    """It is made anew, but no part of it comes back alone: nothing would bring back the others."""
+    project = yolofs.project
+    (project / "gone/inner").mkdir(parents=True)
+    for name in ("gone/file", "gone/inner/file"):
+        (project / name).write_text("x\n")
+    (project / "gone/link").hardlink_to(project / "a.txt")
+    before = looks(project)
+    with yolofs.mounted() as view:
+        shutil.rmtree(view / "gone")
+        (view / "new").write_text("new\n")
+    yolofs("commit", "--yes")
+    done = yolofs("undo", "1", "--yes", named, code=0 if named == "gone" else 16)
+    assert (named == "gone") is (project / "gone").exists()
+    assert named == "gone" or f"it goes together with {project}/gone; yolofs undo 1 " in done.err
+    yolofs("undo", "1", "--yes")
+    assert looks(project).keys() == before.keys()
+    assert (project / "gone/link").samefile(project / "a.txt")

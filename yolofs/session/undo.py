@@ -216,7 +216,8 @@ def prepare_undo(
     held_back: tuple[HeldBack, ...] = ()
     if selection is not None and not selection.is_everything:
         selection = selection.with_other_names(compare(Tree(), tree, session.base, store))
-        split = split_state(tree, session.base, store, selection, Authors((), coarse_clock_ns()))
+        authors = Authors((), coarse_clock_ns())
+        split = split_state(tree, session.base, store, selection, authors, whole=[*map(StoreIno, inverse.anew)])
         tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:

@@ -8,7 +8,7 @@ children.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Protocol, TypeAlias
 
 import msgspec
@@ -20,7 +20,7 @@ from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.units import Unit, Units, directory_of, natural_path
 from yolofs.commit.select.what_base_had import records_of_what_base_had
 from yolofs.journal.records import ChangeRecord, Fingerprint, Keep, Rename, Stage
-from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.kept_bases import XATTRS, Extra
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.as_read import StoreFiles
@@ -207,16 +207,18 @@ def split_state(
     authors: Authors,
     *,
     may_leave_times: bool = False,
+    whole: Collection[StoreIno] = (),
 ) -> Split:
     """Split the state ``tree``.  Looks at base and the store and changes neither.
 
     With ``may_leave_times`` a file of which nothing but the time differs from base is no reason to
     hold names of it back: base's file keeps its time then, and the other one stays staged.
+    ``whole``: the new directories that are taken with all that is in them or not at all.
 
     Raises:
         OSError: base or the store cannot be read.
     """
-    units = Units(tree, base, store)
+    units = Units(tree, base, store, whole)
     choice = Choice(units, selection, base, may_leave_times=may_leave_times)
     splitter = Splitter(units, choice, base, selection.has_all, authors, left_times=choice.left_times)
     rest = splitter.rest()

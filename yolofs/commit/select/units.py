@@ -7,7 +7,8 @@ make sense together are one *unit*:
 
 * those that something moved from and to, so that all in an exchange or a circle of renames,
 * all names of a staged file, and all names of a base file with hard links that differ,
-* a deleted directory and what was moved out of it, or is changed and has another name in it.
+* a deleted directory and what was moved out of it, or is changed and has another name in it,
+* a directory that an undo makes anew, and all that comes back in it.
 
 What a directory itself is (mode, owner, times) is a unit of its own, unless the directory has
 moved.
@@ -18,12 +19,12 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from functools import cached_property
 from typing import TypeAlias
 
 from yolofs.changes.changes import Aspect, Change, ChangeKind, compare
-from yolofs.paths import ROOT, RelPath, join, split
+from yolofs.paths import ROOT, RelPath, StoreIno, join, split
 from yolofs.state.tree import Entry, Staged, Tree
 from yolofs.store.as_read import StoreFiles
 from yolofs.store.base import Base
@@ -56,8 +57,8 @@ class Unit:
 class Units:
     """The units of one state; base is looked at once, when this is made."""
 
-    def __init__(self, tree: Tree, base: Base, store: StoreFiles) -> None:
-        """Find them.
+    def __init__(self, tree: Tree, base: Base, store: StoreFiles, whole: Collection[StoreIno] = ()) -> None:
+        """Find them.  ``whole``: the new directories with which all goes together that is in them.
 
         Raises:
             OSError: base or the store cannot be read.
@@ -65,6 +66,7 @@ class Units:
         self.tree = tree
         self._base = base
         self._store = store
+        self._whole = frozenset(whole)
         self.slots: dict[Entry, RelPath] = {}
         """All names that show something else than base has there, with their paths in the view,
         parents first.
@@ -137,6 +139,7 @@ class Units:
                         self.numbers[entry] = number
             if entry.staged is not None:
                 self._unite(entry, entry.staged)
+            self._tie_to_whole(entry)
         for staged in self.tree.staged.values():
             if staged.home is not None and (number := self._number(staged.home)) is not None:
                 self._unite(staged, ("links", number))
@@ -148,6 +151,13 @@ class Units:
             for source, entry in self.removed.items():
                 for number in self.links_below(source):
                     self._unite(entry, ("links", number))
+
+    def _tie_to_whole(self, entry: Entry) -> None:
+        above = entry.parent if self._whole else None
+        while above is not None:
+            if above in self.slots and above.staged is not None and above.staged.ino in self._whole:
+                self._unite(entry, above)
+            above = above.parent
 
     def links_below(self, directory: RelPath) -> Iterator[int]:
         """Yield the numbers of files with several names that base has below a removed directory,
