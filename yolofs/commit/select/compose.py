@@ -254,8 +254,15 @@ class _Composing:
             staged = entry.staged
             if staged is None or staged.base is None or len(staged.names) < 2 or kept_of(staged.ino) is not None:
                 continue
-            if entry not in self._survivors.of:
+            if entry not in self._survivors.of and not self._is_copied(staged):
                 self._anew.unlinked[staged.base.ino] = self._anew.unlinked.get(staged.base.ino, 0) + 1
+
+    def _is_copied(self, staged: Staged) -> bool:
+        """Tell whether base has a file afterwards as a copy, with another number."""
+        if staged.home is None:
+            return False
+        place = self._after.place_of(staged.home)
+        return place is not None and self._after.goes_to_another_device(staged.home, place)
 
     def _show(
         self, path: RelPath, thing: ShownName, slot: RelPath | None, there: Entry | None, rel: RelPath | None

@@ -105,7 +105,8 @@ class StagedAnew:
             touched = thing.entry.touched_ns if thing.entry is not None else 0
             self.add(Keep(0, path, ino, origin=place, touched_ns=touched))
             return
-        if st.st_nlink > 1 and self._after.goes_to_another_device(thing.base, place):
+        is_copied = self._after.goes_to_another_device(thing.base, place)  # to a number that nobody knows yet
+        if st.st_nlink > 1 and is_copied:
             self._part_names(path, thing.base, st, is_nameless=is_nameless)
             return
         file = st.st_dev, st.st_ino
@@ -115,13 +116,14 @@ class StagedAnew:
             ino_or_none = self.copies_of_base[file] = self.copy(thing.base, data=not has_data)
         fingerprint = self._after.fingerprint(thing.base)
         names = find_names_at(self._base, thing.base)[0] if st.st_nlink > 1 else [thing.base]
-        links = self._after.links_after(st, names) if st.st_nlink > 1 or self._after.gets_links_back(st) else 0
+        gets_links = not is_copied and self._after.gets_links_back(st)  # else its names are new files to the view
+        links = self._after.links_after(st, names) if st.st_nlink > 1 or gets_links else 0
         key = -self._base.number(st) if links else 0
         origin = place if has_data else None
         if links and not is_nameless and self.record_at(path) is None:  # else it is counted already
             self.count_name(self._base.number(st))
         record = Keep(0, path, ino_or_none, origin=origin, home=place, base=fingerprint, links=links, key=key)
-        if not links and self._after.goes_to_another_device(thing.base, place):
+        if is_copied:
             record = Keep(0, path, ino_or_none, origin=origin)
         if is_nameless:
             self.add_nameless(msgspec.structs.replace(record, is_nameless=True))

@@ -63,6 +63,7 @@ class _Inverting(LinksAgain, AsRecords):
         for index, step in enumerate(self._applied.plan.steps):
             self._invert(index, step)
         self._open_up()
+        self._link_to_what_comes_back()
         self._sources = {place.source for place in self._places.values() if place.source is not None}
         for path, place in sorted(self._places.items(), key=_order):
             self._record(path, place)

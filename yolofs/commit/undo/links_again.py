@@ -90,6 +90,18 @@ class LinksAgain(UndoableNames):
         self._place(path).link = name
         return None
 
+    def _link_to_what_comes_back(self) -> None:
+        """Let a name that is to be a link of one that is itself to be a link be one of the same
+        file as that.
+        """
+        for place in self._places.values():
+            passed: set[RelPath] = set()
+            while place.link is not None and place.link not in passed:
+                passed.add(place.link)
+                other = self._places.get(self._view(place.link))
+                if other is not None and other.link is not None and other is not place:
+                    place.link = other.link
+
     def _moved_name(self, was: OnDisk, removed: RelPath, copy: os.stat_result) -> RelPath | None:
         """Return where base has a file of which a name was ``removed``, if the commit copied it to
         another device as another name moved, or the directory did; None if it did not.
