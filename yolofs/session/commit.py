@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+import stat
+from collections.abc import Callable, Container, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ from yolofs.changes.changes import Change, compare
 from yolofs.commit import CommitOutcome, execute, find_conflicts, plan_commit, resume
 from yolofs.commit.apply.back_in_place import Meanwhile
 from yolofs.commit.apply.commit_directory import write_new
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.given_ctimes import Arrived, PutInPlace
 from yolofs.commit.apply.interrupts import no_interrupt
@@ -26,9 +28,11 @@ from yolofs.commit.merge.gone_from_base import paths_without_content
 from yolofs.commit.plan.last_check import check_rest
 from yolofs.commit.plan.link_changes import may_change_links
 from yolofs.commit.plan.overridden_names import OverriddenName, survey
+from yolofs.commit.plan.plan import Plan, Remove, Rewrite
 from yolofs.commit.select.choice import HeldBack
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Split, split_state, takes_all
+from yolofs.commit.undo.applied import Applied
 from yolofs.errors import ConflictError, RolledBackError, YolofsError
 from yolofs.journal.journal import Journal
 from yolofs.journal.records import Keep, Snapshot
@@ -236,6 +240,7 @@ def commit(
             progress=progress,
             going_back=going_back,
             is_spare=is_spare,
+            ctimes=_ctimes_seen(names, changed),
         )
 
     try:
@@ -249,6 +254,24 @@ def commit(
         with contextlib.suppress(OSError):  # nothing is staged that it could matter to
             restored.remove(session.directory)
     return CommitResult(number, outcome.steps, outcome.left_out, split.held_back, unfinished)
+
+
+def _ctimes_seen(names: Sequence[OverriddenName], replaced: Container[RelPath]) -> dict[FileNumbers, int]:
+    """Return when each regular file of base that was looked at for drift had been changed last.
+
+    Left out are those that the user has said are to be ``replaced``, whatever the host makes of
+    them.
+    """
+    known = {
+        (st.st_dev, st.st_ino): st.st_ctime_ns
+        for name in names
+        for st in (name.here, name.source_st)
+        if st is not None and stat.S_ISREG(st.st_mode)
+    }
+    for name in names:
+        if name.here is not None and name.path in replaced:
+            known.pop((name.here.st_dev, name.here.st_ino), None)
+    return known
 
 
 def _spare(session: Session, rest: Sequence[Keep]) -> Spare:
@@ -314,10 +337,11 @@ def finish_interrupted(
     found = examine(session.directory, session.base, session.store, machine_files=machine_files)
     if found is None:
         return None
-    if found.plan is None or found.seals is None:
+    plan = found.plan
+    if plan is None or found.seals is None:
         raise found.error
     outcome = resume(
-        found.plan,
+        plan,
         session.store,
         parking=found.directory,
         seals=found.seals,
@@ -330,8 +354,28 @@ def finish_interrupted(
     )
     session.store.elsewhere = {}
     unfinished = put_away(session, found.directory)
-    told = found_text(outcome.found, found.root, found.directory)
-    return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=told)
+    told = [found_text(outcome.found, found.root, found.directory), _edits_kept(found.number, found.directory, plan)]
+    text = "; ".join(filter(None, told))
+    return CommitResult(found.number, outcome.steps, outcome.left_out, unfinished=unfinished, found=text)
+
+
+def _edits_kept(number: int, directory: bytes, plan: Plan) -> str:
+    """Return what to say of files that the host had edited before a commit, which was interrupted,
+    replaced, removed or wrote over them; empty if there are none.
+    """
+    applied = Applied(number, directory, plan)
+    paths: list[RelPath] = []
+    for step in plan.steps:
+        if isinstance(step, Remove | Rewrite) or getattr(step, "replaced", None) is not None:
+            slot: int = getattr(step, "number")  # noqa: B009 - each of these has one
+            kept = applied.kept(slot)
+            if kept is not None and not applied.is_kept_as_it_was(slot, kept):
+                paths.append(step.path)
+    if not paths:
+        return ""
+    path = display(os.path.join(plan.root, paths[0]))
+    more = f" and {len(paths) - 1} more" if paths[1:] else ""
+    return f"the host had edited {path}{more} meanwhile; that comes back by: yolofs undo {number} {path}"
 
 
 def note_arrived(session: Session, came: PutInPlace) -> None:

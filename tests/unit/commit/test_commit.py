@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from tests.support.commit_model import CommitScribe, contents, lacks_renameat2, 
 from tests.unit.commit.committing import OLD, check, open_scribe, read, stat_of, work_on_everything
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.ready import Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
@@ -326,8 +327,8 @@ def test_a_file_that_the_host_made_meanwhile_is_not_overwritten(scribe: CommitSc
 
     really = Steps.look
 
-    def look(steps: Steps) -> Ready:
-        ready = really(steps)
+    def look(steps: Steps, ctimes: Mapping[FileNumbers, int]) -> Ready:
+        ready = really(steps, ctimes)
         there.write_bytes(b"from the host")  # after the look, and before the first step
         return ready
 

@@ -7,6 +7,7 @@ import errno
 import os
 import stat
 
+from yolofs.commit.apply.host_edits import CHANGED
 from yolofs.commit.apply.keeping import Keeping
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.plan.plan import (
@@ -32,9 +33,11 @@ class ChangingInPlace(Keeping):
         # written to must have no name elsewhere, where it is somebody's
         if not stat.S_ISREG(st.st_mode) or (st.st_nlink > 1 and self._is_not_bases(step.path, st)):
             raise OSError(errno.ESTALE, _REPLACED)
+        self._as_seen.check(st)
         if st.st_uid == os.geteuid() and st.st_mode & 0o600 != 0o600:
             os.chmod(self._at(spot), stat.S_IMODE(st.st_mode) | 0o600)
         self._back_up(spot, st, step)
+        self._as_seen.forget(st)
         target = os.open(spot.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd(spot))
         try:
             source = self._store.open(step.ino, os.O_RDONLY)
@@ -56,11 +59,10 @@ class ChangingInPlace(Keeping):
         if _exists(self._replaced.fd, name):
             return
         made = self._made.get(step.number)
-        if made is not None and (made.size, made.mtime_ns) != (
-            st.st_size,
-            st.st_mtime_ns,
-        ):  # the host wrote it
-            made = None
+        if made is not None and (made.size != st.st_size or not is_kept_as(made.mtime_ns, st.st_mtime_ns)):
+            if self._as_seen.is_known:
+                raise OSError(errno.ESTALE, CHANGED)
+            made = None  # the host wrote it
         if made is None or not _exists(self._new.fd, name):
             self._clear_new(name)
             copying.copy_node(self._at(spot), at(self._new.fd, name))
@@ -79,6 +81,8 @@ class ChangingInPlace(Keeping):
         spot, st = self._reach(step.path)
         if self._is_not_bases(step.path, st):  # another's mode could open a file that is closed to others
             raise OSError(errno.ESTALE, _REPLACED)
+        self._as_seen.check(st)
+        self._as_seen.forget(st)
         self._copy_metadata(step.ino, spot, st, step.path)
         if step.inode is not None:
             self._sync_beside(spot)

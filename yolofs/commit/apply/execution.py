@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from yolofs.commit.apply.commit_directory import (
     remove_before_it_begins,
     write_new,
 )
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.found_files import paths_found
 from yolofs.commit.apply.given_ctimes import Arrived, came_by, note_before
 from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, stopped_by_user
@@ -104,6 +105,7 @@ def execute(
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
     is_spare: Spare = is_spare_never,
+    ctimes: Mapping[FileNumbers, int] = {},
     durable: bool = True,
 ) -> CommitOutcome:
     """Do all that ``plan`` says, and return when base is what the view was.
@@ -115,8 +117,9 @@ def execute(
     steps have put in place or changed.  ``progress`` is called after each file made and each step
     with how many are done, and of how many; ``going_back`` is called if the commit is taken back,
     and returns the same for that.  ``is_spare`` tells which store inodes may be put into base
-    themselves.  Without ``durable`` the disk is not waited for: for tests, which expect no power
-    failure.  Blocks.
+    themselves, and ``ctimes`` what base was when the caller looked for drift, as
+    :class:`~yolofs.commit.apply.host_edits.AsSeen` wants it.  Without ``durable`` the disk is not
+    waited for: for tests, which expect no power failure.  Blocks.
 
     Raises:
         NotPreparedError: something could not be made, or put in its place; nothing of base was
@@ -141,7 +144,7 @@ def execute(
         with opened:
             try:
                 stop_signals.hear()
-                _prepare(plan, steps, parking, counted, is_spare, durable=durable)
+                _prepare(plan, steps, parking, counted, is_spare, ctimes, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
                 _drop(parking)
@@ -322,7 +325,14 @@ def _not_dropped(error: NotPreparedError, parking: bytes) -> CommitError:
 
 
 def _prepare(
-    plan: Plan, steps: Steps, parking: bytes, counted: _Counted | None, is_spare: Spare, *, durable: bool
+    plan: Plan,
+    steps: Steps,
+    parking: bytes,
+    counted: _Counted | None,
+    is_spare: Spare,
+    ctimes: Mapping[FileNumbers, int],
+    *,
+    durable: bool,
 ) -> None:
     """Do all that comes before the first step.
 
@@ -339,7 +349,7 @@ def _prepare(
         )
         raise _not_prepared(error, plan.root, parking, " could not be made", hint) from error
     try:
-        write_new(parking, MADE, steps.look().encode(), durable=durable)
+        write_new(parking, MADE, steps.look(ctimes).encode(), durable=durable)
     except OSError as error:
         hint = f"{'make room' if error.errno in _NO_ROOM else 'fix that'}, or commit other paths: yolofs commit PATH..."
         raise _not_prepared(error, plan.root, parking, "", hint) from error

@@ -110,6 +110,7 @@ class Keeping(Preparing):
         copies are not.
         """
         self._unlocked(source)
+        self._as_seen.check(os.lstat(self._at(source)))
         part_links.note_parted(self._parking, part_links.names_of_several(self._at(source), target.name))
         self._copy_tree(source, target, path)
 

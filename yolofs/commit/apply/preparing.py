@@ -10,11 +10,13 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from yolofs.commit.apply import cross_device_copies, other_devices
+from yolofs.commit.apply.copy_log import FileNumbers
+from yolofs.commit.apply.host_edits import AsSeen
 from yolofs.commit.apply.linking import Linking, Spare
 from yolofs.commit.apply.lost_writes import make_anew
 from yolofs.commit.apply.make_file import is_plain, make_file, open_inode
@@ -53,6 +55,7 @@ class Preparing(Places):
         """What base had before the first step that the steps move, replace or change, by inode
         number.
         """
+        self._as_seen = AsSeen({})
         self._unseen: frozenset[RelPath] = frozenset()
         self._home = syscalls.device_and_mount(at(self._new.fd, b"."))
         self._mount_of: dict[RelPath, tuple[int, int]] = {ROOT: syscalls.device_and_mount(plan.root)}
@@ -99,15 +102,16 @@ class Preparing(Places):
                 make_anew(self._plan, self._store, self._new.path, is_spare)
                 raise
 
-    def look(self) -> Ready:
+    def look(self, ctimes: Mapping[FileNumbers, int]) -> Ready:
         """Look whether the steps can be done, as far as that can be told before; return all that is
-        known by then.
+        known by then.  ``ctimes`` as :class:`AsSeen` wants them.
 
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
         commits = os.path.dirname(self._parking)
-        ready = check_steps(self._plan, commits, self._moves)
+        self._as_seen = AsSeen(ctimes)
+        ready = check_steps(self._plan, commits, self._moves, self._as_seen.note)
         cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories
         self._recall_looks(ready)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
@@ -157,17 +158,20 @@ def decode_ready(text: bytes) -> Ready | None:
         return None
 
 
-def check_steps(plan: Plan, commits: bytes, moves: Moves) -> Ready:
+def check_steps(
+    plan: Plan, commits: bytes, moves: Moves, note: Callable[[RelPath, os.stat_result], None] = lambda *_: None
+) -> Ready:
     """Look whether the steps of a plan can be done, as far as can be told before; return what base
     is there.
 
-    ``commits``: the directory of all commits; ``moves``: those of the plan.
+    ``commits``: the directory of all commits; ``moves``: those of the plan.  ``note`` is told of
+    all that steps replace, remove or change, and may raise.
 
     Raises:
         OSError: one cannot; its ``filename`` is the path in base.
     """
     with DeepPaths() as deep:
-        return _ReadyCheck(plan, commits, moves, deep).check()
+        return _ReadyCheck(plan, commits, moves, deep, note).check()
 
 
 class _HiddenError(Exception):
@@ -175,8 +179,16 @@ class _HiddenError(Exception):
 
 
 class _ReadyCheck:
-    def __init__(self, plan: Plan, commits: bytes, moves: Moves, deep: DeepPaths) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        commits: bytes,
+        moves: Moves,
+        deep: DeepPaths,
+        note: Callable[[RelPath, os.stat_result], None],
+    ) -> None:
         self._plan = plan
+        self._note = note
         self._deep = deep
         self._commits = commits
         self._root = plan.root
@@ -292,6 +304,8 @@ class _ReadyCheck:
     ) -> None:
         """Check what is to be moved away, by ``step`` or to make room."""
         st = self._look(path, inode)
+        if not isinstance(step, Park):  # what moves takes along what the host has written to it
+            self._note(path, st)
         self._check_may_change(path, st)
         uid = os.geteuid()
         if stat.S_ISDIR(st.st_mode) and not st.st_mode & stat.S_IWUSR:
@@ -318,6 +332,7 @@ class _ReadyCheck:
 
     def _check_in_place(self, path: RelPath, inode: int | None) -> None:
         st = self._look(path, inode)
+        self._note(path, st)
         self._check_may_change(path, st)
         if not stat.S_ISLNK(st.st_mode) and os.statvfs(self._at(path)).f_flag & os.ST_RDONLY:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)

@@ -85,6 +85,10 @@ class Steps(MovingOut, BringingIn, ChangingInPlace):
                 self._finish_directory(step)
             case _:
                 assert_never(step)
+        if not self._as_seen.is_known:
+            return
+        if isinstance(step, Remove) or (isinstance(step, _ARRIVALS) and step.replaced is not None):
+            self._as_seen.check(os.stat(b"%d" % step.number, dir_fd=self._replaced.fd, follow_symlinks=False))
 
     def seen(self, step: Step) -> LoggedStep:
         """Return what the log is to say of a step that was done just now."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tests.property.core_driver import CoreDriver
 from tests.support.commit_model import CommitScribe, scan
 from tests.support.required import do_without
 from yolofs.commit import execute
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.steps import Steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
@@ -176,11 +177,11 @@ def test_what_is_not_kept_any_more_does_not_come_back(
     """It goes when the undo is planned, and not begun."""
     kept, really = kept_of(project), Steps.look
 
-    def look(self: Steps) -> object:
+    def look(self: Steps, ctimes: Mapping[FileNumbers, int]) -> object:
         kept.rename(project / "was kept")
         if is_other:
             kept.write_text("another\n")
-        return really(self)
+        return really(self, ctimes)
 
     monkeypatch.setattr(Steps, "look", look)
     undo_refused(project, "/project/gone: commit 1 does not keep it any more")
