@@ -5,6 +5,7 @@ and the next one shows it as drift.
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from tests.cli.program import Program, run_code, run_killed
 from tests.property.core_driver import CoreDriver
 from tests.support.looks import looks
+from tests.support.required import do_without
 
 CONFLICT = 9
 NOT_PREPARED = 17
@@ -39,6 +41,12 @@ MOMENTS = {
     "while it is made": ("yolofs.commit.apply.preparing", "Preparing", "make"),
     "before it is looked at": ("yolofs.commit.apply.preparing", "Preparing", "look"),
     "before the first step": ("yolofs.commit.apply.steps", "Steps", "do"),
+}
+METADATA: dict[str, tuple[str, Callable[[CoreDriver], None]]] = {
+    "mode": ("file", lambda view: view.chmod(b"file", 0o600)),
+    "time": ("file", lambda view: view.utimes(b"file", 10**18)),
+    "owner": ("file", lambda view: view.chown(b"file", 1234, 1234)),
+    "directory's mode": ("folder", lambda view: view.chmod(b"folder", 0o700)),
 }
 WAYS: dict[str, Callable[[CoreDriver], None]] = {
     "replaced": lambda view: view.overwrite(b"file", b"staged\n"),
@@ -109,3 +117,29 @@ def test_a_commit_that_is_finished_names_no_file_that_nobody_has_edited(yolofs: 
     project = staged(yolofs, WAYS["written in place"])
     run_killed(("commit", "--yes"), project, module="commit.apply.execution", name="_do_from", after=False)
     assert "the host" not in yolofs("commit", "--continue").err
+
+
+@pytest.mark.mount
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a file immutable")
+@pytest.mark.parametrize("flag", ["i", "a"])
+@pytest.mark.parametrize("way", METADATA)
+def test_a_commit_of_metadata_of_what_becomes_immutable_is_taken_back(yolofs: Program, way: str, flag: str) -> None:
+    name, work = METADATA[way]
+    (yolofs.project / "folder").mkdir()
+    project = staged(yolofs, work)
+    path, before = project / name, looks(project)
+    if subprocess.run(["chattr", f"+{flag}", project / "other"], check=False).returncode:
+        do_without("no file can be immutable here")
+    subprocess.run(["chattr", f"-{flag}", project / "other"], check=True)
+    module, kind, call = MOMENTS["before the first step"]
+    code = _EDITED.format(module=module, kind=kind, name=call, command=f"chattr +{flag} '{path}'")
+    try:
+        done = run_code(code, ("commit", "--yes"), project)
+    finally:
+        subprocess.run(["chattr", f"-{flag}", path], check=True)
+    assert done.returncode == ROLLED_BACK, done
+    assert str(path) in done.stderr
+    assert "it is immutable or append-only (chattr)" in done.stderr
+    assert looks(project) == before
+    yolofs("commit", "--yes", "--ours")  # chattr has changed its ctime
+    assert looks(project) != before or way == "owner"

@@ -127,7 +127,11 @@ class ChangingInPlace(Keeping):
         metadata = self._store.metadata(ino)
         if stat.S_IFMT(st.st_mode) != stat.S_IFMT(metadata.st.st_mode):
             raise OSError(errno.ESTALE, _REPLACED)
-        self._note(path, copying.write_metadata(self._at(spot), metadata))
+        place = self._at(spot)
+        left_out = copying.write_metadata(place, metadata)
+        if left_out and syscalls.may_never_change(place):  # the host has done that since it was looked at
+            raise PermissionError(errno.EPERM, "it is immutable or append-only (chattr)", path)
+        self._note(path, left_out)
 
 
 def _exists(directory_fd: int, name: bytes) -> bool:
