@@ -9,10 +9,12 @@ is that of git-config(1), as its ``config.c`` has it.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -466,6 +468,25 @@ def is_harmless_change(
     if old is not None and hash_bytes_of(old) != hash_bytes_of(new):
         return False  # all that git has there means something else then
     return old is None or not _leads_elsewhere(_by_name(before), _by_name(new))
+
+
+_ADDRESSES: Final = _LEADING - {("remote", "fetch")} | _PUSHING
+
+
+def local_repositories(entries: Sequence[ConfigLine]) -> Iterator[tuple[ConfigLine, bytes]]:
+    """Yield the settings by which git fetches from, or pushes to, a repository on the same machine,
+    each with the path of that.
+
+    A push runs the hooks of that repository.
+    """
+    for entry in entries:
+        value = entry.value
+        if value is None or (entry.section, entry.key) not in _ADDRESSES:
+            continue
+        if value.lower().startswith("file://"):
+            yield entry, b"/" + unquote_to_bytes(value[len("file://") :]).partition(b"/")[2]
+        elif "/" in value and "://" not in value and ":" not in value.partition("/")[0]:
+            yield entry, os.fsencode(value)
 
 
 def hash_bytes_of(entries: Sequence[ConfigLine]) -> int:

@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from yolofs.changes.changes import Change, Side
 from yolofs.hostcode import git_index
-from yolofs.hostcode.git_config import MOST_BYTES, ConfigLine, hash_bytes_of, is_harmless_change, parse_config
+from yolofs.hostcode.git_config import (
+    MOST_BYTES,
+    ConfigLine,
+    hash_bytes_of,
+    is_harmless_change,
+    local_repositories,
+    parse_config,
+)
 from yolofs.paths import RelPath, join, split
 
 _GIT = b".git"
@@ -240,7 +247,22 @@ class GitFiles:
         is_other = hash_bytes_of(entries or ()) != hash_bytes_of(())
         if is_new and is_other and self._look.had(join(split(path)[0], _INDEX)):
             return False  # the index that is there was looked at as one with other hashes
+        if self._has_unseen_repository(path, before or (), entries or ()):
+            return False
         return is_harmless_change(before, entries, is_own_worktree=lambda value: self._is_submodules(path, value))
+
+    def _has_unseen_repository(
+        self, path: RelPath, before: Sequence[ConfigLine], entries: Sequence[ConfigLine]
+    ) -> bool:
+        """Tell whether settings name a repository to fetch from, or to push to, of which no commit
+        looks at the hooks.
+        """
+        directory = split(path)[0]
+        return any(
+            place.startswith(b"~") or any(self._look.leads_unseen(one, place) for one in (path, directory))
+            for entry, place in local_repositories(entries)
+            if entry not in before
+        )
 
     def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:
         """Tell whether a file ``.git`` leads to a directory that git keeps for a submodule or a

@@ -41,6 +41,32 @@ def test_what_leads_to_where_no_commit_looks_is_marked(scribe: Scribe) -> None:
     assert marks(scribe, own=own, states=states) == expected
 
 
+def test_a_remote_that_is_a_repository_where_no_commit_looks_is_marked(scribe: Scribe) -> None:
+    """A push runs its hooks."""
+    base = Path(os.fsdecode(scribe.base.root))
+    state = base / "data/sessions"
+    state.mkdir(parents=True)
+    states = (os.fsencode(state),)
+    far = state / "run-tmp/x"
+    addresses = {
+        "path": f"url = {far}",
+        "file": f"url = file://{far}",
+        "coded": f"url = file://localhost{str(far).replace('run-tmp', 'run%2Dtmp')}",
+        "pushed": f"url = /srv/x\n\tpushurl = {far}",
+        "relative": "url = ../../../../data/sessions/x",
+        "home": "url = ~/x",
+        "else": "url = ../../source",
+        "srv": "url = /srv/git/x.git",
+        "net": "url = https://example.org/data/sessions/x",
+        "ssh": "url = host:/data/sessions/x",
+    }
+    for name, address in addresses.items():
+        write(scribe, f"p/{name}/.git/config", f'[remote "origin"]\n\t{address}\n'.encode())
+    write(scribe, "p/branch/.git/config", f'[branch "main"]\n\tremote = {far}\n'.encode())
+    marked = [*list(addresses)[:6], "branch"]
+    assert marks(scribe, states=states) == {f"p/{name}/.git/config": "git" for name in marked}
+
+
 def test_a_renamed_directory_that_nobody_can_look_into_is_marked() -> None:
     with room_of(ORDINARY) as room:
         top = Path(os.fsdecode(room)) / "base/home/u/p"
