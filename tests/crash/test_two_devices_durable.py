@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ import pytest
 from tests.crash.two_devices import Prepare, base_of, prepare, project, times_of, times_shown
 from tests.property.core_driver import CoreDriver
 from yolofs.commit.apply import execution, keeping, steps
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.other_devices import FarFolders
-from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.ready import Looks, Ready
 from yolofs.commit.apply.step_log import LoggedStep
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.plan.plan import Step
@@ -108,7 +109,7 @@ def no_room_to_log(_steps: Steps, _step: Step) -> LoggedStep:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def no_room(_: Steps) -> Ready:
+def no_room(_: Steps, _seen: Mapping[FileNumbers, Looks]) -> Ready:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 

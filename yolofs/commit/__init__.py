@@ -75,6 +75,7 @@ In the order in which a commit goes through them::
       rollback     undoes the steps
       back_in_place  the same for what was changed in place
       taking_back  takes a commit back by these, and removes what it leaves
+      host_edits   what the host has changed since the look for drift
       found_files  what the host had put in the way meanwhile
       displaced    where base has its things while a commit stands half way
     undo/  taking it out of base again, once it is done

@@ -225,6 +225,10 @@ class FileMarkFinder:
         """
         return self._base.may_have(self._place(path))
 
+    def is_in_mount(self, path: bytes) -> bool:
+        """Tell whether an absolute path, as it is written, lies in a mount of yolofs's."""
+        return any(is_below(os.path.normpath(path), own) for own in self._table.own)
+
     def is_by_links(self, path: RelPath) -> bool:
         """Tell whether a link is at a path or on the way there, or may be: base's or a new one."""
         while path:

@@ -63,6 +63,10 @@ class StateAfterwards(Protocol):
         """Tell whether what leads to ``target`` from a path leads to where no commit looks."""
         ...
 
+    def is_in_mount(self, path: bytes) -> bool:
+        """Tell whether an absolute path, as it is written, lies in a mount of yolofs's."""
+        ...
+
     def is_by_links(self, path: RelPath) -> bool:
         """Tell whether a link is at a path or on the way there, or may be."""
         ...
@@ -247,21 +251,21 @@ class GitFiles:
         is_other = hash_bytes_of(entries or ()) != hash_bytes_of(())
         if is_new and is_other and self._look.had(join(split(path)[0], _INDEX)):
             return False  # the index that is there was looked at as one with other hashes
-        if self._has_unseen_repository(path, before or (), entries or ()):
+        if self._has_unseen_repository(path, before or (), entries or (), is_new=is_new):
             return False
         return is_harmless_change(before, entries, is_own_worktree=lambda value: self._is_submodules(path, value))
 
     def _has_unseen_repository(
-        self, path: RelPath, before: Sequence[ConfigLine], entries: Sequence[ConfigLine]
+        self, path: RelPath, before: Sequence[ConfigLine], entries: Sequence[ConfigLine], *, is_new: bool
     ) -> bool:
         """Tell whether settings name a repository to fetch from, or to push to, of which no commit
-        looks at the hooks.
+        looks at the hooks.  What is cloned in the view by the mount's own paths names one there.
         """
         directory = split(path)[0]
         return any(
             place.startswith(b"~") or any(self._look.leads_unseen(one, place) for one in (path, directory))
             for entry, place in local_repositories(entries)
-            if entry not in before
+            if entry not in before and not (is_new and self._look.is_in_mount(place))
         )
 
     def _leads_to_own(self, directory: RelPath, text: bytes | None) -> bool:

@@ -21,6 +21,7 @@ from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.given_ctimes import Arrived, PutInPlace
 from yolofs.commit.apply.interrupts import no_interrupt
 from yolofs.commit.apply.linking import Spare, is_spare_never
+from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.apply.taking_back import found_text, roll_back, told_of
 from yolofs.commit.merge.git_indexes import indexes_unchanged_here
@@ -240,7 +241,7 @@ def commit(
             progress=progress,
             going_back=going_back,
             is_spare=is_spare,
-            ctimes=_ctimes_seen(names, changed),
+            seen=_looks_seen(names, changed),
         )
 
     try:
@@ -256,14 +257,14 @@ def commit(
     return CommitResult(number, outcome.steps, outcome.left_out, split.held_back, unfinished)
 
 
-def _ctimes_seen(names: Sequence[OverriddenName], replaced: Container[RelPath]) -> dict[FileNumbers, int]:
-    """Return when each regular file of base that was looked at for drift had been changed last.
+def _looks_seen(names: Sequence[OverriddenName], replaced: Container[RelPath]) -> dict[FileNumbers, Looks]:
+    """Return what each regular file of base was when it was looked at for drift.
 
     Left out are those that the user has said are to be ``replaced``, whatever the host makes of
     them.
     """
     known = {
-        (st.st_dev, st.st_ino): st.st_ctime_ns
+        (st.st_dev, st.st_ino): looks_of(st)
         for name in names
         for st in (name.here, name.source_st)
         if st is not None and stat.S_ISREG(st.st_mode)

@@ -22,7 +22,7 @@ from tests.unit.commit.committing import OLD, check, open_scribe, read, stat_of,
 from yolofs.commit import Plan, execute, resume
 from yolofs.commit.apply import step_log
 from yolofs.commit.apply.copy_log import FileNumbers
-from yolofs.commit.apply.ready import Ready
+from yolofs.commit.apply.ready import Looks, Ready
 from yolofs.commit.apply.steps import Steps
 from yolofs.commit.apply.taking_back import roll_back
 from yolofs.commit.apply.trees import remove_tree
@@ -327,8 +327,8 @@ def test_a_file_that_the_host_made_meanwhile_is_not_overwritten(scribe: CommitSc
 
     really = Steps.look
 
-    def look(steps: Steps, ctimes: Mapping[FileNumbers, int]) -> Ready:
-        ready = really(steps, ctimes)
+    def look(steps: Steps, seen: Mapping[FileNumbers, Looks]) -> Ready:
+        ready = really(steps, seen)
         there.write_bytes(b"from the host")  # after the look, and before the first step
         return ready
 

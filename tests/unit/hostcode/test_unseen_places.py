@@ -67,6 +67,17 @@ def test_a_remote_that_is_a_repository_where_no_commit_looks_is_marked(scribe: S
     assert marks(scribe, states=states) == {f"p/{name}/.git/config": "git" for name in marked}
 
 
+def test_a_remote_in_the_view_is_marked_but_in_a_clone_that_was_made_there(scribe: Scribe) -> None:
+    """What git clones by paths of the mount names one there; base's repository has no cause to."""
+    base = Path(os.fsdecode(scribe.base.root))
+    mount = base / "run/mnt"
+    (base / "p/.git").mkdir(parents=True)
+    (base / "p/.git/config").write_text("[core]\n\tbare = false\n")
+    for name in ("p", "clone"):
+        write(scribe, f"{name}/.git/config", f'[remote "origin"]\n\turl = {mount}/p\n'.encode())
+    assert marks(scribe, own=(os.fsencode(mount),)) == {"p/.git/config": "git"}
+
+
 def test_a_renamed_directory_that_nobody_can_look_into_is_marked() -> None:
     with room_of(ORDINARY) as room:
         top = Path(os.fsdecode(room)) / "base/home/u/p"

@@ -7,7 +7,6 @@ import errno
 import os
 import stat
 
-from yolofs.commit.apply.host_edits import CHANGED
 from yolofs.commit.apply.keeping import Keeping
 from yolofs.commit.apply.places import Spot
 from yolofs.commit.plan.plan import (
@@ -60,9 +59,7 @@ class ChangingInPlace(Keeping):
             return
         made = self._made.get(step.number)
         if made is not None and (made.size != st.st_size or not is_kept_as(made.mtime_ns, st.st_mtime_ns)):
-            if self._as_seen.is_known:
-                raise OSError(errno.ESTALE, CHANGED)
-            made = None  # the host wrote it
+            made = None  # it is no copy of what is there
         if made is None or not _exists(self._new.fd, name):
             self._clear_new(name)
             copying.copy_node(self._at(spot), at(self._new.fd, name))

@@ -34,6 +34,7 @@ from yolofs.commit.apply.interrupts import interrupted_between, no_interrupt, st
 from yolofs.commit.apply.linking import Spare, is_spare_never
 from yolofs.commit.apply.part_links import copies_noted, names_in, note_parted, put_in_place
 from yolofs.commit.apply.places import SEAL
+from yolofs.commit.apply.ready import Looks
 from yolofs.commit.apply.resume import ResumedSteps
 from yolofs.commit.apply.step_log import Log
 from yolofs.commit.apply.steps import Steps
@@ -105,7 +106,7 @@ def execute(
     progress: Progress | None = None,
     going_back: Callable[[], Progress | None] = lambda: None,
     is_spare: Spare = is_spare_never,
-    ctimes: Mapping[FileNumbers, int] = {},
+    seen: Mapping[FileNumbers, Looks] = {},
     durable: bool = True,
 ) -> CommitOutcome:
     """Do all that ``plan`` says, and return when base is what the view was.
@@ -117,7 +118,7 @@ def execute(
     steps have put in place or changed.  ``progress`` is called after each file made and each step
     with how many are done, and of how many; ``going_back`` is called if the commit is taken back,
     and returns the same for that.  ``is_spare`` tells which store inodes may be put into base
-    themselves, and ``ctimes`` what base was when the caller looked for drift, as
+    themselves, and ``seen`` what base was when the caller looked for drift, as
     :class:`~yolofs.commit.apply.host_edits.AsSeen` wants it.  Without ``durable`` the disk is not
     waited for: for tests, which expect no power failure.  Blocks.
 
@@ -144,7 +145,7 @@ def execute(
         with opened:
             try:
                 stop_signals.hear()
-                _prepare(plan, steps, parking, counted, is_spare, ctimes, durable=durable)
+                _prepare(plan, steps, parking, counted, is_spare, seen, durable=durable)
                 check = held.enter_context(interrupted_between())
             except BaseException as error:
                 _drop(parking)
@@ -330,7 +331,7 @@ def _prepare(
     parking: bytes,
     counted: _Counted | None,
     is_spare: Spare,
-    ctimes: Mapping[FileNumbers, int],
+    seen: Mapping[FileNumbers, Looks],
     *,
     durable: bool,
 ) -> None:
@@ -349,7 +350,7 @@ def _prepare(
         )
         raise _not_prepared(error, plan.root, parking, " could not be made", hint) from error
     try:
-        write_new(parking, MADE, steps.look(ctimes).encode(), durable=durable)
+        write_new(parking, MADE, steps.look(seen).encode(), durable=durable)
     except OSError as error:
         hint = f"{'make room' if error.errno in _NO_ROOM else 'fix that'}, or commit other paths: yolofs commit PATH..."
         raise _not_prepared(error, plan.root, parking, "", hint) from error

@@ -23,11 +23,11 @@ CHANGED = "the host has changed it while the commit ran"
 class AsSeen:
     """What the files of base were that a commit is about to change."""
 
-    def __init__(self, ctimes: Mapping[FileNumbers, int]) -> None:
-        """``ctimes``: by device and inode number, when each file that was looked at for drift had
-        been changed last; of others nothing is known before :meth:`note`.
+    def __init__(self, seen: Mapping[FileNumbers, Looks]) -> None:
+        """``seen``: by device and inode number, what each file was when it was looked at for drift;
+        of others nothing is known before :meth:`note`.
         """
-        self._ctimes = ctimes
+        self._seen = seen
         self._looks: dict[FileNumbers, Looks] = {}
 
     def note(self, path: RelPath, st: os.stat_result) -> None:
@@ -39,13 +39,13 @@ class AsSeen:
         if not stat.S_ISREG(st.st_mode):
             return
         file = st.st_dev, st.st_ino
-        if self._ctimes.get(file, st.st_ctime_ns) != st.st_ctime_ns:
+        looks = looks_of(st)
+        if self._seen.get(file, looks) != looks:
             raise OSError(errno.ESTALE, CHANGED, path)
-        self._looks[file] = looks_of(st)
+        self._looks[file] = looks
 
     def check(self, st: os.stat_result) -> None:
-        """Check that a file is still what was noted; its ctime does not count, as a step may have
-        moved it.
+        """Check that a file is still what was noted.
 
         Raises:
             OSError: it is not.

@@ -102,15 +102,15 @@ class Preparing(Places):
                 make_anew(self._plan, self._store, self._new.path, is_spare)
                 raise
 
-    def look(self, ctimes: Mapping[FileNumbers, int]) -> Ready:
+    def look(self, seen: Mapping[FileNumbers, Looks]) -> Ready:
         """Look whether the steps can be done, as far as that can be told before; return all that is
-        known by then.  ``ctimes`` as :class:`AsSeen` wants them.
+        known by then.  ``seen`` as :class:`AsSeen` wants it.
 
         Raises:
             OSError: one cannot be; its ``filename`` is the path in base.
         """
         commits = os.path.dirname(self._parking)
-        self._as_seen = AsSeen(ctimes)
+        self._as_seen = AsSeen(seen)
         ready = check_steps(self._plan, commits, self._moves, self._as_seen.note)
         cross_device_copies.check(self._plan, commits, self._moves, self._store.path)
         self._before = ready.directories

@@ -20,6 +20,7 @@ from tests.support.commit_model import CommitScribe, scan
 from tests.support.required import do_without
 from yolofs.commit import execute
 from yolofs.commit.apply.copy_log import FileNumbers
+from yolofs.commit.apply.ready import Looks
 from yolofs.commit.apply.steps import Steps
 from yolofs.errors import NotPreparedError
 from yolofs.session.commit import commit
@@ -177,11 +178,11 @@ def test_what_is_not_kept_any_more_does_not_come_back(
     """It goes when the undo is planned, and not begun."""
     kept, really = kept_of(project), Steps.look
 
-    def look(self: Steps, ctimes: Mapping[FileNumbers, int]) -> object:
+    def look(self: Steps, seen: Mapping[FileNumbers, Looks]) -> object:
         kept.rename(project / "was kept")
         if is_other:
             kept.write_text("another\n")
-        return really(self, ctimes)
+        return really(self, seen)
 
     monkeypatch.setattr(Steps, "look", look)
     undo_refused(project, "/project/gone: commit 1 does not keep it any more")
