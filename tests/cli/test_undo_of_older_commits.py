@@ -192,3 +192,24 @@ def test_a_file_none_of_whose_hard_links_the_view_shows_any_more_is_in_the_way_o
     assert {path: one[1:] for path, one in looks(project).items() if path} == {
         path: one[1:] for path, one in after.items() if path
     }
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (2, 1, 3), (1, 3, 2), (2, 3, 1)])
+def test_undos_in_any_order_bring_back_the_times_of_directories(yolofs: Program, order: tuple[int, ...]) -> None:
+    project = yolofs.project
+    (project / "dir/old").write_text("old\n")
+    os.utime(project / "dir", ns=(10**18, 10**18))
+    before = looks(project)
+    between = []
+    for number in (1, 2, 3):
+        view = CoreDriver(bytes(project))
+        view.create(b"dir/%d" % number, b"new\n", 0o644)
+        view.close()
+        yolofs("commit", "--yes")
+        between.append(looks(project))
+    for number in order:
+        yolofs("undo", str(number), "--yes")
+    assert looks(project) == before
+    if order == (2, 3, 1):
+        yolofs("commit", "--yes")
+        assert looks(project).keys() == between[-1].keys()

@@ -30,7 +30,7 @@ from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import ComposedRest
-from yolofs.commit.undo.applied import Applied, LaterCommit
+from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, read_plan
 from yolofs.commit.undo.git_indexes_left import note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
@@ -205,6 +205,7 @@ def prepare_undo(
         session.store,
         into=into,
         later=_later(session, commit.number),
+        earlier_times=_earlier_times(session, commit.number),
         restored=restored.read(session.directory),
         anew=anew,
         force=force,
@@ -293,6 +294,18 @@ def _later(session: Session, number: int) -> list[LaterCommit]:
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
             later.append(LaterCommit(one.number, (), applies_again=True))
     return later
+
+
+def _earlier_times(session: Session, number: int) -> EarlierTimes:
+    """Return the times that directories had before those commits that came before one and are
+    undone.
+    """
+    plans: list[Plan] = []
+    for one in ended_commits(session):
+        if one.number < number and one.is_undone and not one.is_given_up:
+            with _passing_over_damage():
+                plans.append(read_plan(one.directory))
+    return EarlierTimes(plans)
 
 
 @contextlib.contextmanager

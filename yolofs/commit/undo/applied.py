@@ -300,6 +300,30 @@ class LaterCommit(NamedTuple):
         return is_in
 
 
+class EarlierTimes:
+    """Which times directories had before earlier commits that are undone by now: a later commit,
+    which was made between, has noted those that they gave.
+    """
+
+    def __init__(self, plans: Iterable[Plan] = ()) -> None:
+        self._changes: dict[RelPath, list[tuple[int, int]]] = {}
+        for plan in plans:
+            for step in plan.steps:
+                if isinstance(step, FinishDirectory) and step.was is not None:
+                    self._changes.setdefault(step.path, []).append((step.mtime_ns, step.was.mtime_ns))
+
+    def before(self, path: RelPath, mtime_ns: int) -> int:
+        """Return which time a directory had before those that gave it ``mtime_ns``."""
+        left = list(self._changes.get(path, ()))
+        while (change := next((one for one in left if is_kept_as(one[0], mtime_ns)), None)) is not None:
+            left.remove(change)
+            mtime_ns = change[1]
+        return mtime_ns
+
+
+NO_EARLIER_TIMES = EarlierTimes()
+
+
 def _kept_from(plan: Plan) -> dict[int, int]:
     """Return the inode numbers of what the steps have kept of base, by slot."""
     found: dict[int, int] = {}

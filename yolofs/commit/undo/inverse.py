@@ -37,7 +37,7 @@ from yolofs.commit.plan.plan import (
     SetMetadata,
     Step,
 )
-from yolofs.commit.undo.applied import Applied, LaterCommit
+from yolofs.commit.undo.applied import NO_EARLIER_TIMES, Applied, EarlierTimes, LaterCommit
 from yolofs.commit.undo.as_records import AsRecords
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
@@ -258,7 +258,7 @@ class _Inverting(LinksAgain, AsRecords):
         if step.ino is not None and self._may_be_set_back(index, step, st):
             place.was = step.was
         if is_kept_as(step.mtime_ns, st.st_mtime_ns):
-            place.touched_ns = step.was.mtime_ns
+            place.touched_ns = self._earlier_times.before(step.path, step.was.mtime_ns)
             if not place.touched_ns and place.was is None:  # which a record cannot say: a store inode does
                 place.was = self._as_it_is(step.path, st)
 
@@ -293,6 +293,7 @@ def invert(
     *,
     into: Store | None = None,
     later: Sequence[LaterCommit] = (),
+    earlier_times: EarlierTimes = NO_EARLIER_TIMES,
     restored: AbstractSet[Stamp] = frozenset(),
     anew: MadeAnew = NOTHING_ANEW,
     force: bool = False,
@@ -301,14 +302,15 @@ def invert(
     fails, and changes nothing else.
 
     They are made in the session's ``store``, or in another one (``into``) if the caller only wants
-    to look.  ``later`` are the commits that came after it, ``restored`` the ctimes that are not the
+    to look.  ``later`` are the commits that came after it, ``earlier_times`` those of
+    directories before earlier commits that are undone, ``restored`` the ctimes that are not the
     host's doing (:mod:`yolofs.store.restored`), ``anew`` what commits and undos have made anew.
     With ``force`` what the host has changed is taken back, too, as far as that can be.
 
     Raises:
         OSError: base or what is kept cannot be read, or a store inode not be made.
     """
-    inverting = _Inverting(applied, base, store, into or store, later, restored, anew, force=force)
+    inverting = _Inverting(applied, base, store, into or store, later, earlier_times, restored, anew, force=force)
     with gone_on_failure(into or store, inverting.numbers):
         return inverting.run()
 

@@ -26,7 +26,7 @@ from yolofs.commit.plan.plan import (
     Place,
     Remove,
 )
-from yolofs.commit.undo.applied import Applied, LaterCommit
+from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
 from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
 from yolofs.journal.records import Keep
@@ -104,6 +104,7 @@ class UndoableNames:
         store: Store,
         into: Store,
         later: Sequence[LaterCommit],
+        earlier_times: EarlierTimes,
         restored: AbstractSet[Stamp],
         anew: MadeAnew,
         *,
@@ -116,6 +117,7 @@ class UndoableNames:
         self._store = store
         self._into = into
         self._later = later
+        self._earlier_times = earlier_times
         self._restored = restored
         self._anew = anew
         self._force = force
