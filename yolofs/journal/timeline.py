@@ -22,7 +22,7 @@ import msgspec
 
 from yolofs.errors import GenerationError, JournalError
 from yolofs.journal.records import Marker, Snapshot, Travel
-from yolofs.paths import Generation, display
+from yolofs.paths import Generation, display, in_shell
 
 BASE = Generation(0)
 _BASE_NAME = "base"
@@ -224,7 +224,7 @@ class Timeline:
         alike = difflib.get_close_matches(text, [os.fsdecode(name) for name in newest])
         if not alike:
             return "yolofs timeline"
-        return "did you mean " + " or ".join(map(_shown, alike)) + "?"
+        return "did you mean " + " or ".join(in_shell(os.fsencode(name)) for name in alike) + "?"
 
     # --- the graph ---
 

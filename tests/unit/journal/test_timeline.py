@@ -157,6 +157,12 @@ def test_an_unknown_generation_is_named_with_the_nearest_names(text: str, messag
     assert (caught.value.message, caught.value.hint) == (message, hint)
 
 
+def test_a_nearest_name_is_told_as_a_word_for_the_shell() -> None:
+    with pytest.raises(GenerationError) as caught:
+        Timeline([p("before the fix")]).resolve("before the fx")
+    assert caught.value.hint == "did you mean 'before the fix'?"
+
+
 def test_travels_do_not_lend_their_name_to_a_generation() -> None:
     with pytest.raises(GenerationError):
         Timeline([p(), t(0, "base camp")]).resolve("base camp")
