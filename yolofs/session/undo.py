@@ -297,15 +297,17 @@ def _later(session: Session, number: int) -> list[LaterCommit]:
 
 
 def _earlier_times(session: Session, number: int) -> EarlierTimes:
-    """Return the times that directories had before those commits that came before one and are
-    undone.
+    """Return the times that directories had before those commits that came before one and stay
+    undone when that one is.
     """
-    plans: list[Plan] = []
-    for one in ended_commits(session):
-        if one.number < number and one.is_undone and not one.is_given_up:
+    earlier = [one for one in ended_commits(session) if one.number < number and not one.is_given_up]
+    undone = {one.number for one in earlier if one.is_undone and number not in one.undone_by}
+    times = EarlierTimes()
+    for one in earlier:
+        if undone and one.number >= min(undone):  # nearly always there are none, and plans may be long
             with _passing_over_damage():
-                plans.append(read_plan(one.directory))
-    return EarlierTimes(plans)
+                times.add(read_plan(one.directory), is_undone=one.number in undone)
+    return times
 
 
 @contextlib.contextmanager

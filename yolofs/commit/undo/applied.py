@@ -301,23 +301,30 @@ class LaterCommit(NamedTuple):
 
 
 class EarlierTimes:
-    """Which times directories had before earlier commits that are undone by now: a later commit,
-    which was made between, has noted those that they gave.
+    """Which times directories had before earlier commits that are undone: a later commit, which was
+    made between, has noted those that they gave.
     """
 
-    def __init__(self, plans: Iterable[Plan] = ()) -> None:
-        self._changes: dict[RelPath, list[tuple[int, int]]] = {}
-        for plan in plans:
-            for step in plan.steps:
-                if isinstance(step, FinishDirectory) and step.was is not None:
-                    self._changes.setdefault(step.path, []).append((step.mtime_ns, step.was.mtime_ns))
+    def __init__(self) -> None:
+        self._changes: dict[RelPath, list[tuple[int, int, bool]]] = {}
+        """By directory, oldest first: the time that a commit gave it, the one before, and whether
+        that commit is undone.
+        """
+
+    def add(self, plan: Plan, *, is_undone: bool) -> None:
+        """Add a commit, oldest first, from the first one on that is undone."""
+        for step in plan.steps:
+            if isinstance(step, FinishDirectory) and step.was is not None:
+                change = step.mtime_ns, step.was.mtime_ns, is_undone
+                self._changes.setdefault(step.path, []).append(change)
 
     def before(self, path: RelPath, mtime_ns: int) -> int:
-        """Return which time a directory had before those that gave it ``mtime_ns``."""
-        left = list(self._changes.get(path, ()))
-        while (change := next((one for one in left if is_kept_as(one[0], mtime_ns)), None)) is not None:
-            left.remove(change)
-            mtime_ns = change[1]
+        """Return which time a directory had before those commits that gave it ``mtime_ns``."""
+        for given_ns, before_ns, is_undone in reversed(self._changes.get(path, ())):
+            if is_kept_as(given_ns, mtime_ns):
+                if not is_undone:
+                    break
+                mtime_ns = before_ns
         return mtime_ns
 
 
