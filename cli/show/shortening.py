@@ -41,7 +41,7 @@ class Shortener(msgspec.Struct, frozen=True):
         Blocks while git is asked what it ignores.
         """
         # an agent asks from the sandbox: ignore files that it must not read would answer it
-        repositories = Repositories(self.session.base) if options().guard is None else None
+        repositories = Repositories(self.session.base, self.session.directory) if options().guard is None else None
         regions = self.session.regions  # follows links: once for all of the changes
 
         def may_fold(change: Change) -> bool:

@@ -5,21 +5,12 @@ from __future__ import annotations
 import os
 
 from tests.cli import forked
+from tests.support.idle_fork import idle_fork
 
 
 def test_the_server_ends_though_a_process_that_was_forked_from_ours_goes_on() -> None:
     """It has all that we had open, the server's socket too."""
     server = forked.Server()
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if not pid:
-        os.close(writing)
-        os.read(reading, 1)
-        os._exit(0)
-    try:
+    with idle_fork():
         server.stop()
         assert not os.path.exists(f"/proc/{server.pid}")
-    finally:
-        os.close(writing)
-        os.close(reading)
-        os.waitpid(pid, 0)

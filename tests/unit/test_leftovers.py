@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tests.support.leftovers
+from tests.support.idle_fork import idle_fork
 from tests.support.leftovers import Leftovers, Traces, all_processes
 
 
@@ -53,19 +54,9 @@ def test_a_process_with_another_mark_is_not_ours(own: Traces) -> None:
 
 def test_a_fork_of_the_tests_is_looked_at_again(own: Traces) -> None:
     """It may become a program with a mark."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if not pid:
-        os.close(writing)
-        os.read(reading, 1)
-        os._exit(0)
-    try:
+    with idle_fork() as pid:
         assert not own.find()
         assert pid not in own.others
-    finally:
-        os.close(writing)
-        os.waitpid(pid, 0)
-        os.close(reading)
 
 
 def test_what_was_there_before_the_run_is_no_leftover(own: Traces) -> None:

@@ -23,6 +23,7 @@ from yolofs.paths import ROOT, RelPath, is_below, join, split
 from yolofs.store.base import Base
 from yolofs.system.host_programs import find_program
 from yolofs.system.plain_files import read_plain
+from yolofs.system.work_directories import work_directory
 
 _TIMEOUT_S = 10.0
 """How long git may take, for all repositories together."""
@@ -69,8 +70,10 @@ class Tracked:
 class Repositories:
     """The repositories of base, as far as they matter to some paths."""
 
-    def __init__(self, base: Base) -> None:
+    def __init__(self, base: Base, place: bytes) -> None:
+        """``place``: a directory to work in, which is this user's alone."""
         self._base = base
+        self._place = place
         self._tops: dict[RelPath, RelPath | None] = {}
         """Of each directory the work tree that it lies in."""
         self._tracked: dict[RelPath, Tracked] = {}
@@ -117,7 +120,7 @@ class Repositories:
         git = find_program("git") if by_top else None
         if git is None:
             return set()
-        import subprocess  # this and tempfile take long, and most commands ask about nothing
+        import subprocess  # this takes long, and most commands ask about nothing
 
         found: set[RelPath] = set()
         end_s = time.monotonic() + _TIMEOUT_S
@@ -130,12 +133,9 @@ class Repositories:
         return {path for path in found if not self.is_tracked(path)}
 
     def _ignored_in(self, top: RelPath, asked: Sequence[CheckedPath], git: str, timeout_s: float) -> set[RelPath]:
-        import tempfile
-
         paths = {_within(one.path, top): one.path for one in asked}
         try:
-            with tempfile.TemporaryDirectory(prefix="yolofs-ignored.") as name:
-                directory = os.fsencode(name)
+            with work_directory(self._place, "ignored") as directory:
                 _make_repository(directory, self._common_directory(top))
                 tree = os.path.join(directory, b"tree")
                 self._copy_ignore_files(top, {split(path)[0] for path in paths}, tree)

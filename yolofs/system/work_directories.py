@@ -17,9 +17,9 @@ from typing import Literal, TypeAlias
 from yolofs.system.busy_trees import empty
 from yolofs.system.plain_files import is_there, open_plain
 
-Purpose: TypeAlias = Literal["diff", "edit", "merge", "review", "undo"]
+Purpose: TypeAlias = Literal["diff", "edit", "ignored", "merge", "review", "undo"]
 """What a command works on in its directory; its name begins with that."""
-_NAME = rb"(?:diff|edit|merge|review|undo)-[a-z0-9_]{8}"
+_NAME = rb"(?:diff|edit|ignored|merge|review|undo)-[a-z0-9_]{8}"
 _LOCK = b".lock"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

@@ -40,7 +40,7 @@ def ignored(tree: Path, *paths: str) -> set[str]:
     """
     base = Base(os.fsencode(tree.parent))
     asked = [CheckedPath(RelPath(os.fsencode(f"{tree.name}/{path.rstrip('/')}")), path.endswith("/")) for path in paths]
-    found = Repositories(base).ignored(asked)
+    found = Repositories(base, os.fsencode(tree.parent.parent)).ignored(asked)
     return {os.fsdecode(path).partition("/")[2] for path in found}
 
 
