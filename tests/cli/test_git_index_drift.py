@@ -71,13 +71,18 @@ def test_one_git_commit_in_the_view_is_committed_though_the_host_has_looked(repo
     assert git(project, "status", "--porcelain") == ""
 
 
-def test_an_index_that_view_and_host_only_refreshed_is_no_conflict(repository: Program) -> None:
+def refresh_on_both_sides(repository: Program) -> None:
+    """Have git refresh the index in the view and in base, and commit that."""
     with repository.mounted() as view:
         os.utime(view / "a.txt", (2, 2))
         git(view, "status")
         look(repository.project)
         repository("commit", "--yes", ".git")
     assert git(repository.project, "status", "--porcelain") == ""
+
+
+def test_an_index_that_view_and_host_only_refreshed_is_no_conflict(repository: Program) -> None:
+    refresh_on_both_sides(repository)
 
 
 @pytest.fixture
@@ -103,12 +108,7 @@ def test_a_split_index_that_the_host_only_refreshed_is_no_conflict(split: Progra
 
 
 def test_a_split_index_that_view_and_host_only_refreshed_is_no_conflict(split: Program) -> None:
-    with split.mounted() as view:
-        os.utime(view / "a.txt", (2, 2))
-        git(view, "status")
-        look(split.project)
-        split("commit", "--yes", ".git")
-    assert git(split.project, "status", "--porcelain") == ""
+    refresh_on_both_sides(split)
 
 
 def test_a_split_index_with_another_shared_part_may_say_the_same(split: Program) -> None:
