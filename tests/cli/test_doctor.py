@@ -41,7 +41,8 @@ def test_all_is_well_in_a_new_session(yolofs: Program) -> None:
     assert found["core"]["message"].startswith("compiled" if is_compiled() else "pure Python")
     assert {"python", "kernel", "/dev/fuse", "fusermount3", "transport", "pyfuse3", "bubblewrap"} <= set(found)
     assert {"permissions", "config", "journal", "lock", "mount", "commits", "space"} <= set(found)
-    assert yolofs("doctor").out.count("\n") == len(found)
+    lines = yolofs("doctor").out.splitlines()  # one that is indented says what to do: set up again, for a stale core
+    assert len([line for line in lines if not line.startswith(" ")]) == len(found)
 
 
 def test_without_a_session_the_machine_alone_is_checked(tmp_path: Path) -> None:
