@@ -86,6 +86,7 @@ def test_a_short_command_imports_nothing_that_takes_long(yolofs: Program, words:
 def test_the_mount_judges_a_few_changes_so_that_no_rules_are_imported(yolofs: Program, command: str) -> None:
     yolofs("run", "--no-review", "touch", "made")
     imported = said_by(MODULES, yolofs, command).split()
+    assert SLOW.intersection(imported) == set()
     assert "yolofs.rules.book" not in imported
     assert "yolofs.cli.show.git_summary" not in imported  # nothing has changed in a .git
 

@@ -14,9 +14,10 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
-from urllib.parse import unquote_to_bytes
 
 import msgspec
+
+from yolofs.text.percent import unquote_to_bytes
 
 MOST_BYTES: Final = 1 << 16
 """What is longer is not looked at, and so is not harmless."""
