@@ -384,6 +384,9 @@ def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_anot
     [],
     Attempt(True, None, 0),
 )
+@example(  # the link that is taken away again has changed the ctime of the file that it named
+    [("link_metadata", (2, None), (1, b"a"))], [], Kill(1, 0), [], Attempt(True, None, 0)
+)
 @example(  # what was made and taken away is made once more
     [("write", b"x", b"new"), ("mkdir", b"y"), ("write", b"y/z", b"new")],
     [],

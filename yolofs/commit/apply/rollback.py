@@ -148,8 +148,8 @@ class BackSteps(BackInPlace):
                     above, name = split(step.path)
                     old = self._moves.before(above)
                     paths += [join(old, name)] if old is not None else []
-                    moved = self._moves.before(step.path)
-                    paths += [moved] if moved is not None else []
+                    others = (step.path, step.existing) if isinstance(step, Link) else (step.path,)
+                    paths += [moved for path in others if (moved := self._moves.before(path)) is not None]
         found, untimed = self._restored_by_names(), set()
         for path in dict.fromkeys(paths):
             with contextlib.suppress(OSError):
