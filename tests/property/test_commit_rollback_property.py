@@ -362,6 +362,17 @@ def test_nothing_that_was_in_base_meanwhile_is_lost(
 @pytest.mark.skipif(not has_second_device(), reason="there is no second device to write to")
 @few
 @given(programs, hard_links, kills, works, attempts, ends)
+@example(  # a file that was written over is gone, and what it was lies on the other device
+    [("mkdir", (1, b"a")), ("write", (34, None), b"")],
+    [
+        *((b"b", path, name) for path, name in ((b"a", b"link"), (b"d", b"link"), (b"d/a", b"link"), (b"d/a", b"b"))),
+        (b"c/a/b", b"d/d", b"link"),
+    ],
+    Kill(2, 0),
+    [[("remove", 2, 0), ("symlink", 0, 0)]],
+    [],
+    Attempt(False, None, 0),
+)
 def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_another_device(
     program: list[Operation],
     links: list[tuple[bytes, ...]],

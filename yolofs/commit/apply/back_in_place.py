@@ -4,6 +4,7 @@ set back.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Mapping
@@ -88,8 +89,7 @@ class BackInPlace(ResumedSteps):
         backup = self._in(self._replaced, step.number)
         if self._inode(Spot(*split(step.path))) is None:  # the host has removed that name
             if self._inode(backup) is not None:
-                kept = self._fd(backup), backup.name
-                rename_with(self._directories, kept, split(step.path), syscalls.rename_noreplace)
+                self._put_backup_there(backup, step)
                 if step.was is not None:
                     self._give(step.path, step.was, None, said)
             return
@@ -122,6 +122,17 @@ class BackInPlace(ResumedSteps):
         else:
             self._note(step.path, copying.copy_metadata(self._at(backup), self._at(spot)))
         self._written.append(backup)
+
+    def _put_backup_there(self, backup: Spot, step: Rewrite) -> None:
+        """Put what was kept of a file where the file was, across devices if need be."""
+        kept = self._fd(backup), backup.name
+        try:
+            rename_with(self._directories, kept, split(step.path), syscalls.rename_noreplace)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            self._copy_tree(backup, Spot(*split(step.path)), step.path)
+            self._written.append(backup)
 
     def _set_back(self, step: SetMetadata, said: step_log.LoggedStep) -> None:
         spot = Spot(*split(step.path))
