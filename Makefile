@@ -4,8 +4,8 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Tests start yolofs thousands of times: as an installed program does, it finds its bytecode.
 unexport VIRTUAL_ENV PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
-# There is more work than waiting, and each process collects all tests.
-WORKERS ?= $(shell expr $$(nproc) \* 2)
+# What waits leaves the CPUs to others; each process collects all tests, though.
+WORKERS ?= $(shell expr $$(nproc) \* 3)
 SPREAD = --numprocesses $(WORKERS) --dist worksteal
 # What a run draws, another draws again that has the seed which the first one printed.
 ifdef SEED
@@ -13,7 +13,7 @@ export YOLOFS_TEST_SEED := $(SEED)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup ready demo test test-elsewhere picture test-compiled wheels bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
+.PHONY: help setup ready demo test test-install test-elsewhere picture test-compiled wheels bench-compiled nightly check format lint types layers docs shell bench bench-quick bench-core coverage clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 20
@@ -30,6 +30,9 @@ demo: ready ## work through a view of the Python standard library, then commit
 
 test: ready ## run all tests; those that mount are skipped without /dev/fuse; SEED=... draws what another run drew
 	$(BIN)/python -m pytest $(SPREAD)
+
+test-install: ready ## build wheels and install them, as users do: needs a package index
+	$(BIN)/python -m pytest -m "install and not nightly" tests/cli
 
 test-elsewhere: ready ## some of them again, if root runs it: as an ordinary user, and as root in a container
 	$(BIN)/python tests/support/elsewhere.py $(SPREAD)
@@ -49,7 +52,7 @@ build/compiled: ready
 nightly: export YOLOFS_TEST_SEED := $(or $(SEED),$(YOLOFS_TEST_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 nightly: ## run the tests that take long or need the network, and the model test at length
 	@scripts/setup.sh --nightly
-	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m nightly --timeout 3600
+	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m "nightly or install" --timeout 3600
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
 	    tests/cli tests/crash tests/mount tests/property tests/sandbox tests/security \
 	    tests/unit/commit tests/unit/rules/test_trusted.py tests/unit/system/test_busy_trees.py \
