@@ -31,6 +31,7 @@ def program() -> NoReturn:
     the time of a short command.
     """
     _leave_on_interrupt()
+    _open_closed_streams()
     gc.set_threshold(GARBAGE_THRESHOLD)
     if not _BECOMES_ANOTHER.intersection(sys.argv[1:2]):
         from yolofs.system import silent_disks
@@ -88,6 +89,21 @@ def _leave(number: int, _: FrameType | None) -> NoReturn:
     os._exit(128 + number)
 
 
+def _open_closed_streams() -> None:
+    """Have ``/dev/null`` in the place of stdin, stdout and stderr, as far as they are closed
+    (``>&-``).
+
+    Else the next file that is opened gets the number of one, and a program that is started prints
+    into it.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            fd = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+            os.set_inheritable(fd, True)
+            setattr(sys, name, open(fd, mode, encoding="utf-8"))  # noqa: SIM115  # stays open until the end
+
+
 if __name__ == "__main__":
     _leave_on_interrupt()
+    _open_closed_streams()
     sys.exit(main())

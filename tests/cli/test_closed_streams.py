@@ -1,0 +1,41 @@
+"""Commands that begin with stdin, stdout or stderr closed (``>&-``), as some services start
+them.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+
+import pytest
+
+from tests.cli.program import COMMAND, Program
+
+pytestmark = pytest.mark.mount
+CLOSED = ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"]
+
+
+def run_closed(yolofs: Program, words: str, closed: str) -> subprocess.CompletedProcess[str]:
+    command = f"exec {shlex.join(COMMAND)} {words} {closed}"
+    return subprocess.run(
+        ["sh", "-c", command], cwd=yolofs.project, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_a_commit_is_done_with_a_stream_closed(yolofs: Program, closed: str) -> None:
+    with yolofs.mounted() as view:
+        (view / "new").write_text("what was staged\n")
+        assert run_closed(yolofs, "status", closed).returncode == 0
+        done = run_closed(yolofs, "commit --yes", closed)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    assert (yolofs.project / "new").read_text() == "what was staged\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_a_question_that_nobody_can_answer_is_not_answered(yolofs: Program, closed: str) -> None:
+    with yolofs.mounted() as view:
+        (view / "new").write_text("x")
+        done = run_closed(yolofs, "commit", closed)
+        assert (done.returncode, "Traceback" in done.stderr) == (2, False)
+    assert not (yolofs.project / "new").exists()
