@@ -31,6 +31,8 @@ TOPICS: tuple[Topic, ...] = (
         "/etc/conf.d/**",
         "/etc/supervisor/**",
         "/etc/supervisord.conf",
+        ("/etc/gitlab-runner/**", "what runs around each job; and so the next one"),
+        "/etc/buildkite-agent/**",
         "/etc/xinetd.d/**",
         "/etc/inetd.conf",
         "/etc/periodic/**",
