@@ -177,3 +177,20 @@ def test_a_staged_file_whose_content_the_host_took_away_does_not_stand_in_the_wa
     assert (project / "d/a").read_text() == "new\n"
     assert (project / "d" / name).read_text() == "old\n"
     assert (project / "d" / name).stat().st_mtime_ns == 0
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_an_undo_goes_on_where_the_user_has_opened_a_directory_that_the_commit_closed(
+    yolofs: Program, mode: int
+) -> None:
+    folder = yolofs.project / "closed"
+    folder.mkdir(0o755)
+    (folder / "file").write_text("one\n")
+    before = looks(yolofs.project)
+    with yolofs.mounted() as view:
+        (view / "closed/file").write_text("two\n")
+        (view / "closed").chmod(0)
+    yolofs("commit", "--yes")
+    folder.chmod(mode)
+    yolofs("undo", "--yes")
+    assert looks(yolofs.project) == before

@@ -43,10 +43,11 @@ from yolofs.commit.apply.unset_metadata import UNSET
 from yolofs.commit.plan.plan import Create, FinishDirectory, Plan, Step, describe_step
 from yolofs.errors import CommitError, NotPreparedError, RolledBackError, reason
 from yolofs.os_errors import reason_and_path
-from yolofs.paths import RelPath, display
+from yolofs.paths import RelPath, display, in_shell
 from yolofs.progress import Progress
 from yolofs.store.as_read import StoreFiles
 from yolofs.system import stop_signals
+from yolofs.system.closed_directories import closed_directory
 from yolofs.system.plain_files import is_there, make_directory
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -382,7 +383,11 @@ def _named(error: OSError, root: bytes, parking: bytes) -> bytes:
 
 
 def _not_prepared(error: OSError, root: bytes, parking: bytes, what: str, hint: str) -> NotPreparedError:
-    where = f"{display(_named(error, root, parking))}{what}"
+    path = _named(error, root, parking)
+    closed = closed_directory(path) if error.errno == errno.EACCES else None
+    if closed is not None:  # nearly always it is the only thing in the way
+        hint = hint.replace("fix that", f"chmod u+rwx {in_shell(closed)}", 1)
+    where = f"{display(path)}{what}"
     return NotPreparedError(
         f"the commit was not begun: {where}: {reason(error)}; base is as it was, and all stays staged", hint=hint
     )

@@ -230,6 +230,9 @@ class Applied:
     ) -> bool | None:
         """Tell whether a directory has the mode and owner that a step (with its index) has given
         it, or all of these that it could give; None if nobody knows any more.
+
+        So has one that its owner has opened since, to get into it, and one that is as it was before
+        the commit.
         """
         if self.is_unchanged(index, st):
             return True
@@ -239,7 +242,12 @@ class Applied:
             wanted = None
         if wanted is None:
             return None
-        return (st.st_mode, st.st_uid, st.st_gid) == (wanted.st_mode, wanted.st_uid, wanted.st_gid)
+        modes = {wanted.st_mode, wanted.st_mode | stat.S_IRWXU}
+        owners = {(wanted.st_uid, wanted.st_gid)}
+        if step.was is not None:
+            modes.add(step.was.mode)
+            owners.add((step.was.uid, step.was.gid))
+        return st.st_mode in modes and (st.st_uid, st.st_gid) in owners
 
 
 def _has_looks_of(step: Step, st: os.stat_result, store: StoreFiles) -> bool:
