@@ -87,6 +87,7 @@ In the order in which a commit goes through them::
       undoable_names  what of that may go back, as nobody has changed it since
       links_again  which names become hard links again
       made_anew    what was copied or made anew, and stands for what is gone
+      left_by_commit  where that is which the commit has left, once a part of it is undone
       as_records   the state written as records
 """
 

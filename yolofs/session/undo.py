@@ -30,11 +30,12 @@ from yolofs.commit.select.compose import compose
 from yolofs.commit.select.selection import Selection
 from yolofs.commit.select.split import Authors, split_state
 from yolofs.commit.select.staged_anew import ComposedRest
-from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, read_plan
+from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit, opened_slots, read_plan
 from yolofs.commit.undo.git_indexes_left import note_indexes
 from yolofs.commit.undo.homes import find_homes
 from yolofs.commit.undo.inverse import invert
 from yolofs.commit.undo.kept_texts import keep_texts
+from yolofs.commit.undo.left_by_commit import without_moves_taken_back
 from yolofs.commit.undo.made_anew import AnewOfCommit, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse
 from yolofs.errors import CommitError, ConflictError, NotPreparedError, RolledBackError, TrustError, YolofsError
@@ -199,12 +200,15 @@ def prepare_undo(
     plan = _checked_plan(session, commit)
     applied = Applied(commit.number, commit.directory, plan)
     anew = _made_anew(session, commit.number)
+    later = _later(session, commit.number)
+    if any(one.takes_back for one in later):
+        applied = without_moves_taken_back(applied, session.base, anew)
     inverse = invert(
         applied,
         session.base,
         session.store,
         into=into,
-        later=_later(session, commit.number),
+        later=later,
         earlier_times=_earlier_times(session, commit.number),
         restored=restored.read(session.directory),
         anew=anew,
@@ -292,7 +296,10 @@ def _later(session: Session, number: int) -> list[LaterCommit]:
     for one in ended.values():
         undone = ended.get(one.undoes.commit) if one.undoes is not None else None
         if undone is not None and undone.undoes is not None and undone.undoes.commit == number and not one.is_undone:
-            later.append(LaterCommit(one.number, (), applies_again=True))
+            opened = frozenset[int]()
+            with _passing_over_damage():
+                opened = opened_slots(read_plan(undone.directory), number)
+            later.append(LaterCommit(one.number, (), applies_again=True, opened=opened))
     return later
 
 

@@ -281,6 +281,12 @@ class LaterCommit(NamedTuple):
     """Which commit it undoes, if it is an undo."""
     files: FilesOnDisks = FilesOnDisks()
     """What it has changed in place."""
+    kept: AbstractSet[int] = frozenset()
+    """The inode numbers of what it has taken out of base, or moved in it."""
+    opened: AbstractSet[int] = frozenset()
+    """The slots of that commit from which it, or the undo that it undoes, took a part of what was
+    kept.
+    """
 
     @classmethod
     def read(cls, number: int, directory: bytes, *, takes_back: bool = False, undoes: int | None = None) -> LaterCommit:
@@ -293,7 +299,9 @@ class LaterCommit(NamedTuple):
             for index, step in enumerate(plan.steps):
                 if isinstance(step, Rewrite | SetMetadata) and (came := applied.came(index)) is not None:
                     files.append(came)
-        return cls(number, paths, takes_back, undoes=undoes, files=FilesOnDisks(files))
+        opened = opened_slots(plan, undoes) if takes_back and undoes is not None else frozenset()
+        kept = frozenset(filter(None, map(_taken_out, plan.steps)))
+        return cls(number, paths, takes_back, undoes=undoes, files=FilesOnDisks(files), kept=kept, opened=opened)
 
     def touches(self, path: RelPath, files: Iterable[OnDisk] = ()) -> bool:
         """Tell whether it is about a path, or about a directory that this lies in, or about the
@@ -349,6 +357,20 @@ def _kept_from(plan: Plan) -> dict[int, int]:
             case Create() | Place() | Link() | Duplicate() if step.replaced is not None:
                 found[step.number] = step.replaced
     return found
+
+
+def opened_slots(plan: Plan, commit: int) -> frozenset[int]:
+    """Return the slots of a commit that keep a directory of which the undo with this ``plan`` took
+    something by itself.
+    """
+    return frozenset(step.slot for step in plan.of(Fetch) if step.commit == commit and step.inside)
+
+
+def _taken_out(step: Step) -> int | None:
+    """Return the inode number of what a step takes out of its place in base."""
+    if isinstance(step, Remove | Park):
+        return step.inode
+    return step.replaced if isinstance(step, Create | Place | Link | Duplicate) else None
 
 
 def _is_time_alone(step: Step) -> bool:

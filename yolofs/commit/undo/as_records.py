@@ -61,8 +61,9 @@ class AsRecords(UndoableNames):
         ino = self._made(path, source, was, place.content)
         if stat.S_ISDIR(st.st_mode):
             return Keep(0, path, ino, origin=source)
-        links = st.st_nlink if st.st_nlink > 1 or source in self._gets_links() else 0
         has_data = stat.S_ISREG(st.st_mode) and place.content is None
+        is_in_place = place.content is not None or source in self._gets_links()  # so it keeps its inode number
+        links = st.st_nlink if st.st_nlink > 1 or is_in_place else 0
         key = -self._base.number(st) if links else 0
         record = self._linked[st.st_dev, st.st_ino] = Keep(
             0,

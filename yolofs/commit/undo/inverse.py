@@ -39,6 +39,7 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import NO_EARLIER_TIMES, Applied, EarlierTimes, LaterCommit
 from yolofs.commit.undo.as_records import AsRecords
+from yolofs.commit.undo.left_by_commit import is_before_moves
 from yolofs.commit.undo.links_again import LinksAgain
 from yolofs.commit.undo.made_anew import NOTHING_ANEW, MadeAnew
 from yolofs.commit.undo.undoable_names import Inverse, NameAfterUndo, PuttingStep
@@ -58,6 +59,7 @@ class _Inverting(LinksAgain, AsRecords):
     def run(self) -> Inverse:
         for index, arrival in self._arrivals.values():
             self._check_identity(index, arrival)
+        self._check_links()
         while self._settle():
             pass
         for index, step in enumerate(self._applied.plan.steps):
@@ -70,6 +72,17 @@ class _Inverting(LinksAgain, AsRecords):
         self._found.records.sort(key=lambda record: record.path.count(b"/") + 1 if record.path else 0)
         self._count_names()
         return self._found
+
+    def _check_links(self) -> None:
+        """Block what would come back as a file of its own, as a later commit has its file."""
+        for path, (_, step) in self._arrivals.items():
+            if path in self._blocked or isinstance(step, MakeDirectory) or step.replaced is None:
+                continue
+            if not self._may_be_links(path, step.number):
+                self._blocked.add(path)
+        for path, removed in self._removed.items():
+            if not self._may_be_links(path, removed.number):
+                self._kept_away.add(path)
 
     @property
     def numbers(self) -> Sequence[StoreIno]:
@@ -92,7 +105,7 @@ class _Inverting(LinksAgain, AsRecords):
                 if step.path not in self._blocked:
                     self._take_away(index, step)
             case Remove():
-                if self._is_free(step.path):
+                if step.path not in self._kept_away and self._is_free(step.path):
                     self._keep(self._old_view(step.path), step.number, replaces=self._renamed_to(step.path))
             case Rewrite() | SetMetadata():
                 self._set_back(index, step)
@@ -140,13 +153,14 @@ class _Inverting(LinksAgain, AsRecords):
     def _note_written(self, index: int, step: Place, slot: RelPath) -> None:
         """Note where a file goes back that somebody other than a commit has changed."""
         st = self._base.look(step.path)
-        is_changed = st is not None and stat.S_ISREG(st.st_mode) and not self._is_as_left(index, step.path, st)
-        if is_changed and not self._is_by_later(step.path):
+        if st is None or not stat.S_ISREG(st.st_mode) or self._is_as_left(index, step.path, st):
+            return
+        if not self._is_by_later(step.path, st):
             self._found.as_now.append(slot)
 
     def _keep(self, slot: RelPath, number: int, *, replaces: RelPath | None = None) -> None:
         """Let what the commit keeps be at a slot again; ``replaces``: what goes for it."""
-        kept = self._applied.kept(number)
+        kept = self._kept_in(number)
         if kept is None:
             self._found.stays.setdefault(slot, self._why_gone)
             return
@@ -205,8 +219,7 @@ class _Inverting(LinksAgain, AsRecords):
         return touched if is_directory and touched is not None else 0
 
     def _set_back(self, index: int, step: Rewrite | SetMetadata) -> None:
-        is_first = step.inode is not None and (isinstance(step, SetMetadata) or step.is_first)
-        now = self._moved_to(index, step) if is_first else step.path
+        now = self._moved_to(index, step) if is_before_moves(step) else step.path
         if now is None or step.was is None:
             return
         lost = self._lost_at(split(now)[0])
@@ -220,7 +233,7 @@ class _Inverting(LinksAgain, AsRecords):
         if not self._is_as_left(index, now, st) and not self._blame(now, file=st):
             return
         content = step.number if isinstance(step, Rewrite) else None
-        kept = self._applied.kept(content) if content is not None else None
+        kept = self._kept_in(content) if content is not None else None
         if content is not None and kept is None:
             self._found.stays[now] = self._why_gone
             return

@@ -15,7 +15,7 @@ from yolofs.commit.plan.plan import (
     Place,
 )
 from yolofs.commit.undo.undoable_names import UndoableNames
-from yolofs.paths import RelPath, join, split
+from yolofs.paths import ROOT, RelPath, join, split
 from yolofs.state.link_names import find_name_near
 from yolofs.system import syscalls
 from yolofs.system.disks import OnDisk
@@ -79,16 +79,55 @@ class LinksAgain(UndoableNames):
         comes back there.
         """
         copy = os.lstat(kept.path(self._commits))
-        was = self._applied.on_disk(file)
-        name = self._moved_name(was, path, copy)
-        if name is None:
-            name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev)
-        if name is None:
-            name = self._name_inside(was, copy)
+        name = self._name_again(path, file, kept, copy)
         if name is None:
             return self._link_kept(path, file, kept, copy)
         self._place(path).link = name
         return None
+
+    def _name_again(self, path: RelPath, file: FileNumbers, kept: KeptObject, copy: os.stat_result) -> RelPath | None:
+        """Return where base has the file of which a path was a hard link; None if it has not."""
+        was = self._applied.on_disk(file)
+        name = self._moved_name(was, path, copy)
+        if name is None:
+            name = self._name_of(was, path, copy, kept.commit, may_differ=file[0] == copy.st_dev)
+        return name if name is not None else self._name_inside(was, copy)
+
+    def _was_links(self, slot: int) -> Iterator[tuple[RelPath, FileNumbers]]:
+        """Yield which names, in what the commit keeps in a slot, were hard links of a file that
+        stayed, and of which one; the path of the slot itself is empty.
+        """
+        kept, top = self._applied.kept(slot), b"%d" % slot
+        of = self._applied.kept_of_links(kept) if kept is not None else None
+        if of is not None and top not in self._applied.parted:
+            yield ROOT, of
+        for name, file in self._applied.parted.items():
+            if name == top or name.startswith(top + b"/"):
+                yield RelPath(name[len(top) + 1 :]), file
+
+    def _may_be_links(self, path: RelPath, slot: int) -> bool:
+        """Tell whether what is kept in a slot may come back to a path: not if the file of which it,
+        or something in it, was a hard link was taken out of base by a later commit.
+        """
+        if not self._later or self._force:
+            return True
+        for inside, file in self._was_links(slot):
+            known = {one.inode for one in self._anew.known_by(self._left(self._applied.on_disk(file)))}
+            taker = next((one for one in reversed(self._later) if not one.takes_back and one.kept & known), None)
+            if taker is None:
+                continue
+            own = KeptObject(self._applied.number, slot)
+            own = own.below(inside) if inside else own
+            name = join(path, inside) if inside else path
+            copy = os.lstat(own.path(self._commits))
+            if self._name_again(name, file, own, copy) is None:
+                self._found.stays.setdefault(
+                    path,
+                    f"commit {taker.number} has changed a file since of which it has a hard link;"
+                    f" first: yolofs undo {taker.number}",
+                )
+                return False
+        return True
 
     def _link_to_what_comes_back(self) -> None:
         """Let a name that is to be a link of one that is itself to be a link be one of the same

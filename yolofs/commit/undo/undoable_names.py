@@ -28,14 +28,14 @@ from yolofs.commit.plan.plan import (
 )
 from yolofs.commit.undo.applied import Applied, EarlierTimes, LaterCommit
 from yolofs.commit.undo.git_indexes_left import is_looked_at_alone
-from yolofs.commit.undo.made_anew import MadeAnew, ObjectByDisk
+from yolofs.commit.undo.left_by_commit import LeftByCommit
+from yolofs.commit.undo.made_anew import MadeAnew
 from yolofs.journal.records import Keep
 from yolofs.paths import ROOT, RelPath, StoreIno, display, join, split
 from yolofs.state.tree import Tree
 from yolofs.store.base import Base
 from yolofs.store.restored import Stamp
 from yolofs.store.store import Store
-from yolofs.system import syscalls
 from yolofs.system.disks import OnDisk
 
 ARRIVALS = (Create, Link, Duplicate, MakeDirectory, Place)
@@ -94,7 +94,7 @@ class NameAfterUndo(msgspec.Struct):
     touched_ns: int = 0
 
 
-class UndoableNames:
+class UndoableNames(LeftByCommit):
     """Tells what may be undone, and where it shows then."""
 
     def __init__(
@@ -110,21 +110,21 @@ class UndoableNames:
         *,
         force: bool,
     ) -> None:
-        self._applied = applied
+        super().__init__(applied, base, anew)
         self._moves = applied.moves
         self._commits = os.path.dirname(applied.directory)
-        self._base = base
         self._store = store
         self._into = into
         self._later = later
         self._earlier_times = earlier_times
         self._restored = restored
-        self._anew = anew
         self._force = force
         self._why_gone = f"commit {applied.number} does not keep what was there any more"
         again = max((one.number for one in later if one.applies_again), default=None)
         if again is not None:
             self._why_gone = f"it was taken back and applied again: yolofs undo {again}"
+        self._opened = frozenset[int]().union(*(one.opened for one in later))
+        """The slots of directories that are not kept whole any more."""
         self._found = Inverse()
         self._places: dict[RelPath, NameAfterUndo] = {}
         """By the path at which it is to show."""
@@ -144,6 +144,8 @@ class UndoableNames:
         """By directory of base, what :meth:`_lost_at` has found."""
         self._blocked: set[RelPath] = set()
         """Arrivals that stay."""
+        self._kept_away: set[RelPath] = set()
+        """What the commit removed and that does not come back."""
         self._touched = {one.path: one.mtime_ns for one in applied.ready.directories}
         """The times of directories before the commit."""
         self._sources: set[RelPath] = set()
@@ -171,7 +173,10 @@ class UndoableNames:
         it has drifted.  ``file``: what is there, if others may know it by another name.
         """
         known = self._was_known_by(path, file) if file is not None else ()
-        later = next((one for one in reversed(self._later) if one.touches(path, known)), None)
+        touching = [one for one in reversed(self._later) if one.touches(path, known)]
+        later = next((one for one in touching if not one.takes_back or one.touches(path)), None)
+        if later is None and touching:  # a part of the undo was about another name of the file
+            later = touching[0]
         if later is not None:
             if not later.takes_back:
                 self._found.stays.setdefault(
@@ -204,8 +209,10 @@ class UndoableNames:
             before = one.undoes
         return True
 
-    def _is_by_later(self, path: RelPath) -> bool:
-        return any(later.touches(path) for later in self._later)
+    def _is_by_later(self, path: RelPath, file: os.stat_result | None = None) -> bool:
+        """Tell whether a later commit is about a path; ``file``: as for :meth:`_blame`."""
+        known = self._was_known_by(path, file) if file is not None else ()
+        return any(later.touches(path, known) for later in self._later)
 
     def _check_identity(self, index: int, step: PuttingStep) -> None:
         """Block a step's path if what the step put there is gone, or was changed since."""
@@ -218,13 +225,15 @@ class UndoableNames:
             return
         is_it = st is not None and self._is_it(index, step.path, st)
         has_replaced = is_moved and getattr(step, "replaced", None) is not None
-        if is_it and has_replaced and self._applied.kept(step.number) is None:
+        if is_it and has_replaced and self._kept_in(step.number) is None:
             self._found.stays.setdefault(step.path, self._why_gone)
             self._blocked.add(step.path)
             return
         if st is not None and is_it:
             is_directory = stat.S_ISDIR(st.st_mode) and isinstance(step, MakeDirectory | Place)
             if is_moved or is_directory or self._is_as_left(index, step.path, st):
+                return
+            if isinstance(step, Link) and self._is_set_back(step.path, st):
                 return
         elif is_moved:
             self._blame(step.path, "it is not there any more")
@@ -237,28 +246,17 @@ class UndoableNames:
         if not self._blame(step.path, file=st if is_it else None):
             self._blocked.add(step.path)
 
-    def _is_it(self, index: int, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether what is at a path is the thing that a step (by its index) has left there."""
-        came, now = self._applied.came(index), self._thing(path, st)
-        if (came is None or came.may_be(now.file)) and self._applied.is_older(self._base.path(path), st):
-            return True
-        return came is not None and self._stands_for(came, now, path, st)
+    def _is_set_back(self, path: RelPath, st: os.stat_result) -> bool:
+        """Tell whether a file is as an undo of a part of the commit has made it, under another of
+        its names.
+        """
+        known = self._was_known_by(path, st)
+        is_ours = any(one.takes_back and one.touches(path, known) for one in self._later)
+        return is_ours and (st.st_ino, st.st_ctime_ns) in self._restored
 
-    def _stands_for(self, came: OnDisk, now: ObjectByDisk, path: RelPath, st: os.stat_result) -> bool:
-        """Tell whether what base has at a path was made for something that the commit has left."""
-        return self._anew.stands_for(self._left(came), now, self._base.path(path), st)
-
-    def _thing(self, path: RelPath, st: os.stat_result) -> ObjectByDisk:
-        return ObjectByDisk(
-            self._base.on_disk(st.st_dev, st.st_ino), syscalls.look(self._base.path(path)).lasting_birth_ns or 0
-        )
-
-    def _left(self, came: OnDisk) -> ObjectByDisk:
-        ready = self._applied.ready
-        return ObjectByDisk(came, ready.births.get(came.inode, 0) if len(ready.disks) == 1 else 0)
-
-    def _was_known_by(self, path: RelPath, st: os.stat_result) -> list[OnDisk]:
-        return self._anew.was_known_by(self._thing(path, st))
+    def _kept_in(self, slot: int) -> os.stat_result | None:
+        """Return what the commit keeps in a slot; None if it does not keep all of it any more."""
+        return self._applied.kept(slot) if slot not in self._opened else None
 
     def _settle(self) -> bool:
         """Block what cannot be undone because something else stays; return whether anything was
@@ -342,8 +340,10 @@ class UndoableNames:
     def _comes_back(self, directory: RelPath) -> bool:
         """Tell whether a directory comes back that the commit removed, with what it was in."""
         while directory:
+            if directory in self._kept_away:
+                return False
             if directory in self._removed:
-                kept = self._applied.kept(self._removed[directory].number)
+                kept = self._kept_in(self._removed[directory].number)
                 return kept is not None and self._is_free(directory)
             directory = split(directory)[0]
         return True

@@ -1,0 +1,160 @@
+"""A commit is undone in parts, beside others: what is left of it is undone later, or is told with
+what has to be undone first, and in the end base is what it was.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
+from tests.support.looks import looks
+
+
+@pytest.fixture
+def project(yolofs: Program) -> Path:
+    """A project with a directory that has files in it, and files with two names."""
+    for path in ("old/q", "old/r", "old/first", "one", "gone/other"):
+        (yolofs.project / path).parent.mkdir(exist_ok=True)
+        (yolofs.project / path).write_text(f"{path}\n")
+    (yolofs.project / "second").hardlink_to(yolofs.project / "old/first")
+    (yolofs.project / "gone/two").hardlink_to(yolofs.project / "one")
+    return yolofs.project
+
+
+def commit(yolofs: Program, *acts: tuple[str, *tuple[bytes, ...]]) -> None:
+    view = CoreDriver(bytes(yolofs.project))
+    for name, *arguments in acts:
+        getattr(view, name)(*arguments)
+    view.close()
+    yolofs("commit", "--yes")
+
+
+def undo_with_what_comes_first(yolofs: Program, number: int) -> None:
+    """Undo a commit as its user would, who does what each refusal says."""
+    for _ in range(4):
+        done = yolofs("undo", str(number), "--yes", code=None)
+        assert done.code in (0, 1, 16), done.err
+        firsts = sorted(map(int, re.findall(r"stays:.*: yolofs undo (\d+)", done.err)), reverse=True)
+        if not firsts:
+            assert "stays:" not in done.err
+            return
+        for first in firsts:
+            undo_with_what_comes_first(yolofs, first)
+    raise AssertionError(done.err)
+
+
+def test_what_left_a_directory_comes_back_to_it_after_the_directory(yolofs: Program, project: Path) -> None:
+    before = looks(project)
+    commit(yolofs, ("rename", b"old", b"new"), ("rename", b"new/r", b"r2"), ("append", b"new/q", b"more\n"))
+    yolofs("undo", "1", "old", "new", "--yes", code=16)
+    assert (project / "old/q").read_text() == "old/q\n"
+    assert (project / "r2").exists()
+    yolofs("undo", "1", "--yes")
+    assert looks(project) == before
+
+
+def test_what_a_later_commit_changed_in_a_directory_that_is_moved_back_is_undone_after_that(
+    yolofs: Program, project: Path
+) -> None:
+    before = looks(project)
+    commit(yolofs, ("rename", b"old", b"new"), ("rename", b"new/r", b"new/s"))
+    commit(yolofs, ("rename", b"new/s", b"new/t"), ("append", b"new/q", b"more\n"))
+    yolofs("undo", "1", "--yes", code=16)
+    for number in (2, 1):
+        undo_with_what_comes_first(yolofs, number)
+    assert looks(project) == before
+
+
+def test_a_name_of_a_file_that_an_earlier_undo_wrote_to_is_moved_back_and_nobody_else_is_blamed(
+    yolofs: Program, project: Path
+) -> None:
+    before = looks(project)
+    commit(yolofs, ("append", b"second", b"more\n"))
+    commit(yolofs, ("rename", b"old", b"new"), ("rename", b"new/first", b"moved"))
+    yolofs("undo", "1", "--yes")
+    said = [yolofs("undo", "2", "old", "new", "--yes", code=16).err, yolofs("undo", "2", "--yes").err]
+    assert not any("somebody" in one for one in said)
+    assert looks(project) == before
+    assert (project / "second").samefile(project / "old/first")
+
+
+def test_a_file_that_was_written_in_place_is_so_again_though_its_other_name_is_not_there(
+    yolofs: Program, project: Path
+) -> None:
+    """Else an earlier commit took what has another inode number for the host's."""
+    before = looks(project)
+    commit(yolofs, ("append", b"a.txt", b"1\n"), ("link", b"a.txt", b"x"))
+    commit(yolofs, ("append", b"a.txt", b"2\n"), ("unlink", b"x"))
+    commit(yolofs, ("append", b"a.txt", b"3\n"))
+    yolofs("undo", "2", "x", "--force", "--yes", code=None)
+    for number in (3, 2, 1):
+        undo_with_what_comes_first(yolofs, number)
+    assert looks(project) == before
+
+
+def test_a_hard_link_goes_though_an_undo_has_set_its_file_back_under_the_other_name(
+    yolofs: Program, project: Path
+) -> None:
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    view.link(b"a.txt", b"x")
+    view.utimes(b"x", 10**18)
+    view.close()
+    yolofs("commit", "--yes")
+    commit(yolofs, ("rename", b"x", b"y"))
+    assert "commit 2 has changed it since" in yolofs("undo", "1", "--yes", code=16).err
+    for number in ("2", "1"):
+        yolofs("undo", number, "--yes")
+    assert looks(project) == before
+
+
+def test_a_hard_link_waits_for_a_file_that_a_later_commit_has_replaced(yolofs: Program, project: Path) -> None:
+    before = looks(project)
+    commit(yolofs, ("unlink", b"second"), ("append", b"one", b"more\n"))
+    commit(yolofs, ("append", b"old/first", b"more\n"))
+    done = yolofs("undo", "1", "--yes", code=16)
+    assert "second: commit 2 has changed a file since of which it has a hard link; first: yolofs undo 2\n" in done.err
+    assert not (project / "second").exists()
+    yolofs("undo", "2", "--yes")
+    yolofs("undo", "1", "--yes")
+    assert looks(project) == before
+    assert (project / "second").samefile(project / "old/first")
+
+
+def test_by_force_a_hard_link_comes_back_as_a_file_of_its_own(yolofs: Program, project: Path) -> None:
+    commit(yolofs, ("unlink", b"second"))
+    commit(yolofs, ("append", b"old/first", b"more\n"))
+    assert "comes back as a file of its own" in yolofs("undo", "1", "--force", "--yes").err
+    assert (project / "second").read_text() == "old/first\n"
+
+
+def test_a_directory_of_which_an_undo_took_a_part_is_not_brought_back_without_that(
+    yolofs: Program, project: Path
+) -> None:
+    """That undo makes it anew, as it has a hard link in it; it leaves another path, and is
+    undone.
+    """
+    before = looks(project)
+    commit(
+        yolofs,
+        ("unlink", b"gone/two"),
+        ("unlink", b"gone/other"),
+        ("rmdir", b"gone"),
+        ("append", b"one", b"1\n"),
+        ("append", b"a.txt", b"1\n"),
+    )
+    commit(yolofs, ("append", b"a.txt", b"2\n"))
+    yolofs("undo", "1", "--yes", code=16)
+    assert (project / "gone/other").read_text() == "gone/other\n"
+    yolofs("undo", "3", "--yes")
+    assert not (project / "gone").exists()
+    yolofs("undo", "2", "--yes")
+    assert "gone: it was taken back and applied again: yolofs undo 4\n" in yolofs("undo", "1", "--yes", code=16).err
+    assert not (project / "gone").exists()
+    for number in ("4", "1"):
+        yolofs("undo", number, "--yes", code=None)
+    assert looks(project) == before
