@@ -114,8 +114,8 @@ def command(
 
     --dry-run says what would be done to which real file, in order; with --unfold also to each file
     in a new directory. --script (with or without --dry-run) prints the steps as a shell script.
-    Both ask nothing and change nothing. With --merge, --ours or --theirs, --dry-run also says what
-    would become of each path that has changed in base, too.
+    Both ask nothing, change nothing, and end with the exit code of the commit. With --merge, --ours
+    or --theirs, --dry-run also says what would become of each path that has changed in base, too.
 
     A commit ends the timeline, as the question says: what stays staged is the first generation of a
     new one. You can look at the old generations as long as the commit is kept (`yolofs timeline`,

@@ -9,7 +9,15 @@ from collections.abc import Collection, Iterable, Iterator
 import msgspec
 
 from yolofs.cli.commit.commit_request import CommitRequest
-from yolofs.cli.commit.report import CommitPreview, preview_commit, say_stays, say_unchanged, warn_of_cut_links
+from yolofs.cli.commit.report import (
+    CommitPreview,
+    check_named,
+    end_without_success_if,
+    preview_commit,
+    say_stays,
+    say_unchanged,
+    warn_of_cut_links,
+)
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts
 from yolofs.cli.output import emit, emit_bytes, say
 from yolofs.cli.project.project import reading_whole
@@ -28,16 +36,22 @@ from yolofs.system.gc_pause import no_garbage_collection
 
 
 def show_dry_run(project: bytes, asked: CommitRequest, wish: ConflictWish, *, as_script: bool) -> None:
-    """Print what a commit would do to base, and do nothing; ``as_script`` as a shell script.
+    """Print what a commit would do to base, and do nothing; ``as_script`` as a shell script.  It
+    ends as the commit itself would.
 
     Raises:
         UsageError: a path or pattern lies outside base, or is empty.
         GenerationError: there is no such generation to commit up to.
+        UnnamedError: something that was asked for would stay staged.
         YolofsError: as :func:`_dry_run_of`.
+        Exit: nothing would be committed at the paths.
     """
     with reading_whole(project) as session, no_garbage_collection():
         selection, generation = asked.selection(session), asked.generation(session)
-        _dry_run_of(session, selection, generation, wish, as_script=as_script, unfolds=asked.unfolds)
+        shown, is_none = _dry_run_of(session, selection, generation, wish, as_script=as_script, unfolds=asked.unfolds)
+    is_later = asked.up_to is not None and not is_none
+    check_named(shown, wish.options if is_later else asked.options(wish), is_later=is_later)
+    end_without_success_if(bool(asked.paths) and is_none)
 
 
 def _dry_run_of(
@@ -48,9 +62,9 @@ def _dry_run_of(
     *,
     as_script: bool,
     unfolds: bool,
-) -> None:
+) -> tuple[CommitPreview, bool]:
     """Print what a commit of a selection would do to base, path by path in its order, and do
-    nothing.
+    nothing.  Return what it would take and leave, and whether it would do nothing at all.
 
     ``up_to`` and ``wish`` as for a commit.  With ``unfolds`` each path has a line of its own.
 
@@ -97,6 +111,7 @@ def _dry_run_of(
     say_unchanged(session, shown)
     say_stays(session, shown)
     settled.foretell(session)
+    return shown, is_nothing and not (settled.merged or settled.dropped)
 
 
 def _without(shown: CommitPreview, told: Collection[RelPath]) -> CommitPreview:

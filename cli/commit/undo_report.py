@@ -110,24 +110,29 @@ def document_of(result: UndoResult, root: bytes) -> dict[str, Any]:
     }
 
 
-def check_nothing_stays(paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool) -> None:
-    """Check that all that was asked for is undone; ``kept`` paths stay.
+def check_nothing_stays(
+    paths: tuple[bytes, ...], number: int, kept: int, *, is_undone: bool, is_dry_run: bool = False
+) -> None:
+    """Check that all that was asked for is undone, or would be; ``kept`` paths stay.
 
     Raises:
         UnnamedError: they do.
     """
     if not kept:
         return
+    done = "would be undone" if is_dry_run else "is undone"
+    hint = f"what each needs is told above; then: yolofs undo {number}"
     if paths and not is_undone:
         raise UnnamedError(
-            f"nothing of commit {number} is undone at the named paths", hint=f"yolofs undo {number} --dry-run"
+            f"nothing of commit {number} {done} at the named paths",
+            hint=hint if is_dry_run else f"yolofs undo {number} --dry-run",
         )
     stay = "1 path stays" if kept == 1 else f"{kept} paths stay"
-    text = f"nothing of commit {number} is undone, as {stay}"
+    text = f"nothing of commit {number} {done}, as {stay}"
     if is_undone:
         rest = f"all else that you named of commit {number}" if paths else f"all else of commit {number}"
-        text = f"{stay} as {'it is' if kept == 1 else 'they are'}; {rest} is undone"
-    raise UnnamedError(text, hint=f"what each needs is told above; then: yolofs undo {number}")
+        text = f"{stay} as {'it is' if kept == 1 else 'they are'}; {rest} {done}"
+    raise UnnamedError(text, hint=hint)
 
 
 def _age_and_runs(commit: EndedCommit) -> str:

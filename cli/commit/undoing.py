@@ -129,15 +129,16 @@ def _show_and_ask(project: bytes, request: UndoRequest) -> bool:
             raise
         changes = compare(Tree(), prepared.tree, session.base, prepared.store)
         show_undo(session, commit, prepared, changes, unfolds=request.unfolds)
+        kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
         if request.is_dry_run:
             plan = plan_commit(prepared.tree, session.base, prepared.store)
             is_kept = None if request.unfolds else lambda _: False
             for line in plan_lines(plan, session.base, prepared.store, is_kept=is_kept):
                 emit(line)
+            check_nothing_stays(paths, commit.number, len(kept), is_undone=bool(plan.steps), is_dry_run=True)
             return False
         if not changes:
             say("nothing to undo")
-            kept = {*prepared.stays, *(path for held_back in prepared.held_back for path in held_back.paths)}
             check_nothing_stays(paths, commit.number, len(kept), is_undone=False)
             return False
         check_can_ask(instead=same_command_with("undo", "--yes"))

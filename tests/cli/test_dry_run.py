@@ -250,3 +250,49 @@ def test_the_script_takes_setgid_from_directories(yolofs: Program) -> None:
     subprocess.run(["sh"], input=script, text=True, capture_output=True, check=True)
     modes = {name: stat.S_IMODE((project / name).stat().st_mode) for name in ("shared", "above/new", "closed")}
     assert modes == {"shared": 0o700, "above/new": 0o750, "closed": 0o500}
+
+
+@pytest.fixture
+def partly(yolofs: Program) -> Program:
+    """A project in which things are staged that a commit takes and that it leaves."""
+    os.link(yolofs.project / "a.txt", yolofs.project / "second name")
+    with yolofs.mounted() as view:
+        (view / "dir/b.txt").write_text("changed\n")
+        (view / ".envrc").write_text("export A=1\n")
+        (view / "a.txt").write_text("changed\n")
+    return yolofs
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--script"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        ((), 16),  # the host would run .envrc
+        (("--trusted",), 0),
+        (("--exclude", ".envrc"), 0),
+        (("dir",), 0),
+        (("a.txt",), 16),  # it goes only together with its other name
+        (("a.txt", "--ours"), 16),
+        (("sub",), 1),  # nothing is staged there
+        (("--up-to", "0"), 0),
+        (("sub", "--up-to", "0"), 1),
+    ],
+)
+def test_a_dry_run_ends_as_the_commit_would(partly: Program, how: str, words: tuple[str, ...], code: int) -> None:
+    (partly.project / "sub").mkdir()
+    before = partly("status", "--json").json["counts"]
+    foretold = partly("commit", how, *words, code=code)
+    assert partly("status", "--json").json["counts"] == before
+    done = partly("commit", "--yes", *words, code=code)
+    if code == 16:
+        assert foretold.err.splitlines()[-2:] == done.err.splitlines()[-2:]
+
+
+@pytest.mark.parametrize("how", ["--dry-run", "--script"])
+def test_a_dry_run_ends_as_the_commit_would_where_base_has_changed(partly: Program, how: str) -> None:
+    (partly.project / "dir/b.txt").write_text("the host's\n")
+    assert partly("commit", how, code=9).err.startswith("yolofs: ")
+    if how == "--dry-run":
+        partly("commit", how, "--merge", code=9)
+    partly("commit", how, "--ours", "--trusted")
+    partly("commit", "--yes", code=9)

@@ -85,7 +85,7 @@ def test_an_undo_of_some_paths_leaves_the_others(committed: Committed) -> None:
     assert [(one["undone_by"], one["undone"]) for one in told] == [([2], False), ([], False)]
     assert "[undone in part by commit 2]" in yolofs("commits").out
     half = yolofs("undo", "1", "other name of y", "--yes", code=16)
-    assert "goes together with" in half.err + yolofs("undo", "1", "other name of y", "--dry-run").err
+    assert "goes together with" in half.err + yolofs("undo", "1", "other name of y", "--dry-run", code=16).err
     assert looks(yolofs.project) == now
     yolofs("undo", "1", "--yes")  # the rest
     assert {path: one[1] for path, one in looks(yolofs.project).items()} == {
@@ -181,9 +181,9 @@ def test_an_undo_of_some_paths_names_what_stays_at_these_paths_alone(
     with yolofs.mounted() as view:
         (view / "a.txt").write_text("again\n")
     yolofs("commit", "--yes")
-    assert "stays:" in yolofs("undo", "1", "--dry-run").err
+    assert "stays:" in yolofs("undo", "1", "--dry-run", code=16).err
     assert "stays:" not in yolofs("undo", "1", "new", "--dry-run").err
-    assert f"stays: {yolofs.project}/a.txt" in yolofs("undo", "1", "a.txt", "--dry-run").err
+    assert f"stays: {yolofs.project}/a.txt" in yolofs("undo", "1", "a.txt", "--dry-run", code=16).err
 
 
 def test_paths_that_are_undone_only_together_are_told_with_one_command(
@@ -193,7 +193,7 @@ def test_paths_that_are_undone_only_together_are_told_with_one_command(
     project = yolofs.project
     paths = " ".join(f"{project}/gone{name}" for name in ("", "/deep", "/deep/y", "/x"))
     command = f"; yolofs undo 1 {paths} '{project}/other name of y'\n"
-    assert command in yolofs("undo", "1", "other name of y", "--dry-run").err
+    assert command in yolofs("undo", "1", "other name of y", "--dry-run", code=16).err
     assert command in yolofs("undo", "1", "other name of y", "--yes", code=16).err
 
 

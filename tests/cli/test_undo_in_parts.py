@@ -116,6 +116,8 @@ def test_a_hard_link_waits_for_a_file_that_a_later_commit_has_replaced(yolofs: P
     before = looks(project)
     commit(yolofs, ("unlink", b"second"), ("append", b"one", b"more\n"))
     commit(yolofs, ("append", b"old/first", b"more\n"))
+    foretold = yolofs("undo", "1", "--dry-run", code=16)
+    assert "1 path stays as it is; all else of commit 1 would be undone\n" in foretold.err
     done = yolofs("undo", "1", "--yes", code=16)
     assert "second: commit 2 has changed a file since of which it has a hard link; first: yolofs undo 2\n" in done.err
     assert not (project / "second").exists()

@@ -19,8 +19,9 @@ INTO_A_MODULE = b"gitdir: ../elsewhere\0/../.git/modules/m\n"
 
 def see_all(program: Program) -> str:
     """Look at what is staged and commit it; return what the commit says."""
-    for words in (["status"], ["diff"], ["commit", "--dry-run"]):
+    for words in (["status"], ["diff"]):
         program(*words)
+    program("commit", "--dry-run", code=16)
     return program("commit", "--yes", code=16).err
 
 
