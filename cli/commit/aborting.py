@@ -31,7 +31,7 @@ def drop_staged(project: bytes, *, yes: bool, unfolds: bool) -> None:
     """
     if not yes and not _show_and_ask(project, unfolds=unfolds):
         raise click.exceptions.Exit(1)
-    with changing(project, LoanKind.ABORT) as (session, is_mounted):
+    with changing(project, LoanKind.ABORT, needs_settings=False) as (session, is_mounted):
         abort(session)
         if not is_mounted:
             session.collect()

@@ -85,7 +85,7 @@ def _end_what_had_not_begun(project: bytes) -> None:
     if number is None:
         say("no commit was interrupted; nothing to do")
         return
-    with changing(project, LoanKind.COMMIT):
+    with changing(project, LoanKind.COMMIT, needs_settings=False):
         pass  # whoever opens a session to write removes that
     say(f"commit {number} was stopped before it had begun; base is as it was, and all stays staged")
 
@@ -103,7 +103,7 @@ def give_commit_up(project: bytes, *, asks: bool) -> None:
         return
     if asks and not _agrees_to_discard(found):
         raise click.exceptions.Exit(1)
-    with changing(project, LoanKind.ABORT) as (session, _):
+    with changing(project, LoanKind.ABORT, needs_settings=False) as (session, _):
         directory = discard_interrupted(session)
     if directory is None:
         say("no commit is interrupted any more; nothing to do")
@@ -144,7 +144,7 @@ def _describe(found: Interrupted) -> None:
 
 def _roll_back(project: bytes) -> None:
     with (
-        changing(project, LoanKind.COMMIT) as (session, _),
+        changing(project, LoanKind.COMMIT, needs_settings=False) as (session, _),
         progress("taking the interrupted commit back") as update,
     ):
         result = roll_back_interrupted(session, progress=update)
@@ -153,7 +153,10 @@ def _roll_back(project: bytes) -> None:
 
 
 def _finish(project: bytes) -> None:
-    with changing(project, LoanKind.COMMIT) as (session, _), progress("finishing the interrupted commit") as update:
+    with (
+        changing(project, LoanKind.COMMIT, needs_settings=False) as (session, _),
+        progress("finishing the interrupted commit") as update,
+    ):
         result = finish_interrupted(session, progress=update)
     if result is not None:
         warn_of_left_out(result.left_out, session.base.root)

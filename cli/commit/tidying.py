@@ -12,7 +12,7 @@ from yolofs.cli.project.project import changing, reading_whole, session_director
 from yolofs.config.load import keep_of, load, user_keep_commits
 from yolofs.config.settings import KeepCommits
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import YolofsError, reason
+from yolofs.errors import ConfigError, YolofsError, reason
 from yolofs.os_errors import said_as
 from yolofs.session import run_tmp
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
@@ -45,6 +45,8 @@ def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: boo
         YolofsError, OSError: the session cannot be read.
     """
     with reading_whole(project) as session:
+        if session.settings_problem:
+            raise ConfigError(session.settings_problem)
         gone = surplus_of(session)
         later: list[EndedCommit] = []
         if looks_at_waiting:
@@ -94,8 +96,10 @@ def surplus_of(session: Session, project: KeepCommits | None = None) -> list[End
 
 def tidy(session: Session) -> Sequence[EndedCommit]:
     """After a commit, set aside the commits that are no longer kept.  An error here is only
-    reported.
+    reported.  If the settings are not in order, none are: they may say to keep more.
     """
+    if session.settings_problem:
+        return ()
     try:
         gone = surplus_of(session)
         put_aside(gone)

@@ -58,7 +58,7 @@ def undo_commit(project: bytes, request: UndoRequest, *, yes: bool, as_json: boo
     if (request.is_dry_run or not yes) and not _show_and_ask(project, request):
         return
     paths = request.paths
-    with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection():
+    with changing(project, LoanKind.COMMIT, needs_settings=False) as (session, _), no_garbage_collection():
         session.check_no_interrupted_commit()
         commit = choose_commit(session, request.which)
         try:

@@ -35,7 +35,7 @@ def bring_back(text: str, typed: Sequence[bytes], *, as_json: bool) -> None:
     project = find_project()
     with reading_whole(project) as session:  # whoever has mistyped keeps nobody waiting
         paths = _check(session, text, typed)
-    with changing(project, LoanKind.RESTORE) as (session, _):
+    with changing(project, LoanKind.RESTORE, needs_settings=False) as (session, _):
         source = named_state(session, text)
         named = source.named
         sentence = "nothing is brought back, and the view is as before"
@@ -61,7 +61,7 @@ def drop_picked(text: str, picks: Picks, typed: Sequence[bytes], *, as_json: boo
         paths = relative_paths(session, typed)
         found = Hunks(session, tree_of_named_state(session, text)[0], paths=paths, only_apart=True).find(picks)
         paths = [path for file in found.values() for path in file.change.paths]  # where an id is, it stays
-    with changing(project, LoanKind.RESTORE) as (session, _):
+    with changing(project, LoanKind.RESTORE, needs_settings=False) as (session, _):
         source, named = tree_of_named_state(session, text)
         done = drop_hunks(session, source, picks, f"hunks as in {named}".encode(), paths=paths)
         marks = marks_of(session, done.changes)

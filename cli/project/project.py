@@ -104,7 +104,7 @@ def warnings_of(session: Session) -> list[str]:
     """Return what is said of a session whoever looks at it."""
     found = list(_told_of_commit(session))
     if session.settings_problem:
-        found.append(f"{session.settings_problem}; no mount, commit or abort until that is fixed")
+        found.append(f"{session.settings_problem}; no mount and no commit until that is fixed")
     return found
 
 
@@ -131,21 +131,26 @@ def warn_of_half_commit(project: bytes) -> None:
 
 
 @contextlib.contextmanager
-def writing(project: bytes, access: SessionAccess = SessionAccess.WRITE, *, command: str = "") -> Iterator[Session]:
+def writing(
+    project: bytes, access: SessionAccess = SessionAccess.WRITE, *, command: str = "", needs_settings: bool = True
+) -> Iterator[Session]:
     """Open a session to change it, and say so if its journal was found to have lost its end.
 
-    ``command``: what others are told of it, if that is not the word on the command line.
+    ``command``: what others are told of it, if that is not the word on the command line;
+    ``needs_settings`` as for :meth:`Session.open`.
     """
-    with Session.open(project, access, command=_word() or command) as session:
+    with Session.open(project, access, command=_word() or command, needs_settings=needs_settings) as session:
+        if session.settings_problem:
+            warn(f"{session.settings_problem}; this command goes on without it")
         for cut in session.journal.cuts:
             warn(cuts.sentence(cut, session.journal.path))
         yield session
 
 
 @contextlib.contextmanager
-def changing(project: bytes, kind: LoanKind) -> Iterator[tuple[Session, bool]]:
+def changing(project: bytes, kind: LoanKind, *, needs_settings: bool = True) -> Iterator[tuple[Session, bool]]:
     """Open a session to commit or abort it, and tell whether it is mounted: the mount serves no
-    request meanwhile.
+    request meanwhile.  ``needs_settings`` as for :meth:`Session.open`.
 
     From here on SIGTERM and SIGHUP are the same as Ctrl-C.
 
@@ -156,7 +161,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[tuple[Session, bool]]:
     stop_signals.hear()
     with connected(project) as client:
         if client is None:
-            with writing(project, command=kind.value) as session:
+            with writing(project, command=kind.value, needs_settings=needs_settings) as session:
                 yield session, False
             return
         is_done = False
@@ -164,7 +169,7 @@ def changing(project: bytes, kind: LoanKind) -> Iterator[tuple[Session, bool]]:
             with (
                 deferred_output(unquote(client.info().mountpoint)),
                 client.lend(kind, _word() or kind.value) as in_use,
-                writing(project, SessionAccess.LENT) as session,
+                writing(project, SessionAccess.LENT, needs_settings=needs_settings) as session,
             ):
                 session.in_use = in_use
                 yield session, True

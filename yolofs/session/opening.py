@@ -116,10 +116,10 @@ def _has_moved_journal(directory: bytes) -> bool:
     return content is not None and content.has_moved_journal
 
 
-def load_settings(project: bytes, directory: bytes, *, read_only: bool) -> tuple[Settings, str]:
+def load_settings(project: bytes, directory: bytes, *, may_be_wrong: bool) -> tuple[Settings, str]:
     """Return the settings in force, and what is wrong with them.
 
-    For a session that is only looked at, the defaults stand in for settings that are wrong.
+    Where they ``may_be_wrong``, the defaults stand in for them.
 
     Raises:
         ConfigError: they are wrong, and the defaults will not do.
@@ -127,6 +127,7 @@ def load_settings(project: bytes, directory: bytes, *, read_only: bool) -> tuple
     try:
         return load_in_force(project, directory).settings, ""
     except ConfigError as error:
-        if not read_only or not has_root(directory):
+        if not may_be_wrong or not has_root(directory):
+            error.hint = error.hint or "mend it; or, if a commit has brought it into base: yolofs undo"
             raise
         return Settings.defaults(), error.message

@@ -121,13 +121,22 @@ class Session(States):
         return started
 
     @classmethod
-    def open(cls, project: bytes, access: SessionAccess, *, root: bytes | None = None, command: str = "") -> Self:
+    def open(
+        cls,
+        project: bytes,
+        access: SessionAccess,
+        *,
+        root: bytes | None = None,
+        command: str = "",
+        needs_settings: bool = True,
+    ) -> Self:
         """Open the session of ``project``.
 
         ``command``: what the lock is taken for, to be told to others.
         ``root`` overrides the base directory that the session was last used with; while anything is
         staged it cannot change.  To look at a session that has a base directory its
-        ``.yolofs.toml`` need not be in order (:attr:`settings_problem`).
+        ``.yolofs.toml`` need not be in order (:attr:`settings_problem`), nor for who does not need
+        the settings (``needs_settings``): what takes back what brought the file, for example.
 
         Raises:
             NoSessionError: it has none.
@@ -137,7 +146,9 @@ class Session(States):
         """
         found = locate(project)
         project, directory = found.project, found.session
-        settings, problem = load_settings(project, directory, read_only=access is SessionAccess.READ)
+        settings, problem = load_settings(
+            project, directory, may_be_wrong=access is SessionAccess.READ or not needs_settings
+        )
         lock_fd = take_lock(directory, command) if access is SessionAccess.WRITE else -1
         try:
             path = os.path.join(directory, b"journal")
@@ -156,7 +167,7 @@ class Session(States):
                 settings.root,
                 root,
                 is_empty=not journal.markers and not any(journal.segment_counts()),
-                may_write=access is SessionAccess.WRITE,
+                may_write=access is SessionAccess.WRITE and not problem,
             )
             session = cls(found, access, settings, base_root, journal, lock_fd)
             session.settings_problem = problem
