@@ -100,6 +100,26 @@ def test_what_the_host_edits_meanwhile_is_not_replaced(yolofs: Program, way: str
 
 
 @pytest.mark.mount
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("way", ["replaced", "written in place", "another mode"])
+def test_what_the_host_edits_while_an_undo_runs_is_not_replaced_either(yolofs: Program, way: str, moment: str) -> None:
+    project = staged(yolofs, WAYS[way])
+    path, command = edited(way, project)
+    yolofs("commit", "--yes")
+    module, kind, name = MOMENTS[moment]
+    code = _EDITED.format(module=module, kind=kind, name=name, command=command)
+    done = run_code(code, ("undo", "--yes"), project)
+    assert done.returncode == (ROLLED_BACK if "step" in moment else NOT_PREPARED), done
+    assert str(path) in done.stderr
+    assert "the host has changed it while the commit ran" in done.stderr
+    assert way == "another mode" or path.read_text() == "staged\nthe host\n"
+    assert str(path) in yolofs("undo", "--yes", code=CONFLICT).err
+    after = looks(project)
+    yolofs("undo", "--yes", "--force")
+    assert looks(project) != after
+
+
+@pytest.mark.mount
 @pytest.mark.parametrize("way", ["replaced", "removed", "replaced by another", "written in place"])
 def test_a_commit_that_is_finished_names_what_the_host_had_edited_before(yolofs: Program, way: str) -> None:
     project = staged(yolofs, WAYS[way])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
@@ -20,8 +21,10 @@ from yolofs.changes.changes import compare
 from yolofs.commit import execute, plan_commit
 from yolofs.commit.apply import copy_log
 from yolofs.commit.apply.commit_directory import PLAN, DamagedNoteError, write_new
+from yolofs.commit.apply.copy_log import FileNumbers
 from yolofs.commit.apply.execution import before_it_begins
 from yolofs.commit.apply.places import SEAL
+from yolofs.commit.apply.ready import Looks, looks_of
 from yolofs.commit.apply.step_log import ObjectIdentity
 from yolofs.commit.plan.kept_objects import KeptAndStore
 from yolofs.commit.plan.plan import Create, Plan
@@ -110,6 +113,8 @@ class PreparedUndo(msgspec.Struct):
     is_whole: bool
     """Whether nothing of the commit stays."""
     store: KeptAndStore
+    seen: dict[FileNumbers, Looks]
+    """What the files of base were that the commit had left, before that was looked at for drift."""
 
 
 def choose_commit(session: Session, number: int | None) -> EndedCommit:
@@ -203,6 +208,7 @@ def prepare_undo(
     later = _later(session, commit.number)
     if any(one.takes_back for one in later):
         applied = without_moves_taken_back(applied, session.base, anew)
+    seen = _looks_seen(applied, session.base)
     inverse = invert(
         applied,
         session.base,
@@ -224,12 +230,23 @@ def prepare_undo(
         authors = Authors((), coarse_clock_ns())
         split = split_state(tree, session.base, store, selection, authors, whole=[*map(StoreIno, inverse.anew)])
         tree, held_back, is_whole = split.taken, split.held_back, is_whole and not split.rest
+    if force:  # these are taken back whatever the host makes of them
+        for path in inverse.drifted:
+            if (st := session.base.look(path)) is not None:
+                seen.pop((st.st_dev, st.st_ino), None)
     drifted = [path for path in inverse.drifted if selection is None or selection.has(path)]
     if drifted and not force:
         raise _drift_error(commit.number, sorted(drifted))
     stays = {path: why for path, why in inverse.stays.items() if _concerns(selection, path)}
     as_now = [path for path in inverse.as_now if selection is None or selection.has(path)]
-    return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store)
+    return PreparedUndo(applied, inverse, anew, tree, stays, held_back, as_now, is_whole, store, seen)
+
+
+def _looks_seen(applied: Applied, base: Base) -> dict[FileNumbers, Looks]:
+    """Return what each regular file of base is at the paths of a commit."""
+    paths = {path for step in applied.plan.steps for path in (step.path, applied.moves.after(step.path)) if path}
+    found = filter(None, map(base.look, paths))
+    return {(st.st_dev, st.st_ino): looks_of(st) for st in found if stat.S_ISREG(st.st_mode)}
 
 
 def _selected(left_out: dict[RelPath, tuple[str, ...]], selection: Selection | None) -> dict[RelPath, tuple[str, ...]]:
@@ -431,6 +448,7 @@ def _undo(
         restored=lambda *found: _note_restored(session, *found),
         arrived=lambda came: note_arrived(session, came),
         progress=progress,
+        seen=prepared.seen,
     )
     unfinished = put_away(session, directory)
     return msgspec.structs.replace(
