@@ -114,3 +114,27 @@ def test_a_name_that_left_the_other_disk_in_a_directory_is_a_link_there_again(yo
         yolofs("undo", "--yes")
         assert looks(project) == before
         assert names[0].samefile(names[1])
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_name_that_was_replaced_in_the_directory_is_a_link_again_of_another_one_in_there(
+    yolofs: Program, project: Path, *, is_elsewhere: bool
+) -> None:
+    if not is_elsewhere:
+        (project / NAMES[2]).unlink()
+    before = looks(project)
+    view = CoreDriver(bytes(project))
+    view.unlink(b"one/a")
+    view.create(b"one/a", b"another file\n", 0o644)
+    if is_elsewhere:
+        view.unlink(b"other/deep/c")
+    view.rename(b"one", b"far/moved")
+    view.close()
+    yolofs("commit", "--yes")
+    after = looks(project)
+    for _ in range(2):
+        assert "of its own" not in yolofs("undo", "--yes").err
+        assert looks(project) == before
+        assert (project / NAMES[0]).samefile(project / NAMES[1])
+        yolofs("commit", "--yes")
+        assert looks(project) == after

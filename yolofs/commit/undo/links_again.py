@@ -159,10 +159,10 @@ class LinksAgain(UndoableNames):
         return next((name for name in names if name is not None), None)
 
     def _name_inside(self, was: OnDisk, copy: os.stat_result) -> RelPath | None:
-        """Return where base has a copy of a file in a directory that moved to another device; None
-        if it has none.  All of that file's names that stay were looked for.
+        """Return where base has a file, or a copy of it, in a directory that moved to another
+        device; None if it has none.  All of that file's names that stay were looked for.
         """
-        copies = self._applied.copies_of(was)
+        copies = (was, *self._applied.copies_of(was))  # it may be a copy itself, of which a name was replaced there
         inside = ((one, path) for one in copies for path in self._inside_moved.get(one.inode, ()))
         return next((path for one, path in inside if self._is_name(one, path, copy, None)), None)
 
