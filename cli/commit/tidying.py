@@ -12,7 +12,7 @@ from yolofs.cli.project.project import changing, reading_whole, session_director
 from yolofs.config.load import keep_of, load, user_keep_commits
 from yolofs.config.settings import KeepCommits
 from yolofs.daemon.rpc.protocol import LoanKind
-from yolofs.errors import ConfigError, YolofsError, reason
+from yolofs.errors import YolofsError, reason
 from yolofs.os_errors import said_as
 from yolofs.session import run_tmp
 from yolofs.session.dead_generations import dead_generations, drop_dead_generations
@@ -44,13 +44,12 @@ def foretell_removal(project: bytes, *, generations: bool, looks_at_waiting: boo
         ConfigError, TrustError: as :func:`surplus_of`.
         YolofsError, OSError: the session cannot be read.
     """
+    settings = load(project)  # which ends it, as it ends `yolofs gc`, if they are not in order
     with reading_whole(project) as session:
-        if session.settings_problem:
-            raise ConfigError(session.settings_problem)
         gone = surplus_of(session)
         later: list[EndedCommit] = []
         if looks_at_waiting:
-            later = [one for one in surplus_of(session, load(project).keep_commits) if one not in gone]
+            later = [one for one in surplus_of(session, settings.keep_commits) if one not in gone]
         dropped = dead_generations(session) if generations else 0
         freed = freed_by(session, gone, generations=generations)
         return RemovedSurplus(gone, dropped, len(left_behind(session.directory)), max(0, freed), later)

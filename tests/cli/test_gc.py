@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.property.core_driver import CoreDriver
 from tests.support.looks import looks
-from yolofs.system.disk_usage import size_text
+from yolofs.system.disk_usage import size_of, size_text
 from yolofs.system.work_directories import work_directory
 
 pytestmark = pytest.mark.mount
@@ -63,7 +64,7 @@ def test_the_users_own_file_says_how_many_commits_are_kept_and_a_dry_run_what_wa
     assert "config.toml" in yolofs.refused("gc", code=3)
     (yolofs.project / ".yolofs.toml").write_text("[keep_commits\n")
     own.unlink()
-    assert yolofs("gc", "--dry-run").err.count(".yolofs.toml") == 1
+    assert yolofs.refused("gc", "--dry-run", code=3).count(".yolofs.toml") == 1
     assert [one["commit"] for one in yolofs("commits", "--json").json["commits"]] == [2, 3, 4]
 
 
@@ -264,3 +265,20 @@ def test_a_commit_and_an_undo_take_what_a_killed_command_has_left(yolofs: Progra
         left = killed_at_its_editor(yolofs)
         yolofs(word, "--yes")
         assert not left.exists()
+
+
+def test_a_dry_run_tells_what_the_removal_then_frees_to_the_byte(yolofs: Program) -> None:
+    """Also where directories of the store become empty."""
+    view = CoreDriver(bytes(yolofs.project))
+    view.create(b"live", b"live\n", 0o644)
+    live = view.snapshot()
+    for number in range(600):
+        view.create(b"dead%d" % number, b"dead\n", 0o644)
+    view.snapshot()
+    view.travel(live)
+    view.snapshot()
+    view.close()
+    foretold = yolofs("gc", "--generations", "--dry-run", "--json").json["freed_bytes"]
+    before = size_of(bytes(yolofs.session))
+    assert yolofs("gc", "--generations", "--json").json["freed_bytes"] == foretold
+    assert before - size_of(bytes(yolofs.session)) == foretold

@@ -7,7 +7,7 @@ import os
 from collections.abc import Container
 
 from yolofs.paths import StoreIno
-from yolofs.store.shards import list_shards, remove_unfinished
+from yolofs.store.shards import list_shards, path_of_shard, remove_unfinished
 from yolofs.store.store import Store
 
 _MANY = 1000
@@ -20,12 +20,18 @@ than one.
 
 
 def bytes_besides(store: Store, referenced: Container[int]) -> int:
-    """Return how much of the disk those store inodes take that are not ``referenced``."""
+    """Return how much of the disk those store inodes take that are not ``referenced``, with the
+    shards that are empty without them.
+    """
     blocks = 0
-    for ino in store:
-        if ino not in referenced:
+    for shard in store.shards:
+        numbers = store.in_shard(shard)
+        surplus = [store.own_path(ino) for ino in numbers if ino not in referenced]
+        if len(surplus) == len(numbers):
+            surplus.append(path_of_shard(store.directory, shard))
+        for path in surplus:
             with contextlib.suppress(FileNotFoundError):  # a mount goes on removing what nothing shows
-                blocks += os.lstat(store.own_path(ino)).st_blocks
+                blocks += os.lstat(path).st_blocks
     return blocks * 512
 
 
