@@ -44,7 +44,7 @@ def undo_with_what_comes_first(yolofs: Program, number: int) -> None:
             return
         for first in firsts:
             undo_with_what_comes_first(yolofs, first)
-    raise AssertionError(done.err)
+    raise AssertionError(f"commit {number} is not undone though all was done that has to come first")
 
 
 def test_what_left_a_directory_comes_back_to_it_after_the_directory(yolofs: Program, project: Path) -> None:
