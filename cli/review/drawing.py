@@ -37,6 +37,9 @@ Colours: TypeAlias = Callable[[DiffView, int], Sequence[tuple[str, int]] | None]
 MOST_LINE_BYTES = 1000
 _LEAST_OF_DIFFERENCE = 8
 """So much of where a line differs is to be on the screen."""
+_LEAST_WIDTH = 40
+_LEAST_HEIGHT = 8
+"""On fewer cells the questions could not be read."""
 _LEAST_LIST = 20
 _MOST_LIST = 60
 _KINDS: Mapping[ChangeKind, str] = {
@@ -59,18 +62,29 @@ def draw_review(model: ReviewModel, width: int, height: int, colours: Colours = 
     """Return a model as ``height`` lines of at most ``width`` cells; scrolls so that the cursor is
     on it.
     """
-    width, height = max(width, 20), max(height, 5)
+    model.is_too_small = width < _LEAST_WIDTH or height < _LEAST_HEIGHT
+    if model.is_too_small:
+        return _too_small(width, height)
     if model.mode is ReviewMode.PAGE:
         return _page(model, width, height)
-    room = height - 3
+    message = _wrap(_message(model, width), width, "")[: max(height // 3, 3)]
+    room = height - 2 - len(message)
     left = min(max(min(width * 2 // 5, _MOST_LIST), _LEAST_LIST), width // 2)
     right = width - left - 1
     lists, diffs = _list(model, left, room), _diff(model, right, room, colours)
     lines: list[Line] = [[("bold", _fit(_title(model), width))]]
     lines += [[*lists[row], ("ansibrightblack", "│"), *diffs[row]] for row in range(room)]
-    lines.append([("ansiyellow", _fit(_message(model, width), width))])
+    lines += [[("ansiyellow", _fit(part, width))] for part in message]
     lines.append([("ansibrightblack", _fit(_prompt(model, width), width))])
     return lines
+
+
+def _too_small(width: int, height: int) -> list[Line]:
+    """Return what a terminal shows on which nobody could read what a key is about to do."""
+    width, height = max(width, 1), max(height, 1)
+    text = f"this terminal has {width}x{height}, a review needs {_LEAST_WIDTH}x{_LEAST_HEIGHT}; Ctrl-C leaves"
+    said = textwrap.wrap(text, width)[:height]
+    return [[("bold", _fit(part, width))] for part in [*said, *[""] * (height - len(said))]]
 
 
 # ---- above and below
@@ -120,8 +134,8 @@ def _prompt(model: ReviewModel, width: int) -> str:
             return _typing(f"{told} (tab): ", typed, width)
         case ReviewMode.LEAVE:
             text = f"{len(model.accepted)} accepted and not committed: leave all the same?"
-            keys = " y leaves, any other key stays"
-            return text + (keys if len(text + keys) <= width else " y/n")
+            texts = [f"{text} y leaves, any other key stays", f"{text} y/n"]
+            return next((one for one in texts if len(one) <= width), f"{len(model.accepted)} accepted: leave? y/n")
     return _KEYS if len(_KEYS) <= width else _SHORT_KEYS
 
 
@@ -336,7 +350,7 @@ def _coloured(view: DiffView, row: int, text: str, start: int, here: str, style:
 
 def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     page = model.page
-    title = _wrap(page.title, width)
+    title = _wrap(page.title, width)[: max(height - 5, 1)]
     wrapped = [(number, part) for number, line in enumerate(page.lines) for part in _wrap(line, width)]
     rows = [part for _, part in wrapped]
     room = height - 3 - len(title)
@@ -355,19 +369,19 @@ def _page(model: ReviewModel, width: int, height: int) -> list[Line]:
     return lines
 
 
-def _wrap(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int, indent: str = "    ") -> list[str]:
     """Return a text as lines of at most ``width`` cells, parted at spaces where there are any."""
     text = characters.harmless(text)
     if width_of(text) <= width:
         return [text]
     if text.isascii():
-        return textwrap.wrap(text, width, subsequent_indent="    ", drop_whitespace=True) or [""]
+        return textwrap.wrap(text, width, subsequent_indent=indent, drop_whitespace=True) or [""]
     lines, line, cells = [], "", 0
     for char in text:
         wide = width_of(char)
         if cells + wide > width:
             lines.append(line)
-            line, cells = "    ", 4
+            line, cells = indent, len(indent)
         line += char
         cells += wide
     return [*lines, line]

@@ -49,6 +49,8 @@ class ReviewModel(CursorMoves):
         """
         if key == "c-c":
             return EndReview(is_interrupt=True)
+        if self.is_too_small:
+            return None
         match self.mode:
             case ReviewMode.SEARCH | ReviewMode.NOTE:
                 return self._type(key)

@@ -94,6 +94,8 @@ class ReviewState:
         """Where what is staged is to replace what base has: as said on the page, until it is
         left.
         """
+        self.is_too_small = False
+        """Whether the terminal has no room for what keys ask, so that they do nothing."""
         self.is_comparing = True
         self._is_old = False
         """Whether something was done since the comparison, so that it is not what differs now."""

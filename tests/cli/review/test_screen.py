@@ -208,6 +208,20 @@ def test_a_terminal_of_another_size_is_drawn_anew(yolofs: Program, view: Path) -
         terminal.wait_for_screen("? keys  q quit", "+line twenty")
 
 
+def test_a_terminal_that_has_become_too_small_says_so_until_it_is_large_again(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
+        terminal.resize(20, 5)
+        terminal.wait_for_screen("40x8; Ctrl-C leaves", gone="-precious")
+        terminal.type(" d")
+        terminal.resize(100, 24)
+        terminal.wait_for_screen("-precious", "3 changes", gone="accepted")
+        terminal.resize(20, 5)
+        terminal.wait_for_screen("Ctrl-C leaves")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+
+
 def test_an_added_file_has_its_size_in_good_english(yolofs: Program, view: Path) -> None:
     (view / "one").write_text("x")
     (view / "two").write_text("xy")

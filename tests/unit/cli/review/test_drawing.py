@@ -5,11 +5,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.unit.cli.review.models import change, comparison, press, text, view_of
+from tests.unit.cli.review.models import change, comparison, press, small_model, text, view_of
 from yolofs.changes.changes import ChangeKind
 from yolofs.changes.hunks import Hunk, HunkKind
 from yolofs.cli.review.drawing import draw_review
+from yolofs.cli.review.effects import EndReview, Page
 from yolofs.cli.review.keys import ReviewModel
+from yolofs.cli.review.review_state import ReviewMode
 from yolofs.paths import RelPath
 
 
@@ -45,14 +47,56 @@ def test_the_note_that_is_typed_can_be_seen_whatever_is_dropped() -> None:
     assert " end█" in "".join(piece for _, piece in draw_review(model, 60, 15)[-1])
 
 
-@pytest.mark.parametrize(("width", "end"), [(60, "leave all the same? y/n"), (100, "y leaves, any other key stays")])
+@pytest.mark.parametrize(
+    ("width", "end"), [(40, "leave? y/n"), (60, "leave all the same? y/n"), (100, "y leaves, any other key stays")]
+)
 def test_the_question_before_leaving_can_be_read_to_its_end(width: int, end: str) -> None:
     model = ReviewModel()
     model.compared(comparison(*(change(b"p/%d" % number) for number in range(1000))))
     press(model, "aq")
     last = "".join(piece for _, piece in draw_review(model, width, 15)[-1])
-    assert last.startswith("1000 accepted and not committed: ")
+    assert last.startswith("1000 accepted")
     assert last.rstrip().endswith(end)
+
+
+@pytest.mark.parametrize("size", [(39, 24), (20, 5), (100, 7), (3, 1)])
+def test_a_terminal_that_is_too_small_says_so_and_takes_no_key_whose_page_could_not_be_read(
+    size: tuple[int, int],
+) -> None:
+    model = small_model()
+    lines = ["".join(piece for _, piece in line) for line in draw_review(model, *size)]
+    assert len(lines) == size[1]
+    assert {len(line) for line in lines} == {size[0]}
+    if size != (3, 1):
+        said = " ".join(" ".join(lines).split())
+        assert said == f"this terminal has {size[0]}x{size[1]}, a review needs 40x8; Ctrl-C leaves"
+    for key in (" ", "d", "enter", "q"):
+        assert model.key(key) is None
+    assert not len(model.accepted)
+    assert model.mode is ReviewMode.LIST
+    assert isinstance(model.key("c-c"), EndReview)
+    draw_review(model, 40, 8)
+    model.key("a")
+    assert len(model.accepted) == 4
+
+
+@pytest.mark.parametrize("size", [(40, 8), (60, 15), (100, 24)])
+def test_a_long_message_can_be_read_to_its_end(size: tuple[int, int]) -> None:
+    model = small_model()
+    model.failed("the editor /usr/local/bin/editor ended with exit code 3 (set EDITOR to one that works)")
+    lines = ["".join(piece for _, piece in line).rstrip() for line in draw_review(model, *size)]
+    assert len(lines) == size[1]
+    below = [line.strip() for line in lines if "│" not in line][1:-1]
+    assert " ".join(below) == model.message
+
+
+def test_a_page_with_a_long_title_has_just_the_lines_of_the_screen() -> None:
+    model = small_model()
+    model.prepared(Page("many words " * 40, ("D  a", "M  b"), question="enter commits"))
+    lines = ["".join(piece for _, piece in line) for line in draw_review(model, 40, 8)]
+    assert len(lines) == 8
+    assert {len(line) for line in lines} == {40}
+    assert "enter commits" in lines[-1]
 
 
 def right_side(model: ReviewModel, width: int = 60) -> list[str]:
