@@ -232,7 +232,7 @@ def test_a_commit_that_was_killed_while_taken_back_can_be_finished_instead(tmp_p
     drawing = dice("finished all the same", share)
     for _ in range(POINTS):
         expected = prepare(directory)
-        line, back = drawing.randrange(total - total // 3, total - total // 4), drawing.randrange(100, 1100)
+        line, back = drawing.randrange(total - total // 4, total - total // 6), drawing.randrange(100, 1100)
         where = f"killed at line {line} of {total}, and at line {back} of taking back"
         killed_at(line, project)
         dies_at(back, project, roll_back_interrupted)

@@ -373,6 +373,14 @@ def test_nothing_that_was_in_base_meanwhile_is_lost(
     [],
     Attempt(False, None, 0),
 )
+@example(  # the host has moved the directory on another device that something was taken from
+    [("remove", (1, None)), ("rename", (2, b"c"), (1, None))],
+    [],
+    Kill(3, 0),
+    [[("move", 0, 0)]],
+    [],
+    Attempt(False, None, 0),
+)
 def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_another_device(
     program: list[Operation],
     links: list[tuple[bytes, ...]],
@@ -397,6 +405,18 @@ def test_nothing_that_was_in_base_meanwhile_is_lost_where_the_session_is_on_anot
 )
 @example(  # the link that is taken away again has changed the ctime of the file that it named
     [("link_metadata", (2, None), (1, b"a"))], [], Kill(1, 0), [], Attempt(True, None, 0)
+)
+@example(  # a file is given nothing back that was to be replaced by another one
+    [
+        ("rename", (18, None), (12, None)),
+        ("mkdir", (1, b"a")),
+        ("write", (15, b"b"), b""),
+        ("utime_any", (35, None), 100_000_000_000_000_000),
+    ],
+    [],
+    Kill(0, 0),
+    [],
+    Attempt(True, None, 0),
 )
 @example(  # what was made and taken away is made once more
     [("write", b"x", b"new"), ("mkdir", b"y"), ("write", b"y/z", b"new")],

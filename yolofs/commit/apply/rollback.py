@@ -56,6 +56,8 @@ class BackSteps(BackInPlace):
         """Prepare as :class:`~yolofs.commit.apply.steps.Steps` does."""
         super().__init__(plan, store, directory, durable=durable)
         self._unset = UNSET_BACK
+        arrivals: tuple[Place | Link, ...] = (*plan.of(Place), *plan.of(Link))
+        self._replacing = {step.path: step for step in arrivals if step.replaced is not None}
         self._times: dict[RelPath, tuple[int, int]] = {}
 
     def recall_parked(self) -> None:
@@ -117,17 +119,29 @@ class BackSteps(BackInPlace):
             case SetMetadata():
                 if self._is_elsewhere(step):
                     self._late.append(step)
-                elif not self._is_the_hosts(step.path) and (is_certain or self._looks_set(step.path, step.ino)):
+                elif self._is_bases(step) and (is_certain or self._looks_set(step.path, step.ino)):
                     self._set_back(step, said)
             case FinishDirectory():
                 self._directories.forget(step.path)
-                if step.was is None or self._is_the_hosts(step.path):
+                if step.was is None or not self._is_bases(step):
                     return
                 if step.ino is not None and (is_certain or self._looks_set(step.path, step.ino)):
                     self._give(step.path, step.was, step.ino, said)
                 old = self._moves.before(step.path)
                 if old is not None:
                     self._times.setdefault(old, (step.was.atime_ns, step.was.mtime_ns))
+
+    def _is_bases(self, step: SetMetadata | FinishDirectory) -> bool:
+        """Tell whether what lies at a step's path is what the step is about: not if the host has
+        put something there, or if a thing lies there that was to be replaced by it.
+        """
+        if self._is_the_hosts(step.path):
+            return False
+        above = step.path
+        while above and above not in self._replacing:
+            above = split(above)[0]
+        replacing = self._replacing.get(above)
+        return replacing is None or self._inode(Spot(*split(above))) != self._replaced_by(replacing)
 
     def restored(self) -> tuple[set[step_log.ObjectIdentity], set[step_log.ObjectIdentity]]:
         """Return the identities of all that was moved or changed and is as it was again, and of
@@ -277,8 +291,9 @@ class BackSteps(BackInPlace):
         if step.replaced is not None and there == self._replaced_by(step):
             self._clear(kept)  # another name or a copy of what is still in its place
         elif old is not None:
-            self._swap_back(step, target, old, is_ours=is_ours, said=said, source=None if is_copy else source)
-            if old != kept:
+            near = self._on_device_of(step, old, away)
+            self._swap_back(step, target, near, is_ours=is_ours, said=said, source=None if is_copy else source)
+            if near != kept:
                 self._clear(kept)  # a copy
         elif step.replaced is not None and said.went is not None:
             self.meanwhile.lost.append(step.path)  # and what came stays: better than nothing there
@@ -378,6 +393,17 @@ class BackSteps(BackInPlace):
             if inode is not None and (inode == replaced or spot in (spots[0], spots[-1])):
                 return spot
         return None
+
+    def _on_device_of(self, step: _Arrival, old: Spot, away: Spot) -> Spot:
+        """Return where what a step has replaced can be renamed from: it is copied to ``away`` if
+        only the session's device has it, as the host has moved or removed the directory in which
+        its own device did.
+        """
+        directory = self._directories.open(split(step.path)[0])
+        if not isinstance(old.directory, Folder) or self._may_rename(self._fd(old), directory):
+            return old
+        self._copy_tree(old, away, step.path)
+        return away
 
     def _swap_back(
         self, step: _Arrival, target: Spot, old: Spot, *, is_ours: bool, said: step_log.LoggedStep, source: Spot | None
