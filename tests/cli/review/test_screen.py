@@ -216,6 +216,11 @@ def test_a_terminal_that_has_become_too_small_says_so_until_it_is_large_again(yo
         terminal.type(" d")
         terminal.resize(100, 24)
         terminal.wait_for_screen("-precious", "3 changes", gone="accepted")
+
+
+def test_ctrl_c_leaves_a_review_on_a_terminal_that_has_become_too_small(yolofs: Program, view: Path) -> None:
+    with review(yolofs) as terminal:
+        terminal.wait_for_screen("-precious")
         terminal.resize(20, 5)
         terminal.wait_for_screen("Ctrl-C leaves")
         terminal.type("\x03")
