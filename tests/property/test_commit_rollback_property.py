@@ -348,6 +348,14 @@ few = so_many(ci=6, nightly=3000)
 
 @few
 @given(programs, hard_links, kills, works, attempts, ends)
+@example(  # the host has written to a new file, and going on has put that into the log
+    [("write", (4, None), b""), ("chown", (0, None), 7, 8), ("recreate", (1, None)), ("write", (18, b"b"), b"")],
+    [(b"b", b"a", b"link"), (b"b", b"a", b"b"), (b"b", b"d/a", b"link"), (b"b", b"c", b"link")],
+    Kill(2, 0),
+    [[("write", 10, 0)]],
+    [Attempt(False, Kill(0, 0), 1)],
+    Attempt(True, None, 0),
+)
 def test_nothing_that_was_in_base_meanwhile_is_lost(
     program: list[Operation],
     links: list[tuple[bytes, ...]],

@@ -123,8 +123,9 @@ class ResumedSteps(SwappedOut):
                     step.number, self._shelter(step.path, step.number)
                 )
             case Link():
-                spots = Spot(*split(step.path)), Spot(*split(step.existing))
-                return self._inode(spots[0]) is None and self._inode(spots[1]) is not None
+                there, existing = (self._inode(Spot(*split(path))) for path in (step.path, step.existing))
+                is_as_before = there is None or (step.replaced is not None and there == self._replaced_by(step))
+                return is_as_before and existing is not None
             case Create() if (made := self.linked_from(step)) is not None:
                 return self._was_never_named(step, made)
             case MakeDirectory():

@@ -108,15 +108,19 @@ class SwappedOut(DoneSteps):
     def _was_changed(self, spot: Spot, step: Arrival, said: step_log.LoggedStep) -> bool:
         """Tell whether the host has changed a file since a step brought it in."""
         st = os.stat(self._at(spot), follow_symlinks=False)
+        made = self._made.get(step.number)
+        if isinstance(step, Link) and self._inode(Spot(*split(step.existing))) is None:
+            made = self.made_for_link(step)
+        is_made = made is not None and st.st_ino == made.inode
+        # before the log: going on with a commit puts there what the host has made of a file by then
+        if made is not None and is_made and (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns):
+            return True
         if self._is_same(st, said.came):
             return False
         if isinstance(step, Create):  # its ctime changes with a link of it, too
             return not self._is_as_staged(spot, step)
-        made = self._made.get(step.number)
-        if isinstance(step, Link) and self._inode(Spot(*split(step.existing))) is None:
-            made = self.made_for_link(step)
-        if made is not None and st.st_ino == made.inode:
-            return (st.st_size, st.st_mtime_ns) != (made.size, made.mtime_ns)
+        if is_made:
+            return False
         match step:
             case Link():  # what has another name is not lost with this one; else it is a copy, or the other went
                 there = Spot(*split(step.existing))
