@@ -64,6 +64,11 @@ def undone(
         return None
 
 
+def kept_by(parking: bytes) -> dict[bytes, object]:
+    """Return all that a commit keeps; the time of the folder itself is nobody's."""
+    return {path: what for path, what in whole(parking + b"/replaced").items() if path}
+
+
 def check(
     program: list[Operation],
     second: list[Operation],
@@ -80,7 +85,7 @@ def check(
         if ready is None:
             return
         commits, run = ready
-        view, after, kept = scribe.expected(), whole(root), whole(commits.parking(1) + b"/replaced")
+        view, after, kept = scribe.expected(), whole(root), kept_by(commits.parking(1))
         had = contents(root)
         if not run.begin(kill):
             event("it was not broken off")
@@ -89,7 +94,7 @@ def check(
             event("taken back")
             assert whole(root) == after
             assert scribe.expected() == view
-            assert whole(commits.parking(1) + b"/replaced") == kept
+            assert kept_by(commits.parking(1)) == kept
             assert not run.found
             assert not os.path.lexists(run.parking)
             commits.undo(1, by=2, restored=restored.read(os.path.dirname(commits.directory)))
