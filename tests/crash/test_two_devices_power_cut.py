@@ -21,6 +21,7 @@ from tests.crash.test_undo_power_cut import JOURNALLING, states
 from tests.property.core_driver import CoreDriver
 from tests.support.call_recorder import Recorder
 from tests.support.commit_model import scan
+from tests.support.disk_model import Model
 from tests.support.fault_points import points
 from tests.support.memory_disk import memory_directory
 from tests.support.model_steps import how_many
@@ -163,3 +164,17 @@ def go_on(project: Path, acts: Sequence[Act], known: dict[int, Tree], before: Tr
     for act in rest:
         carried_out(project, act)
         assert comparable(exactly(project)) == comparable(known[act.comes_to]), act.name
+
+
+def test_a_hard_link_in_the_place_of_a_file_is_made_again_if_only_the_log_has_it(project: Path) -> None:
+    populate(project)
+    first, second, third, *_ = chain("make_another", "replace_files")
+    carried_out(project, first)
+    known = comparable(exactly(project))
+    carried_out(project, second)
+    record = recorded(project, third)
+    length = len(record.recording.operations)
+    for end in range(length * 2 // 3, length):
+        with on_disk(record, record.recording.image(end, Model.ORDERED, random.Random(1))):
+            if next_command(record, "--continue") == "finished":
+                assert comparable(exactly(project)) == known, f"after {end} of {length} calls"
