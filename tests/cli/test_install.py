@@ -29,7 +29,7 @@ for module in pkgutil.walk_packages(yolofs.__path__, "yolofs."):
 print(yolofs.__file__)
 """
 
-pytestmark = pytest.mark.install
+pytestmark = [pytest.mark.install, pytest.mark.timeout(600)]
 
 
 def run(*command: str | Path, cwd: Path) -> str:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 CORE = "yolofs/paths.py"
 
-pytestmark = [pytest.mark.install, pytest.mark.slow]
+pytestmark = [pytest.mark.install, pytest.mark.slow, pytest.mark.timeout(600)]
 
 REFUSES = """\
 #!/bin/sh
