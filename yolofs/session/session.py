@@ -135,8 +135,8 @@ class Session(States):
         ``command``: what the lock is taken for, to be told to others.
         ``root`` overrides the base directory that the session was last used with; while anything is
         staged it cannot change.  To look at a session that has a base directory its
-        ``.yolofs.toml`` need not be in order (:attr:`settings_problem`), nor for who does not need
-        the settings (``needs_settings``): what takes back what brought the file, for example.
+        ``.yolofs.toml`` need not be in order (:attr:`settings_problem`).  Without
+        ``needs_settings`` it need not be either: an undo takes back what brought the file.
 
         Raises:
             NoSessionError: it has none.

@@ -291,7 +291,7 @@ class BackSteps(BackInPlace):
         if step.replaced is not None and there == self._replaced_by(step):
             self._clear(kept)  # another name or a copy of what is still in its place
         elif old is not None:
-            near = self._on_device_of(step, old, away)
+            near = self._near(step, old, away)
             self._swap_back(step, target, near, is_ours=is_ours, said=said, source=None if is_copy else source)
             if near != kept:
                 self._clear(kept)  # a copy
@@ -394,13 +394,14 @@ class BackSteps(BackInPlace):
                 return spot
         return None
 
-    def _on_device_of(self, step: _Arrival, old: Spot, away: Spot) -> Spot:
+    def _near(self, step: _Arrival, old: Spot, away: Spot) -> Spot:
         """Return where what a step has replaced can be renamed from: it is copied to ``away`` if
         only the session's device has it, as the host has moved or removed the directory in which
         its own device did.
         """
-        directory = self._directories.open(split(step.path)[0])
-        if not isinstance(old.directory, Folder) or self._may_rename(self._fd(old), directory):
+        if not isinstance(old.directory, Folder):
+            return old
+        if self._may_rename(self._fd(old), self._directories.open(split(step.path)[0])):
             return old
         self._copy_tree(old, away, step.path)
         return away
