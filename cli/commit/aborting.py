@@ -9,7 +9,7 @@ import click
 from yolofs.cli.guard import hidden_by
 from yolofs.cli.output import ask, check_can_ask, progress, say, warn
 from yolofs.cli.project.project import changing, reading, session_directory
-from yolofs.cli.rules.in_force import hiding
+from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.listing import PathDisplay, emit_changes, summary, without_scratch
 from yolofs.cli.show.marking import marks_of
 from yolofs.cli.show.shortening import Shortener
@@ -60,7 +60,7 @@ def _show_and_ask(project: bytes, *, unfolds: bool) -> bool:
             changes = session.compare(BASE, progress=update)
         shown = without_scratch(changes, session.regions)
         root = session.base.root
-        hidden = hidden_by(hiding(project), shown, root)
+        hidden = hidden_by(hiding_of(project, shown, root), shown, root)
         path_display = PathDisplay(root, session.base.relative(session.project))
         short = None if unfolds else Shortener(session, path_display, "--unfold")
         emit_changes(shown, path_display, session.regions, marks_of(session, shown), hidden, shortener=short)

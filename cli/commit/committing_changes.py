@@ -27,10 +27,8 @@ from yolofs.cli.commit.report import (
 )
 from yolofs.cli.commit.settling import ConflictWish, SettledConflicts, check_settled
 from yolofs.cli.commit.tidying import remove_tidied, tidy
-from yolofs.cli.guard import PathGuard
 from yolofs.cli.output import ask, check_can_ask, phases, say
 from yolofs.cli.project.project import changing, reading
-from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.same_command import same_command_with
 from yolofs.daemon.rpc.protocol import LoanKind
 from yolofs.errors import ConflictError
@@ -49,9 +47,8 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
         UnnamedError: something that was named stays staged.
         YolofsError: as :func:`yolofs.session.commit.commit`.
     """
-    guard = hiding(project)
     while True:
-        before = None if yes else _show_and_ask(project, guard, wish, asked)
+        before = None if yes else _show_and_ask(project, wish, asked)
         if before is not None and not before.taken:
             check_named(before, asked.options(wish))
             end_without_success_if(bool(asked.paths))
@@ -84,11 +81,11 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
                     if as_json:
                         emit_refusal(session, shown, looked.conflicts, settled.fields(session.base.root))
                     elif yes:
-                        emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
+                        emit_taken(session, shown, looked.conflicts, unfolds=asked.unfolds)
                     raise
                 if yes and shown.taken and not as_json:
                     try:
-                        emit_taken(session, shown, guard, looked.conflicts, settled.merged, unfolds=asked.unfolds)
+                        emit_taken(session, shown, looked.conflicts, settled.merged, unfolds=asked.unfolds)
                         warn_of_cut_links(session, split, looked)
                     except BrokenPipeError:  # as of `yolofs commit --yes | head`, which seems to have worked
                         say("nothing is committed, as the list was not read to its end")
@@ -127,7 +124,7 @@ def commit_changes(project: bytes, asked: CommitRequest, wish: ConflictWish, *, 
     end_without_success_if(bool(asked.paths) and result.number is None and not is_settled)
 
 
-def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
+def _show_and_ask(project: bytes, wish: ConflictWish, asked: CommitRequest) -> CommitPreview:
     """Show what would be committed and what not, and ask, if somebody is there to answer; return
     what was shown.
 
@@ -140,7 +137,7 @@ def _show_and_ask(project: bytes, guard: PathGuard | None, wish: ConflictWish, a
             shown, split = preview_commit(session, asked.selection(session), asked.generation(session))
             looked = look_at_base(session, split)
         if shown.taken:
-            emit_taken(session, shown, guard, looked.conflicts, unfolds=asked.unfolds)
+            emit_taken(session, shown, looked.conflicts, unfolds=asked.unfolds)
             warn_of_cut_links(session, split, looked)
         say_unchanged(session, shown)
         if not shown.taken:

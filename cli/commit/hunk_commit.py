@@ -30,7 +30,6 @@ from yolofs.cli.commit.report import (
 from yolofs.cli.commit.tidying import remove_tidied, tidy
 from yolofs.cli.output import ask, check_can_ask, emit, say
 from yolofs.cli.project.project import changing, find_project, reading, relative_paths
-from yolofs.cli.rules.in_force import hiding
 from yolofs.cli.same_command import same_command_with
 from yolofs.cli.show.held_hunks import check_held, held_fields
 from yolofs.cli.show.hunk_lines import title
@@ -163,13 +162,12 @@ def _foretell(project: bytes, picked: Picked) -> None:
 
 
 def _commit(project: bytes, picked: Picked, *, as_json: bool) -> None:
-    guard = hiding(project)
     written: list[OpenFile] = []
     with changing(project, LoanKind.COMMIT) as (session, _), no_garbage_collection(), session.store.looking_once():
 
         def tell(shown: CommitPreview, conflicts: Sequence[RelPath]) -> None:
             if not as_json:
-                emit_taken(session, shown, guard, conflicts)
+                emit_taken(session, shown, conflicts)
             written.extend(find_open_files(session, shown.taken))
 
         with _root_of(session):

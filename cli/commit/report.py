@@ -13,8 +13,9 @@ import msgspec
 from yolofs.changes.changes import Change, ChangeKind, compare
 from yolofs.cli.commit.exclude import Excluded, divide_by_patterns, unused_text
 from yolofs.cli.commit.named_paths import check_paths
-from yolofs.cli.guard import PathGuard, hidden_by
+from yolofs.cli.guard import hidden_by
 from yolofs.cli.output import emit_json, progress, say, warn
+from yolofs.cli.rules.hidden_changes import hiding_of
 from yolofs.cli.show.first_lines import MOST_LINES, first_lines
 from yolofs.cli.show.folding import is_time_alone
 from yolofs.cli.show.json_forms import change_fields, host_code_fields, text_fields
@@ -215,7 +216,6 @@ def _reason(marks: Iterable[Mark]) -> str:
 def emit_taken(
     session: Session,
     shown: CommitPreview,
-    guard: PathGuard | None,
     conflicts: Sequence[RelPath],
     merged: Sequence[RelPath] = (),
     *,
@@ -229,7 +229,7 @@ def emit_taken(
     """
     root = session.base.root
     path_display = PathDisplay(root, session.base.relative(session.project))
-    hidden = hidden_by(guard, shown.taken, root)
+    hidden = hidden_by(hiding_of(session.project, shown.taken, root), shown.taken, root)
     short = None if unfolds else Shortener(session, path_display, "--unfold")
     emit_changes(shown.taken, path_display, session.regions, shown.marks, hidden, conflicts, merged, short)
 
