@@ -4,6 +4,7 @@ would have.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from yolofs.cli.guard import RuleGuard
@@ -11,7 +12,7 @@ from yolofs.cli.options import options
 from yolofs.cli.output import warn
 from yolofs.cli.project.connection import connected
 from yolofs.cli.project.project import session_directory
-from yolofs.rules import RuleBook, Sources
+from yolofs.rules import RuleBook, RuleSet, Sources
 
 if TYPE_CHECKING:  # takes long, and with a mount nobody reads the files
     from yolofs.rules.rule_files import RuleFiles
@@ -45,14 +46,23 @@ def hiding(project: bytes, *, shows_all: bool = False) -> RuleGuard | None:
     """
     if shows_all or options().guard is not None:
         return None
-    sources = _mounted(project)
-    if sources is None:
-        files = _files(project)
-        files.reload()
-        for problem in files.problems.values():
-            warn(f"{problem}; what its rules would hide is shown")
-        sources = files.sources()
-    return RuleGuard(RuleBook(*sources.sets()))
+    return guard_by((_mounted(project) or files_in_order(project).sources()).sets())
+
+
+def files_in_order(project: bytes) -> RuleFiles:
+    """Return the files that rules come from; one that is not in order has no rules, and a warning
+    says so.
+    """
+    files = _files(project)
+    files.reload()
+    for problem in files.problems.values():
+        warn(f"{problem}; what its rules would hide is shown")
+    return files
+
+
+def guard_by(rules: Iterable[RuleSet]) -> RuleGuard:
+    """Return what judges by some rules, nearest first."""
+    return RuleGuard(RuleBook(*rules))
 
 
 def _files(project: bytes) -> RuleFiles:

@@ -17,14 +17,21 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program, connected, kill, wait_until
+from tests.support.fault_points import way_of, ways
 
 CONFIG = "[mount]\nbase_timeout = 1.0\nwatched_timeout = 3600.0\n"
 
 
-@pytest.fixture
-def yolofs(yolofs: Program) -> Program:
-    """The program in the project, whose daemon starts a watcher as everywhere."""
-    return replace(yolofs, daemon_starts_cold=True)
+STARTS = ("forked", "forked", "started")
+"""A daemon that is forked forks its watcher; one that is started starts it, as everywhere."""
+STARTED = pytest.mark.parametrize("yolofs", ["started"], indirect=True)
+"""The test knows a watcher by how it was started."""
+
+
+@pytest.fixture(params=ways(*sorted(set(STARTS))))
+def yolofs(yolofs: Program, request: pytest.FixtureRequest) -> Program:
+    """The program in the project: by night with both kinds of daemons, else with one of them."""
+    return replace(yolofs, daemon_starts_cold=way_of(request, *STARTS) == "started")
 
 
 @contextmanager
@@ -176,6 +183,7 @@ def test_names_that_are_not_utf8_do_no_harm(yolofs: Program, view: Path) -> None
     wait_until(lambda: not (view / "top/plain").exists(), "the plain file to go")
 
 
+@STARTED
 def test_the_watcher_ends_with_the_mount(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text(CONFIG)
     with yolofs.mounted():
@@ -184,6 +192,7 @@ def test_the_watcher_ends_with_the_mount(yolofs: Program) -> None:
     assert not watchers(yolofs.project)
 
 
+@STARTED
 def test_a_watcher_ends_with_a_daemon_that_is_killed(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text(CONFIG)
     yolofs("mount", "--root", ".")
@@ -194,6 +203,7 @@ def test_a_watcher_ends_with_a_daemon_that_is_killed(yolofs: Program) -> None:
     yolofs("unmount")
 
 
+@STARTED
 def test_what_the_host_does_shows_though_the_watcher_was_killed_and_another_one_follows(yolofs: Program) -> None:
     project, said = yolofs.project, "the watcher of the project has ended"
     (project / "other").write_text("1")
@@ -225,6 +235,7 @@ def test_what_the_host_does_shows_though_the_watcher_was_killed_and_another_one_
         assert yolofs.log.count(said) == 2
 
 
+@STARTED
 def test_a_file_that_is_gone_before_it_is_known_that_the_watcher_has_ended_is_gone_in_the_view(
     yolofs: Program,
 ) -> None:
@@ -244,6 +255,7 @@ def test_a_file_that_is_gone_before_it_is_known_that_the_watcher_has_ended_is_go
         wait_until(lambda: not (view / "other").exists(), "the file to go")
 
 
+@STARTED
 def test_a_watcher_that_ends_as_the_project_is_gone_takes_nobody_along(yolofs: Program) -> None:
     project, away = yolofs.project, yolofs.project.with_name("away")
     said, log = "the watcher of the project has ended", yolofs.session / "daemon.log"
@@ -261,6 +273,7 @@ def test_a_watcher_that_ends_as_the_project_is_gone_takes_nobody_along(yolofs: P
         wait_until((view / "fresh").exists, "the new file")
 
 
+@STARTED
 def test_no_watcher_starts_if_the_settings_say_so(yolofs: Program) -> None:
     (yolofs.project / ".yolofs.toml").write_text("[mount]\nwatch = false\n")
     with yolofs.mounted():

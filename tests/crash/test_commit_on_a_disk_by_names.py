@@ -113,7 +113,7 @@ WAYS: dict[str, Callable[[Session], object]] = {"finished": finish_interrupted, 
 @PLACES
 @pytest.mark.parametrize("numbers", Numbers)
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.some(2)
+@pytest.mark.some(1)
 def test_a_kill_at_any_line_leaves_what_can_be_ended(disk: Path, numbers: Numbers, place: str, way: str) -> None:
     expected = expected_on(disk)
     prepared(disk / "first")

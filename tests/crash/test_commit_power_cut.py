@@ -243,9 +243,9 @@ def test_the_recording_of_a_commit_misses_no_change_on_the_disk(recorded: Record
 
 
 SHARES = how_many(ci=2, nightly=8)
-STATES = how_many(ci=150, nightly=1000)
+STATES = how_many(ci=135, nightly=1000)
 """For each share."""
-SOME_STATES = how_many(ci=75, nightly=500)
+SOME_STATES = how_many(ci=30, nightly=500)
 """Of a commit of some paths.  By day, too, there are 300 and more."""
 
 

@@ -79,6 +79,7 @@ def test_a_small_run_fills_every_row_in_all_columns(tmp_path: Path, scratch: Pat
     assert again.stdout == done.stdout
 
 
+@pytest.mark.nightly
 def test_the_requests_of_a_mount_that_a_workload_makes_are_counted(tmp_path: Path, scratch: Path) -> None:
     json = tmp_path / "out.json"
     words: list[str | Path] = [*SMALL, "--only", "run_make", "--columns", "yolofs", "--modes", "pinned", "--trace"]

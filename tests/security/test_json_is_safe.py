@@ -346,7 +346,7 @@ def test_encode_json_keeps_every_character(yolofs: Program) -> None:
     every = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     assigned = [char for char in every if unicodedata.category(char) not in ("Cn", "Co")]
     assert len(assigned) > 100_000
-    alone = points(assigned, "characters", some=20_000)
+    alone = points(assigned, "characters", some=5_000)
     mixed = {HOSTILE: [HOSTILE, {"": None}]}
     for document, indent in (("".join(every), 0), (alone, 2), (mixed, 0), (mixed, 2)):
         data = encode_json(document, indent=indent)

@@ -11,7 +11,7 @@ import msgspec
 
 from yolofs.paths import display
 from yolofs.rules.rule_states import RuleState
-from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, Waypoint, subject
+from yolofs.rules.spelling import PathRule, Rule, RuleSet, RuleSubject, Waypoint, fits, subject
 from yolofs.system.symlinks import FollowedPath, Follower, TargetOf, follow
 
 _CARRIED_OUT = (RuleState.DENY, RuleState.HIDDEN)
@@ -67,6 +67,36 @@ def leads_to(rule: Rule, project_dir: bytes, target_of: TargetOf) -> bytes | Non
     path = _path_of(rule)
     way = follow(path, target_of)
     return None if way.place == path or _link_out(rule, way, project_dir) is not None else way.place
+
+
+def near(rules: Iterable[Rule], paths: Iterable[bytes], target_of: TargetOf) -> tuple[Rule, ...]:
+    """Return those rules that may be about any of some absolute paths, at both places where links
+    lead elsewhere; of two that come to one place the stricter one is first.
+
+    A pattern may be about a path if it fits any name of that.  ``target_of`` as for
+    :func:`follow_links`.
+    """
+    around = {b"/"}
+    names = set()
+    for whole_path in paths:
+        path = whole_path
+        while path not in around:
+            around.add(path)
+            above, _, name = path.rpartition(b"/")
+            names.add(name)
+            path = above or b"/"
+    written, added = [], []
+    follower = Follower(target_of)
+    for rule in rules:
+        if not isinstance(rule, PathRule) and not any(fits(rule, name) for name in names):
+            continue
+        path = _path_of(rule)
+        place = follower.follow(path).place
+        if path in around:
+            written.append(rule)
+        if place != path and place in around:
+            added.append(_moved(rule, place))
+    return (*written, *sorted(added, key=_strictness, reverse=True))
 
 
 def _link_out(rule: Rule, way: FollowedPath, project_dir: bytes) -> bytes | None:

@@ -28,6 +28,7 @@ bring certificates.
 """
 _UP = "UP/"
 _YOLOFS = "YOLOFS/"
+_TOPS = (".", "~")
 
 
 @functools.cache
@@ -47,19 +48,29 @@ def installation() -> tuple[bytes, ...]:
 
 @functools.lru_cache(maxsize=4)
 def preset_rules(
-    project_dir: bytes, home: bytes, uid: int, installed: tuple[bytes, ...] = (), config_dir: bytes | None = None
+    project_dir: bytes,
+    home: bytes,
+    uid: int,
+    installed: tuple[bytes, ...] = (),
+    config_dir: bytes | None = None,
+    *,
+    hiding_only: bool = False,
 ) -> RuleSet:
     """Return the preset for a project and a user; of two lines about the same path the first
     counts.
 
     ``installed`` are the directories that yolofs runs from; one in the project, and one that
     contains the home directory or the project, has no rule.  ``config_dir`` is where the user's own
-    settings are, if not where they are mostly.
+    settings are, if not where they are mostly.  With ``hiding_only`` there are only the lines that
+    hide, and those for the project and the home directory, which stand between these and most
+    paths.
     """
     rules: dict[RuleSubject, Rule] = {}
     for section in SECTIONS:
         source = SOURCE + section.title
         for line in section.rules:
+            if hiding_only and line.state is not RuleState.HIDDEN and line.key not in _TOPS:
+                continue
             for key in _keys(line.key, project_dir, home, uid, installed, config_dir):
                 rule = parse_rule(key, line.state, source, project_dir, home)
                 rules.setdefault(subject(rule), rule)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -31,8 +31,8 @@ from yolofs.registry.trust import (
     read_agreements,
     remember,
 )
-from yolofs.rules import Level, Rule, RuleSet, RuleSubject, Sources, parse_rules, spell_rule, subject
-from yolofs.rules.linked_keys import follow_links, waypoints
+from yolofs.rules import Level, Rule, RuleSet, RuleState, RuleSubject, Sources, parse_rules, spell_rule, subject
+from yolofs.rules.linked_keys import follow_links, near, waypoints
 from yolofs.rules.trusted import NOT_JUDGED, TrustedRules, remaining
 from yolofs.system.symlinks import HostLinks
 
@@ -171,18 +171,7 @@ class RuleFiles:
         be there a link.  Of the rules of ``.yolofs.toml`` those are there that hold.
         """
         contents = self._contents
-        words = (contents[Level.PROJECT].preset, contents[Level.USER].preset)
-        written = {
-            **{level: contents[level].rules for level in FILES},
-            Level.PRESET: RuleSet(),
-        }
-        if next((word for word in words if word != "auto"), UserSettings().preset) == "standard":
-            from yolofs.rules.preset import installation, preset_rules  # long, and most commands do without
-
-            config_dir = os.path.dirname(self.paths[Level.USER])
-            if b".." in config_dir.split(b"/"):
-                config_dir = os.path.realpath(config_dir)
-            written[Level.PRESET] = preset_rules(self.project, self.home, os.getuid(), installation(), config_dir)
+        written = {level: contents[level].rules for level in FILES} | {Level.PRESET: self._preset()}
         target_of = HostLinks().target
         of_tree = written.pop(Level.PROJECT)
         followed = {level: follow_links(rules, self.project, target_of) for level, rules in written.items()}
@@ -201,6 +190,32 @@ class RuleFiles:
             notes.append(f"what you agreed to does not count: {contents[Level.PROJECT].agreements.problem}")
         by_level = others | {Level.PROJECT: followed[Level.PROJECT].rules}
         return Sources(MappingProxyType(by_level), tuple(notes), waiting)
+
+    def hiding_near(self, paths: Collection[bytes]) -> tuple[RuleSet, ...]:
+        """Return rules, nearest first, that hide each of some absolute paths that :meth:`sources`
+        hide.  They may hide others, too.
+
+        That takes a third of the time.  Of ``.yolofs.toml`` all rules are looked at, whether they
+        hold or not.
+        """
+        target_of = HostLinks().target
+        hiding = [
+            [rule for rule in self._contents[level].rules.rules if rule.state is RuleState.HIDDEN] for level in FILES
+        ]
+        hiding.append([*self._preset(hiding_only=True).rules])
+        return tuple(RuleSet(near(rules, paths, target_of)) for rules in hiding)
+
+    def _preset(self, *, hiding_only: bool = False) -> RuleSet:
+        """Return the built-in rules, none if the settings do without."""
+        words = (self._contents[Level.PROJECT].preset, self._contents[Level.USER].preset)
+        if next((word for word in words if word != "auto"), UserSettings().preset) != "standard":
+            return RuleSet()
+        from yolofs.rules.preset import installation, preset_rules  # long, and most commands do without
+
+        config_dir = os.path.dirname(self.paths[Level.USER])
+        if b".." in config_dir.split(b"/"):
+            config_dir = os.path.realpath(config_dir)
+        return preset_rules(self.project, self.home, os.getuid(), installation(), config_dir, hiding_only=hiding_only)
 
     # ---- what the user has to agree to
 

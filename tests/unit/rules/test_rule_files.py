@@ -312,3 +312,45 @@ def test_what_a_killed_writer_leaves_is_not_in_the_way(place: Place) -> None:
     (place.directory / "rules.toml.new").write_text("half a fi")
     place.files.learn(PathRule(b"/y", DENY, ""))
     assert place.decide("/y")[0] == "deny"
+
+
+def test_what_all_rules_hide_the_few_that_are_near_hide_too_and_no_ordinary_file(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a home directory that lies where those of others are hidden, and over links."""
+    (place.home / "vault/deep").mkdir(parents=True)
+    (place.home / ".ssh").symlink_to("vault")
+    (place.project / "in").symlink_to("src")
+    (place.project / "out").symlink_to(tmp_path / "elsewhere")
+    linked_home = tmp_path / "linked"
+    linked_home.symlink_to(place.home)
+    place.write(
+        Level.USER,
+        f'[rules]\n"{tmp_path}" = "hidden"\n"~/open" = "hidden"\n"~/open/one" = "allow"\n"**/*.key" = "hidden"\n',
+    )
+    place.write(
+        Level.PROJECT,
+        '[rules]\n"in/x" = "hidden"\n"out" = "hidden"\n"secret/**" = "hidden"\n"secret/shown" = "allow"\n'
+        '"**/token" = "hidden"\n',
+    )
+    names = ["", "x", "src/x", "in/x/y", "src/x/y", "secret", "secret/a", "secret/shown", "secret/shown/a", "token"]
+    names += ["token/a", "a.key", "node_modules/a.key", "node_modules/token", ".env", "sub/.env", "sub/.env.local/a"]
+    paths = [place.project / name for name in names]
+    paths += [place.home / name for name in ("vault", "vault/deep/a", ".ssh/a", ".bashrc", "open", "open/one/a")]
+    paths += [tmp_path / name for name in ("", "elsewhere/a", "other/a", "linked/project/x", "linked/vault/a")]
+    for home in (place.home, linked_home):
+        files = RuleFiles(bytes(place.project), bytes(place.directory), bytes(home))
+        files.load()
+        rules = files.sources()
+        hiding = {rule for one in rules.sets() for rule in one.rules if rule.state is HIDDEN}
+        tried = {bytes(path) for path in paths}
+        tried |= {rule.path + below for rule in hiding if isinstance(rule, PathRule) for below in (b"", b"/a")}
+        book = RuleBook(*rules.sets())
+        hidden = {path for path in tried if book.at(path).seems_absent}
+        near_all = RuleBook(*files.hiding_near(tried))
+        assert {path for path in hidden if not near_all.at(path).seems_absent} == set()
+        near_each = {path for path in tried if RuleBook(*files.hiding_near([path])).at(path).seems_absent}
+        assert hidden <= near_each
+        assert len(hidden) > 100
+    shown = [bytes(place.project / "src/main.py"), bytes(place.home / ".bashrc")]
+    assert not any(RuleBook(*files.hiding_near(shown)).at(path).seems_absent for path in shown)
