@@ -120,6 +120,8 @@ def test_a_linked_work_tree_and_a_submodule_are_told_of_too(tracking: Program) -
     git(linked, "commit", "-q", "-m", "with a submodule")
     assert (linked / ".git").is_file()
     assert (linked / "within/.git").is_file()
+    git(linked / "within", "config", "user.name", "n")  # a submodule has settings of its own
+    git(linked / "within", "config", "user.email", "n@example.org")
     done = tracking("run", "sh", "-c", "cd linked && git commit -qam work && cd within && git commit -qam work")
     assert "git took for deleted, and tracks no more, what a rule hides: linked/.env, linked/a b/.env" in done.err
     untracked = [found["path"] for found in tracking("status", "--json").json["hidden_untracked"]]
