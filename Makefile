@@ -55,7 +55,7 @@ nightly: ## run the tests that take long or need the network, and the model test
 	YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest -m "nightly or install" --timeout 3600
 	HYPOTHESIS_PROFILE=nightly YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest \
 	    tests/cli tests/crash tests/mount tests/property tests/sandbox tests/security \
-	    tests/unit/commit tests/unit/rules/test_trusted.py tests/unit/system/test_busy_trees.py \
+	    tests/unit/commit tests/unit/rules tests/unit/system/test_busy_trees.py \
 	    tests/unit/text/test_line_diff.py
 	YOLOFS_TRANSPORT=pyfuse3 YOLOFS_REQUIRE_MOUNT=1 $(BIN)/python -m pytest $(SPREAD) tests/mount tests/crash
 	YOLOFS_REQUIRE_MOUNT=1 $(MAKE) test-compiled TESTS="tests/unit tests/mount"
